@@ -1,0 +1,140 @@
+"""Value types that every layer shares; names are the KIPs' names.
+
+Nothing here computes: the types keep units that must not mix apart, and spell the text forms that
+Kafka prints (22-character ids, `topic-partition`). `Chance` is the one port in this file: the only
+source of random numbers below the hosts.
+"""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error as Base64Error
+from dataclasses import dataclass
+from typing import NamedTuple, NewType, Protocol
+
+__all__ = [
+    "NO_PARTITION_LEADER_EPOCH",
+    "ONE_UUID",
+    "ZERO_UUID",
+    "Chance",
+    "FileSlice",
+    "LeaderEpoch",
+    "Offset",
+    "OffsetAndEpoch",
+    "ReadableFile",
+    "ReplicaId",
+    "ReplicaKey",
+    "TopicPartition",
+    "Uuid",
+    "random_uuid",
+    "uuid_from_text",
+    "uuid_to_text",
+]
+
+Offset = NewType("Offset", int)
+"""Position of a record in a partition's log; ranges of offsets are half-open."""
+
+LeaderEpoch = NewType("LeaderEpoch", int)
+"""Generation of a partition's leadership (KIP-101, KIP-595)."""
+
+ReplicaId = NewType("ReplicaId", int)
+"""A node's `node.id`."""
+
+Uuid = NewType("Uuid", bytes)
+"""A topic, directory, incarnation or member id: 16 raw bytes, all zero meaning "none"."""
+
+ZERO_UUID = Uuid(bytes(16))
+ONE_UUID = Uuid(bytes(15) + b"\x01")
+NO_PARTITION_LEADER_EPOCH = LeaderEpoch(-1)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class OffsetAndEpoch:
+    """An offset with the leader epoch of the record before it: snapshot ids, divergence points."""
+
+    offset: Offset
+    epoch: LeaderEpoch
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ReplicaKey:
+    """A voter or observer: node id and the id of its metadata log directory (KIP-853)."""
+
+    id: ReplicaId
+    directory_id: Uuid
+
+
+class TopicPartition(NamedTuple):
+    """One partition of a topic; `str()` is the name of its directory."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class ReadableFile(Protocol):
+    """The part of an open file that a reply may outlive: positioned reads, and a descriptor."""
+
+    def pread(self, size_bytes: int, position: int) -> bytes:
+        """Read up to `size_bytes` at `position`; shorter only at the end of the file."""
+        ...
+
+    def fileno(self) -> int:
+        """Return the descriptor for sendfile, or -1 where there is none (simulated files)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileSlice:
+    """Bytes of a log segment that a response carries without copying them.
+
+    Holding the slice keeps the file open, also after its segment was deleted.
+    """
+
+    file: ReadableFile
+    position: int
+    size_bytes: int
+
+    def read(self) -> bytes:
+        """Return the bytes; an assert fires when the file is shorter than the slice says."""
+        data = self.file.pread(self.size_bytes, self.position)
+        assert len(data) == self.size_bytes, (self.position, self.size_bytes, len(data))
+        return data
+
+
+class Chance(Protocol):
+    """The seeded integer source: the only randomness below the hosts."""
+
+    def below(self, bound: int) -> int:
+        """Return an integer in [0, bound)."""
+        ...
+
+
+def random_uuid(chance: Chance) -> Uuid:
+    """Draw a version-4 id as Kafka does: never one of the reserved ids, never a leading dash."""
+    while True:
+        raw = bytearray(chance.below(1 << 128).to_bytes(16, "big"))
+        raw[6] = (raw[6] & 0x0F) | 0x40
+        raw[8] = (raw[8] & 0x3F) | 0x80
+        drawn = Uuid(bytes(raw))
+        if not uuid_to_text(drawn).startswith("-"):
+            return drawn
+
+
+def uuid_to_text(uuid: Uuid) -> str:
+    """Return the 22-character form that Kafka prints: URL-safe base64 without padding."""
+    assert len(uuid) == 16, uuid
+    return urlsafe_b64encode(uuid)[:22].decode("ascii")
+
+
+def uuid_from_text(text: str) -> Uuid:
+    """Parse the 22-character form; ValueError where the text is not one."""
+    if len(text) > 24:
+        raise ValueError(f"{text!r} is too long for a 22-character id")
+    try:
+        raw = urlsafe_b64decode(text.rstrip("=") + "==")
+    except (Base64Error, UnicodeEncodeError) as error:
+        raise ValueError(f"{text!r} is not a 22-character id") from error
+    if len(raw) != 16:
+        raise ValueError(f"{text!r} is not a 22-character id")
+    return Uuid(raw)
