@@ -15,13 +15,16 @@ __all__ = [
     "ONE_UUID",
     "ZERO_UUID",
     "Chance",
+    "DiskFull",
     "FileSlice",
+    "FsyncFailed",
     "LeaderEpoch",
     "Offset",
     "OffsetAndEpoch",
     "ReadableFile",
     "ReplicaId",
     "ReplicaKey",
+    "StorageError",
     "TopicPartition",
     "Uuid",
     "random_uuid",
@@ -100,6 +103,32 @@ class FileSlice:
         data = self.file.pread(self.size_bytes, self.position)
         assert len(data) == self.size_bytes, (self.position, self.size_bytes, len(data))
         return data
+
+
+class StorageError(Exception):
+    """The operating system refused a file operation; the log directory is unusable until healed.
+
+    Carries what a log line needs: the operation, the path, and the system's own words.
+    """
+
+    def __init__(self, operation: str, path: str, reason: str) -> None:
+        super().__init__(f"{operation} {path}: {reason}")
+        self.operation = operation
+        self.path = path
+        self.reason = reason
+
+
+class DiskFull(StorageError):
+    """No space was left before anything was written; the same call may succeed later."""
+
+
+class FsyncFailed(Exception):
+    """An fsync failed. The process must stop: repeating it would report success over lost data."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"fsync {path}: {reason}")
+        self.path = path
+        self.reason = reason
 
 
 class Chance(Protocol):
