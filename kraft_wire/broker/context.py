@@ -1,0 +1,49 @@
+"""What a handler is told about a request, and the two answers that are not a response.
+
+A handler returns its response, `PARKED` (the answer comes later through `Broker.complete`), or
+`NO_REPLY` (Produce with acks=0 is answered by silence).
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+__all__ = ["NO_REPLY", "PARKED", "NoReply", "Parked", "ReplyTo", "RequestContext", "Withheld"]
+
+
+class ReplyTo(NamedTuple):
+    """The place where one answer belongs: a connection, and the request's number on it."""
+
+    connection_id: int
+    request_number: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """The circumstances of one request; everything about time and peer that a handler may use."""
+
+    reply_to: ReplyTo
+    api_version: int
+    """The version that the request was decoded in and the response will be encoded in."""
+    now_ms: int
+    """Monotonic: for deadlines."""
+    wall_ms: int
+    """Wall clock: only ever stamps records and answers that carry a timestamp."""
+    client_id: str | None = None
+    client_host: str = "127.0.0.1"
+    """The peer's address without its port, as DescribeGroups shows it (with a leading slash)."""
+    listener: str = "PLAINTEXT"
+
+
+class Withheld(Enum):
+    """Why a handler returns no response now."""
+
+    PARKED = "parked"
+    NO_REPLY = "no reply"
+
+
+PARKED: Final = Withheld.PARKED
+NO_REPLY: Final = Withheld.NO_REPLY
+
+Parked: TypeAlias = Literal[Withheld.PARKED]
+NoReply: TypeAlias = Literal[Withheld.NO_REPLY]

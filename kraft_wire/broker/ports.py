@@ -1,0 +1,166 @@
+"""What the broker reads and asks of its neighbours, as it sees them.
+
+`broker` imports neither `storage` nor `controller`; `node` hands in objects that satisfy these
+protocols. The metadata views are read-only and immutable: a new image is a new object.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from kraft_wire.model import FileSlice, LeaderEpoch, Offset, OffsetAndEpoch, TopicPartition, Uuid
+from kraft_wire.wire.message import Message
+from kraft_wire.wire.record_batch import RecordBatch
+
+__all__ = [
+    "BrokerView",
+    "ControllerChannel",
+    "EndpointView",
+    "LogReadView",
+    "LogStore",
+    "MetadataView",
+    "PartitionLog",
+    "PartitionView",
+    "ProducerStatesView",
+    "TopicView",
+]
+
+
+class PartitionView(Protocol):
+    """One partition as the metadata log describes it."""
+
+    @property
+    def partition(self) -> int: ...
+    @property
+    def replicas(self) -> Sequence[int]: ...
+    @property
+    def isr(self) -> Sequence[int]: ...
+    @property
+    def eligible_leader_replicas(self) -> Sequence[int]: ...
+    @property
+    def last_known_elr(self) -> Sequence[int]: ...
+    @property
+    def leader(self) -> int:
+        """Node id of the leader, -1 for none."""
+        ...
+
+    @property
+    def leader_epoch(self) -> int: ...
+    @property
+    def partition_epoch(self) -> int: ...
+
+
+class TopicView(Protocol):
+    """One topic with its partitions, numbered without gaps from 0."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def topic_id(self) -> Uuid: ...
+    @property
+    def partitions(self) -> Mapping[int, PartitionView]: ...
+
+
+class EndpointView(Protocol):
+    """Where a broker listens: one entry per listener name."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+
+
+class BrokerView(Protocol):
+    """A registered broker."""
+
+    @property
+    def broker_id(self) -> int: ...
+    @property
+    def broker_epoch(self) -> int: ...
+    @property
+    def rack(self) -> str | None: ...
+    @property
+    def fenced(self) -> bool: ...
+    @property
+    def endpoints(self) -> Mapping[str, EndpointView]: ...
+
+
+class MetadataView(Protocol):
+    """The cluster's metadata at one offset of the metadata log (`controller.image`)."""
+
+    @property
+    def offset(self) -> int:
+        """Offset of the last metadata record that this image contains, -1 before the first."""
+        ...
+
+    @property
+    def finalized_features(self) -> Mapping[str, int]: ...
+    @property
+    def brokers(self) -> Mapping[int, BrokerView]: ...
+    def topic(self, name: str) -> TopicView | None: ...
+    def topic_by_id(self, topic_id: Uuid) -> TopicView | None: ...
+    def topics(self) -> Iterable[TopicView]:
+        """Every topic, in name order."""
+        ...
+
+    def config(self, resource_type: int, name: str) -> Mapping[str, str]:
+        """Explicitly set values; types as in ConfigRecord: 2 topic, 4 broker, 16, 32 group."""
+        ...
+
+
+class LogReadView(Protocol):
+    """A stretch of whole batches, the first of which contains the offset that was asked for."""
+
+    @property
+    def records(self) -> FileSlice | bytes: ...
+    @property
+    def size_bytes(self) -> int: ...
+
+
+class ProducerStatesView(Protocol):
+    """Idempotent producers that wrote to one partition (KIP-98)."""
+
+    def active_producers(self) -> Iterable[object]: ...
+
+
+class PartitionLog(Protocol):
+    """One partition's log, as `storage.Log` provides it."""
+
+    config_values: Mapping[str, str]
+
+    @property
+    def log_start_offset(self) -> Offset: ...
+    @property
+    def log_end_offset(self) -> Offset: ...
+    def append(
+        self,
+        data: bytes | bytearray | memoryview,
+        batches: Sequence[RecordBatch],
+        now_ms: int,
+        wall_ms: int,
+    ) -> None: ...
+    def read(
+        self, offset: Offset, max_bytes: int, *, upper_bound: Offset, min_one_batch: bool
+    ) -> LogReadView: ...
+    def end_offset_for_epoch(self, epoch: LeaderEpoch) -> OffsetAndEpoch: ...
+
+
+class LogStore(Protocol):
+    """The node's log directories, as one place where partitions have logs."""
+
+    def get(self, partition: TopicPartition) -> PartitionLog | None: ...
+    def create(
+        self, partition: TopicPartition, topic_id: Uuid, config: Mapping[str, str]
+    ) -> PartitionLog: ...
+    def delete(self, partition: TopicPartition) -> None: ...
+
+
+class ControllerChannel(Protocol):
+    """Requests of the broker itself to the active controller: topic creation, producer ids.
+
+    Answers come back through `Broker.controller_answered(tag, response, now_ms)`, possibly before
+    `send` returns, possibly never: whoever sends keeps a deadline.
+    """
+
+    def send(self, tag: str, request: Message) -> None: ...
