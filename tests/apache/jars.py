@@ -1,0 +1,109 @@
+"""Bring Apache Kafka's jars of one release into a local folder, through Maven, once.
+
+``python -m tests.apache.jars [RELEASE]`` prints the folder. It is ``var/apache/<release>`` in the
+checkout, or ``<folder>/<release>`` if the environment variable ``KRAFT_WIRE_APACHE_CACHE`` names a
+folder. A folder that is complete is never touched again, so the call costs nothing the second time.
+
+Which jars: the server (``kafka_2.13``), its command line tools, the metadata shell, the clients and
+coordinators that come with them, and a log binding that keeps the tools quiet.
+Does not verify the jars beyond what Maven does itself.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+RELEASE = "4.3.1"
+LOG4J = "2.25.3"
+CACHE_VARIABLE = "KRAFT_WIRE_APACHE_CACHE"
+COMPLETE = ".complete"
+CHECKOUT = Path(__file__).resolve().parents[2]
+MAVEN_SECONDS_MAX = 900
+
+_POM_HEAD = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>kraft-wire</groupId><artifactId>apache-judge</artifactId><version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>
+"""
+_POM_DEPENDENCY = (
+    "    <dependency><groupId>{}</groupId><artifactId>{}</artifactId>"
+    "<version>{}</version></dependency>\n"
+)
+_POM_TAIL = "  </dependencies>\n</project>\n"
+
+
+class JarsMissing(RuntimeError):
+    """Maven is absent or could not bring the jars; the text says which."""
+
+
+def coordinates(release: str) -> list[tuple[str, str, str]]:
+    """Group, artifact and version of everything that is asked of Maven for one release."""
+    kafka = "org.apache.kafka"
+    log4j = "org.apache.logging.log4j"
+    wanted = [(kafka, name, release) for name in ("kafka_2.13", "kafka-tools", "kafka-shell")]
+    return [*wanted, (log4j, "log4j-core", LOG4J), (log4j, "log4j-slf4j-impl", LOG4J)]
+
+
+def cache_directory() -> Path:
+    """The folder that holds one folder of jars per release."""
+    named = os.environ.get(CACHE_VARIABLE)
+    return Path(named) if named else CHECKOUT / "var" / "apache"
+
+
+def jar_directory(release: str = RELEASE) -> Path:
+    """The folder with all jars of ``release``, brought there if it is not complete yet."""
+    directory = cache_directory() / release
+    if (directory / COMPLETE).exists():
+        return directory
+    directory.mkdir(parents=True, exist_ok=True)
+    _bring(release, directory)
+    (directory / COMPLETE).write_text("\n".join(":".join(c) for c in coordinates(release)) + "\n")
+    return directory
+
+
+def classpath(release: str = RELEASE) -> str:
+    """A Java class path with every jar of the release, and ours quiet log settings first."""
+    settings = Path(__file__).parent / "java" / "resources"
+    return os.pathsep.join([str(settings), str(jar_directory(release) / "*")])
+
+
+def _bring(release: str, directory: Path) -> None:
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise JarsMissing("mvn is missing: Apache Kafka's jars come through Maven")
+    with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".bring-") as scratch:
+        jars = Path(scratch) / "jars"
+        pom = Path(scratch) / "pom.xml"
+        lines = [_POM_DEPENDENCY.format(*c) for c in coordinates(release)]
+        pom.write_text(_POM_HEAD + "".join(lines) + _POM_TAIL)
+        command = [maven, "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"]
+        command += [f"-DoutputDirectory={jars}", "-DincludeScope=runtime"]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=MAVEN_SECONDS_MAX
+        )
+        if done.returncode != 0:
+            raise JarsMissing(f"mvn failed for {release}: {(done.stdout + done.stderr)[-2000:]}")
+        for jar in sorted(jars.glob("*.jar")):
+            jar.replace(directory / jar.name)
+
+
+def main() -> int:
+    """Print the folder of the release named on the command line (4.3.1 if none is)."""
+    release = sys.argv[1] if len(sys.argv) > 1 else RELEASE
+    try:
+        directory = jar_directory(release)
+    except (JarsMissing, subprocess.TimeoutExpired) as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        return 2
+    print(directory)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

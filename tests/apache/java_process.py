@@ -1,0 +1,102 @@
+"""Compile our own Java sources against Apache's jars and run main classes of either.
+
+Class files go to ``var/apache/classes/<hash of sources and release>``, so a change of a source is a
+new folder and an old one is never stale. The virtual machine gets little memory and few compiler
+threads: several run beside a broker on a small machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.apache import jars
+
+SOURCES = Path(__file__).parent / "java"
+LEAN_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+COMPILE_SECONDS_MAX = 300
+
+
+class JavaFailed(RuntimeError):
+    """A Java program ended with an error; the text holds its standard error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one finished program left behind."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def text(self) -> str:
+        """Both streams, for searching and for messages."""
+        return self.stdout + self.stderr
+
+
+def compiled_classes(release: str = jars.RELEASE) -> Path:
+    """The folder with the class files of our Java sources, compiled if it is missing."""
+    sources = sorted(SOURCES.rglob("*.java"))
+    digest = hashlib.sha256(release.encode())
+    for source in sources:
+        digest.update(source.read_bytes())
+    directory = jars.CHECKOUT / "var" / "apache" / "classes" / digest.hexdigest()[:16]
+    if directory.exists():
+        return directory
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    scratch = tempfile.mkdtemp(dir=directory.parent, prefix=".compile-")
+    command = ["javac", "-proc:none", "-Xlint:all,-processing,-classfile", "-Werror"]
+    command += ["-d", scratch, "-cp", jars.classpath(release), *map(str, sources)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=COMPILE_SECONDS_MAX
+    )
+    if done.returncode != 0:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise JavaFailed(done.stdout + done.stderr)
+    try:
+        os.rename(scratch, directory)
+    except OSError:  # another process compiled the same sources first
+        shutil.rmtree(scratch, ignore_errors=True)
+    return directory
+
+
+def java_command(
+    main_class: str,
+    arguments: Sequence[str] = (),
+    *,
+    release: str = jars.RELEASE,
+    heap_mb: int = 256,
+    flags: Sequence[str] = (),
+) -> list[str]:
+    """The command that runs ``main_class`` with Apache's jars and, for ``judge.*``, our classes."""
+    path = jars.classpath(release)
+    if main_class.startswith("judge."):
+        path = os.pathsep.join([str(compiled_classes(release)), path])
+    return ["java", *LEAN_FLAGS, f"-Xmx{heap_mb}m", *flags, "-cp", path, main_class, *arguments]
+
+
+def run_java(
+    main_class: str,
+    arguments: Sequence[str] = (),
+    *,
+    stdin: str = "",
+    timeout_s: float = 120,
+    heap_mb: int = 256,
+) -> Outcome:
+    """Run a main class to its end; the exit code is the caller's to judge."""
+    done = subprocess.run(
+        java_command(main_class, arguments, heap_mb=heap_mb),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout_s,
+    )
+    return Outcome(done.returncode, done.stdout, done.stderr)
