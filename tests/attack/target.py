@@ -135,7 +135,7 @@ class GoodClient:
 
 @contextmanager
 def running_target(*overrides: str) -> Iterator[Target]:
-    """Start `kraft-wire server` on a free port with the given `key=value` settings; end it after."""
+    """Start `kraft-wire server` on a free port with `key=value` settings; end it afterwards."""
     with tempfile.TemporaryDirectory(prefix="kraft-wire-attack-") as folder:
         home = Path(folder)
         command = [sys.executable, "-m", "kraft_wire.cli.main", "server"]
