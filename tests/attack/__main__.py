@@ -85,8 +85,7 @@ def judge(attack: Attack, target: Target, client: GoodClient, baseline_s: float)
 def run(attacks: list[Attack]) -> list[Outcome]:
     """Run the attacks one after another on one server with a good client beside them."""
     outcomes = []
-    overrides = ("connection.handshake.timeout.ms=4000", "num.partitions=1")
-    with running_target(*overrides) as target:
+    with running_target(connection_handshake_timeout_ms="4000", num_partitions="1") as target:
         warm_up(target)
         client = GoodClient(target)
         client.start()

@@ -1,10 +1,7 @@
 """The server under attack, watched from outside: memory, log lines, and a good client beside."""
 
-import json
 import os
 import socket
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -14,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.attack import frames
+from tests.server_process import ServerProcess
 
 __all__ = ["GoodClient", "Target", "running_target"]
 
-START_DEADLINE_S = 30.0
 ANSWER_DEADLINE_S = 15.0
 
 
@@ -25,7 +22,7 @@ ANSWER_DEADLINE_S = 15.0
 class Target:
     """A server process of ours with its address and the file that takes its log."""
 
-    process: subprocess.Popen[bytes]
+    pid: int
     host: str
     port: int
     log_path: Path
@@ -38,7 +35,7 @@ class Target:
 
     def resident_bytes(self) -> int:
         """Return the resident set of the server process."""
-        pages = Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]
+        pages = Path(f"/proc/{self.pid}/statm").read_text().split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
     def log_size(self) -> int:
@@ -53,7 +50,8 @@ class Target:
 
     def is_alive(self) -> bool:
         """Tell whether the process still runs."""
-        return self.process.poll() is None
+        stat = Path(f"/proc/{self.pid}/stat")
+        return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def read_frame(connection: socket.socket) -> bytes | None:
@@ -134,36 +132,12 @@ class GoodClient:
 
 
 @contextmanager
-def running_target(*overrides: str) -> Iterator[Target]:
-    """Start `kraft-wire server` on a free port with `key=value` settings; end it afterwards."""
-    with tempfile.TemporaryDirectory(prefix="kraft-wire-attack-") as folder:
-        home = Path(folder)
-        command = [sys.executable, "-m", "kraft_wire.cli.main", "server"]
-        command += ["--data", str(home / "data"), "--listen", "127.0.0.1:0"]
-        command += ["--ready-file", str(home / "ready")]
-        for override in overrides:
-            command += ["--override", override]
-        log_path = home / "server.log"
-        with log_path.open("wb") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log, cwd=home)
-        try:
-            host, port = _await_ready(process, home / "ready", log_path)
-            yield Target(process, host, port, log_path)
-        finally:
-            process.terminate()
-            try:
-                process.wait(timeout=20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
-def _await_ready(process: subprocess.Popen[bytes], ready: Path, log_path: Path) -> tuple[str, int]:
-    deadline = time.monotonic() + START_DEADLINE_S
-    while time.monotonic() < deadline and process.poll() is None:
-        if ready.exists():
-            listeners = json.loads(ready.read_text())["listeners"]
-            host, _, port = next(iter(listeners.values())).rpartition(":")
-            return host, int(port)
-        time.sleep(0.01)
-    raise RuntimeError(f"the server did not get ready: {log_path.read_text(errors='replace')}")
+def running_target(**overrides: str) -> Iterator[Target]:
+    """Start `kraft-wire server` on a free port with these settings; end it afterwards."""
+    settings = {key.replace("_", "."): value for key, value in overrides.items()}
+    with (
+        tempfile.TemporaryDirectory(prefix="kraft-wire-attack-") as folder,
+        ServerProcess(Path(folder), overrides=settings) as server,
+    ):
+        host, _, port = server.bootstrap.rpartition(":")
+        yield Target(server.pid, host, int(port), server.log)
