@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -26,10 +26,19 @@ STOP_SECONDS_MAX = 60
 class ApacheNode:
     """Format a directory, start one 4.3.1 node over it, stop it, start it again."""
 
-    def __init__(self, directory: Path, *, overrides: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        overrides: Mapping[str, str] | None = None,
+        heap_mb: int = 384,
+        flags: Sequence[str] = ("-Xms64m",),
+    ) -> None:
         self.directory = directory
         self.data = directory / "data"
         self.log = directory / "apache.log"
+        self._heap_mb = heap_mb
+        self._flags = list(flags)
         self._port = free_port()
         self._controller_port = free_port()
         self._overrides = dict(overrides or {})
@@ -39,6 +48,12 @@ class ApacheNode:
     def bootstrap(self) -> str:
         """``host:port`` of the broker's listener."""
         return f"127.0.0.1:{self._port}"
+
+    @property
+    def pid(self) -> int:
+        """The process id of the running node."""
+        assert self._process is not None, "the node is not running"
+        return self._process.pid
 
     @property
     def properties_file(self) -> Path:
@@ -86,8 +101,8 @@ class ApacheNode:
         command = java_command(
             "kafka.Kafka",
             [str(self.properties_file)],
-            heap_mb=384,
-            flags=["-Xms64m", "-Djudge.level=WARN"],
+            heap_mb=self._heap_mb,
+            flags=[*self._flags, "-Djudge.level=WARN"],
         )
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
