@@ -74,12 +74,16 @@ def java_command(
     release: str = jars.RELEASE,
     heap_mb: int = 256,
     flags: Sequence[str] = (),
+    base_flags: Sequence[str] = LEAN_FLAGS,
 ) -> list[str]:
-    """The command that runs ``main_class`` with Apache's jars and, for ``judge.*``, our classes."""
+    """The command that runs ``main_class`` with Apache's jars and, for ``judge.*``, our classes.
+
+    ``base_flags`` keep a test's Java small; a benchmark replaces them by what Apache's script uses.
+    """
     path = jars.classpath(release)
     if main_class.startswith("judge."):
         path = os.pathsep.join([str(compiled_classes(release)), path])
-    return ["java", *LEAN_FLAGS, f"-Xmx{heap_mb}m", *flags, "-cp", path, main_class, *arguments]
+    return ["java", *base_flags, f"-Xmx{heap_mb}m", *flags, "-cp", path, main_class, *arguments]
 
 
 def run_java(

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tests.apache import jars
-from tests.apache.java_process import JavaFailed, java_command, run_java
+from tests.apache.java_process import LEAN_FLAGS, JavaFailed, java_command, run_java
 from tests.server_process import free_port
 
 CLUSTER_ID = "kWjudgeAAAAAAAAAAAAAAA"
@@ -32,7 +32,7 @@ class ApacheNode:
         *,
         overrides: Mapping[str, str] | None = None,
         heap_mb: int = 384,
-        flags: Sequence[str] = ("-Xms64m",),
+        flags: Sequence[str] = (*LEAN_FLAGS, "-Xms64m"),
     ) -> None:
         self.directory = directory
         self.data = directory / "data"
@@ -102,7 +102,8 @@ class ApacheNode:
             "kafka.Kafka",
             [str(self.properties_file)],
             heap_mb=self._heap_mb,
-            flags=[*self._flags, "-Djudge.level=WARN"],
+            base_flags=self._flags,
+            flags=["-Djudge.level=WARN"],
         )
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
