@@ -1,0 +1,218 @@
+"""Records of batch format v2 (KIP-98): one record, and the body of a batch as a run of them.
+
+A body is `count` records back to back, each a zig-zag varint size and then attributes, timestamp
+delta, offset delta, key, value and headers. Reading accepts and refuses what Apache's
+`DefaultRecord` does; every read stays inside the body that was handed in.
+
+Batches, compression and control records are one level up, in `record_batch`.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NoReturn
+
+from kraft_wire.wire.corruption import InvalidRecord
+from kraft_wire.wire.varint import (
+    append_varint,
+    read_varint,
+    read_varlong,
+    text_from_utf8,
+    utf8_from_text,
+    wrap_int32,
+    wrap_int64,
+)
+
+__all__ = [
+    "NO_OFFSET",
+    "NO_SEQUENCE",
+    "NO_TIMESTAMP",
+    "Header",
+    "Record",
+    "append_record",
+    "check_records",
+    "increment_sequence",
+    "iter_records",
+]
+
+Header = tuple[str, bytes | None]
+
+NO_OFFSET: Final = -1
+NO_TIMESTAMP: Final = -1
+NO_SEQUENCE: Final = -1
+_INT32_MAX: Final = 0x7FFFFFFF
+
+
+class Record:
+    """One key-value pair with its place and time; equal when all fields are equal."""
+
+    __slots__ = ("attributes", "headers", "key", "offset", "sequence", "timestamp", "value")
+
+    def __init__(
+        self,
+        key: bytes | None = None,
+        value: bytes | None = None,
+        *,
+        offset: int = NO_OFFSET,
+        timestamp: int = NO_TIMESTAMP,
+        headers: list[Header] | None = None,
+        sequence: int = NO_SEQUENCE,
+        attributes: int = 0,
+    ) -> None:
+        self.key = key
+        self.value = value
+        self.offset = offset
+        self.timestamp = timestamp
+        self.headers = headers if headers is not None else []
+        self.sequence = sequence
+        self.attributes = attributes
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Record):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    __hash__ = None  # type: ignore[assignment]  # mutable, compared by value
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"Record({fields})"
+
+
+def increment_sequence(sequence: int, increment: int) -> int:
+    """Return the sequence `increment` records later: after 2147483647 comes 0 (KIP-98)."""
+    if sequence > wrap_int32(_INT32_MAX - increment):
+        return wrap_int32(increment - (_INT32_MAX - sequence) - 1)
+    return wrap_int32(sequence + increment)
+
+
+def append_record(
+    output: bytearray,
+    offset_delta: int,
+    timestamp_delta: int,
+    key: bytes | memoryview | None,
+    value: bytes | memoryview | None,
+    headers: Sequence[Header] = (),
+) -> None:
+    """Append one record to the body of a batch that is being built."""
+    record = bytearray(1)  # attributes: none are defined
+    append_varint(record, timestamp_delta)
+    append_varint(record, offset_delta)
+    _append_blob(record, key)
+    _append_blob(record, value)
+    append_varint(record, len(headers))
+    for name, content in headers:
+        _append_blob(record, utf8_from_text(name))
+        _append_blob(record, content)
+    append_varint(output, len(record))
+    output += record
+
+
+def _append_blob(record: bytearray, blob: bytes | memoryview | None) -> None:
+    if blob is None:
+        record.append(1)  # the zig-zag form of -1
+        return
+    append_varint(record, len(blob))
+    record += blob
+
+
+def iter_records(
+    body: bytes,
+    count: int,
+    base_offset: int,
+    base_timestamp: int,
+    base_sequence: int = NO_SEQUENCE,
+    log_append_time: int | None = None,
+) -> Iterator[Record]:
+    """Yield the `count` records of an uncompressed body.
+
+    `log_append_time` replaces every timestamp where the batch has that timestamp type.
+    Raises InvalidRecord at the first record that is not well formed, and at the end where the body
+    holds more than `count` records. A count of 0 leaves the body unread, as Apache does.
+    """
+    if count < 0:
+        raise InvalidRecord(f"batch declares {count} records")
+    position = 0
+    for index in range(count):
+        try:
+            size, position = read_varint(body, position)
+            end = position + size
+            if end > len(body):
+                _refuse(index, f"declares {size} bytes of {len(body) - position} left")
+            record, position = _read_record(body, position)
+        except (IndexError, ValueError) as error:
+            raise InvalidRecord(f"record {index} of {count} is cut or malformed") from error
+        if position != end:
+            _refuse(index, f"declares {size} bytes and has {size + position - end}")
+        offset_delta = record.offset
+        record.offset = wrap_int64(base_offset + offset_delta)
+        if log_append_time is None:
+            record.timestamp = wrap_int64(base_timestamp + record.timestamp)
+        else:
+            record.timestamp = log_append_time
+        if base_sequence >= 0:
+            record.sequence = increment_sequence(base_sequence, offset_delta)
+        yield record
+    if count and position != len(body):
+        raise InvalidRecord(f"{len(body) - position} bytes are left after {count} records")
+
+
+def check_records(body: bytes, count: int) -> None:
+    """Raise InvalidRecord where iterating the body would, without keeping records."""
+    for _ in iter_records(body, count, 0, 0):
+        pass
+
+
+def _refuse(index: int, reason: str) -> NoReturn:
+    raise InvalidRecord(f"record {index} {reason}")
+
+
+def _read_record(body: bytes, position: int) -> tuple[Record, int]:
+    """Read one record after its size; offset and timestamp are still deltas.
+
+    Lengths below 128 take one varint byte, so that case is inlined. A blob that reaches past the
+    body is cut here and shows in the end position, which the caller compares.
+    """
+    attributes = body[position]
+    timestamp, position = read_varlong(body, position + 1)
+    offset, position = read_varint(body, position)
+    key, position = _read_blob(body, position)
+    value, position = _read_blob(body, position)
+    header_count = body[position]
+    headers: list[Header] = []
+    position += 1
+    if header_count:
+        headers, position = _read_headers(body, position - 1)
+    record = Record(
+        key,
+        value,
+        offset=offset,
+        timestamp=timestamp,
+        headers=headers,
+        attributes=attributes if attributes < 0x80 else attributes - 0x100,
+    )
+    return record, position
+
+
+def _read_blob(body: bytes, position: int) -> tuple[bytes | None, int]:
+    byte = body[position]
+    if byte < 0x80:
+        size, position = (byte >> 1) ^ -(byte & 1), position + 1
+    else:
+        size, position = read_varint(body, position)
+    if size < 0:
+        return None, position
+    end = position + size
+    return body[position:end], end
+
+
+def _read_headers(body: bytes, position: int) -> tuple[list[Header], int]:
+    count, position = read_varint(body, position)
+    if count < 0:
+        raise InvalidRecord(f"record declares {count} headers")
+    headers: list[Header] = []
+    for _ in range(count):
+        key, position = _read_blob(body, position)
+        if key is None:
+            raise InvalidRecord("record has a header without key")
+        value, position = _read_blob(body, position)
+        headers.append((text_from_utf8(key), value))
+    return headers, position
