@@ -1,0 +1,64 @@
+# The verbs. Each sets up what it needs under .venv: a machine with Python >= 3.11 and make is enough.
+PYTHON ?= python3
+BIN := .venv/bin
+NODE_READY := .venv/.node-stamp
+READY := .venv/.stamp
+
+.PHONY: help install run test check generate golden clients bench fuzz attack crash soak compose clean
+.DEFAULT_GOAL := help
+
+help:  ## list the verbs
+	@$(PYTHON) -c "import re; [print(f'make {v:10}{d}') for v, d in re.findall(r'^(\w+):.*?## (.*)', open('Makefile').read(), re.M)]"
+
+$(BIN)/python:
+	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'Python 3.11 or newer is needed: make PYTHON=python3.x')"
+	$(PYTHON) -m venv .venv
+
+$(NODE_READY): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[fast]'
+	touch $@
+
+$(READY): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[fast,test,dev]'
+	touch $@ $(NODE_READY)
+
+install: $(READY)  ## the virtual environment with everything for running and developing
+
+run: $(NODE_READY)  ## a node on 127.0.0.1:9092, data under ./kraft-wire-data
+	$(BIN)/kraft-wire server $(ARGS)
+
+test: $(READY)  ## every test; those whose judge is missing are listed as not run
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(READY)  ## format, lint, types, import contracts, tidiness, generated code
+	$(BIN)/python -m tests.check
+
+generate: $(READY)  ## generated code from schemas/
+	$(BIN)/python -m codegen $(ARGS)
+
+golden: $(READY)  ## vectors made by Apache's own classes, compared both ways
+	$(BIN)/python -m tests.golden $(ARGS)
+
+clients: $(READY)  ## the table of scenarios and real clients
+	$(BIN)/python -m tests.clients $(ARGS)
+
+bench: $(READY)  ## paired benchmarks against peers
+	$(BIN)/python -m benchmarks $(ARGS)
+
+fuzz: $(READY)  ## coverage-guided fuzzing of every parser
+	$(BIN)/python -m tests.fuzz $(ARGS)
+
+attack: $(READY)  ## hostile clients against a live server
+	$(BIN)/python -m tests.attack $(ARGS)
+
+crash: $(READY)  ## every crash point of the storage layer on the simulated disk
+	$(BIN)/python -m tests.crash $(ARGS)
+
+soak: $(READY)  ## kill -9 under load, again and again
+	$(BIN)/python -m tests.soak $(ARGS)
+
+compose:  ## one node and an Apache Kafka beside it, in containers
+	docker compose up --build --wait
+
+clean:  ## remove what the other verbs made
+	rm -rf .venv .mypy_cache .ruff_cache .import_linter_cache build dist
