@@ -1,0 +1,65 @@
+"""Bytes to our objects and back, without JSON between: unknown tagged fields must survive.
+
+Only kinds whose bytes are exactly one message take part; frames and records have their own ways.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from functools import lru_cache
+from types import NotImplementedType
+from typing import Any, Protocol
+
+from tests.golden.vectors import Vector
+
+MESSAGE_KINDS = frozenset(
+    {
+        "request",
+        "response",
+        "request_header",
+        "response_header",
+        "metadata_record",
+        "coordinator_record",
+        "raft_record",
+        "control_record",
+        "consumer_protocol",
+        "principal",
+        "remote_log_record",
+    }
+)
+
+
+class MessageClass(Protocol):
+    """What a generated class offers here."""
+
+    def decode(self, data: bytes, version: int) -> tuple[Any, int]:
+        """The value and the offset behind it."""
+
+
+def snake_case(name: str) -> str:
+    """``KRaftVersionRecord`` is ``k_raft_version_record`` in the generated package."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+@lru_cache(maxsize=None)
+def message_class(kind: str, name: str) -> MessageClass:
+    """The generated class of a message, from the module that mirrors its schema."""
+    stem = name
+    if kind in ("request", "response"):
+        stem = name.removesuffix("Request").removesuffix("Response")
+    module = importlib.import_module(f"kraft_wire.wire.generated.{snake_case(stem)}")
+    found: MessageClass = getattr(module, name)
+    return found
+
+
+def round_trip_problem(vector: Vector) -> str | None | NotImplementedType:
+    """None if our object gives the bytes back; NotImplemented for kinds that take no part."""
+    if vector.kind not in MESSAGE_KINDS:
+        return NotImplemented
+    data = bytes.fromhex(vector.hex)
+    message, end = message_class(vector.kind, vector.name).decode(data, vector.version)
+    if end != len(data):
+        return f"decoding ended at {end} of {len(data)}"
+    encoded: bytes = message.encode(vector.version)
+    return None if encoded == data else f"objects gave {encoded.hex()[:160]}"
