@@ -88,8 +88,8 @@ def main() -> int:
     result = compare(path)
     built = compare_built_batches(path)
     print_table(console, result)
-    for problem in [*result.problems, *built.problems]:
-        console.print(problem, markup=False)
+    for difference in [*result.problems, *built.problems]:
+        console.print(difference, markup=False)
     console.print(
         f"seed {wanted.seed}, {time.monotonic() - started:.0f} s; "
         f"batches that we built and Apache read: {built.tally}",

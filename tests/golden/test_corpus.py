@@ -45,9 +45,9 @@ def test_corpus_has_every_message_and_version_of_the_release() -> None:
         assert "Apache Kafka 4.3.1" in json.loads(file.open().readline())["origin"]
         for vector in read_vectors(file):
             versions[vector.kind].add((vector.name, vector.version))
-    assert KINDS == {
+    assert {
         kind: (len({name for name, _ in pairs}), len(pairs)) for kind, pairs in versions.items()
-    }
+    } == KINDS
 
 
 @pytest.mark.parametrize("kind", KINDS)
