@@ -1,14 +1,24 @@
-"""What a handler is told about a request, and the two answers that are not a response.
+"""What a handler is told about a request, and the answers that are not a response.
 
-A handler returns its response, `PARKED` (the answer comes later through `Broker.complete`), or
-`NO_REPLY` (Produce with acks=0 is answered by silence).
+A handler returns its response, `PARKED` (the answer comes later through `Broker.complete`),
+`NO_REPLY` (Produce with acks=0 is answered by silence), or `CLOSE` (the same, when it failed: the
+closed connection is all that a client can see of it).
 """
 
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-__all__ = ["NO_REPLY", "PARKED", "NoReply", "Parked", "ReplyTo", "RequestContext", "Withheld"]
+__all__ = [
+    "CLOSE",
+    "NO_REPLY",
+    "PARKED",
+    "NoReply",
+    "Parked",
+    "ReplyTo",
+    "RequestContext",
+    "Withheld",
+]
 
 
 class ReplyTo(NamedTuple):
@@ -18,7 +28,7 @@ class ReplyTo(NamedTuple):
     request_number: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RequestContext:
     """The circumstances of one request; everything about time and peer that a handler may use."""
 
@@ -40,10 +50,12 @@ class Withheld(Enum):
 
     PARKED = "parked"
     NO_REPLY = "no reply"
+    CLOSE = "close"
 
 
 PARKED: Final = Withheld.PARKED
 NO_REPLY: Final = Withheld.NO_REPLY
+CLOSE: Final = Withheld.CLOSE
 
 Parked: TypeAlias = Literal[Withheld.PARKED]
-NoReply: TypeAlias = Literal[Withheld.NO_REPLY]
+NoReply: TypeAlias = Literal[Withheld.NO_REPLY, Withheld.CLOSE]

@@ -8,12 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from kraft_wire.model import FileSlice, LeaderEpoch, Offset, OffsetAndEpoch, TopicPartition, Uuid
+from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 from kraft_wire.wire.record_batch import RecordBatch
 
 __all__ = [
     "BrokerView",
     "ControllerChannel",
+    "DuplicateBatchView",
     "EndpointView",
     "LogReadView",
     "LogStore",
@@ -21,6 +23,8 @@ __all__ = [
     "PartitionLog",
     "PartitionView",
     "ProducerStatesView",
+    "ProducerVerdict",
+    "TopicLimits",
     "TopicView",
 ]
 
@@ -118,17 +122,74 @@ class LogReadView(Protocol):
     def size_bytes(self) -> int: ...
 
 
+class DuplicateBatchView(Protocol):
+    """A batch that was appended before, as a producer's retry is answered."""
+
+    @property
+    def first_offset(self) -> int: ...
+    @property
+    def last_offset(self) -> int: ...
+    @property
+    def timestamp(self) -> int: ...
+
+
+class ProducerVerdict(Protocol):
+    """What the producer's state says about the next batch."""
+
+    @property
+    def error(self) -> ErrorCode:
+        """NONE also for a duplicate: the retry is answered like the original."""
+        ...
+
+    @property
+    def duplicate_of(self) -> DuplicateBatchView | None: ...
+    @property
+    def message(self) -> str | None: ...
+
+
 class ProducerStatesView(Protocol):
     """Idempotent producers that wrote to one partition (KIP-98)."""
 
+    def check(self, batch: RecordBatch) -> ProducerVerdict: ...
     def active_producers(self) -> Iterable[object]: ...
+
+
+class TopicLimits(Protocol):
+    """The topic settings that an append obeys (`storage.LogConfig` has them all)."""
+
+    @property
+    def max_message_bytes(self) -> int: ...
+    @property
+    def segment_bytes(self) -> int: ...
+    @property
+    def compression_type(self) -> str:
+        """`producer` or the name of a codec that every stored batch has."""
+        ...
+
+    @property
+    def is_compacted(self) -> bool: ...
+    @property
+    def message_timestamp_type(self) -> str:
+        """`CreateTime` or `LogAppendTime`."""
+        ...
+
+    @property
+    def message_timestamp_before_max_ms(self) -> int: ...
+    @property
+    def message_timestamp_after_max_ms(self) -> int: ...
+    @property
+    def min_insync_replicas(self) -> int: ...
+    @property
+    def flush_messages(self) -> int: ...
 
 
 class PartitionLog(Protocol):
     """One partition's log, as `storage.Log` provides it."""
 
-    config_values: Mapping[str, str]
-
+    @property
+    def config(self) -> TopicLimits: ...
+    @property
+    def producer_states(self) -> ProducerStatesView: ...
     @property
     def log_start_offset(self) -> Offset: ...
     @property
@@ -153,6 +214,7 @@ class LogStore(Protocol):
     def create(
         self, partition: TopicPartition, topic_id: Uuid, config: Mapping[str, str]
     ) -> PartitionLog: ...
+    def configure(self, partition: TopicPartition, config: Mapping[str, str]) -> None: ...
     def delete(self, partition: TopicPartition) -> None: ...
 
 

@@ -1,0 +1,291 @@
+"""What a leader checks before records enter its log, in Kafka's order, and the offsets they get.
+
+KIP-98 (batches), KIP-467 (errors per record), KIP-937 (timestamp limits), KIP-110 (zstd). Batches
+are checked as wholes first: base offset, size, CRC, counts, control bit, sequence; then record by
+record where something can be wrong inside. Records are only rewritten when the topic demands
+another codec; otherwise offset, epoch and, for LogAppendTime, the timestamp are patched into the
+client's own bytes. Not here: what a producer sent before (`storage` keeps that), and the rules of
+one request version (`handlers/produce`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, NamedTuple
+
+from kraft_wire.broker.ports import TopicLimits
+from kraft_wire.model import LeaderEpoch, Offset, TopicPartition
+from kraft_wire.wire.batch_builder import build_batch
+from kraft_wire.wire.compression import Compression
+from kraft_wire.wire.corruption import CorruptRecordBatch, DecompressedTooLarge, InvalidRecord
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.record_batch import (
+    RecordBatch,
+    parse_batches,
+    patch_log_append_time,
+    patch_offset_and_epoch,
+)
+from kraft_wire.wire.record_skim import RecordSkim, skim_records
+
+__all__ = [
+    "AppendOrigin",
+    "AppendRejected",
+    "RecordError",
+    "ValidatedAppend",
+    "validate_and_assign",
+]
+
+_NO_TIMESTAMP: Final = -1
+_SHOWN_ERRORS: Final = 3
+"""Kafka's message shows the first three record errors at most."""
+_CODECS: Final = {
+    "uncompressed": Compression.NONE,
+    "gzip": Compression.GZIP,
+    "snappy": Compression.SNAPPY,
+    "lz4": Compression.LZ4,
+    "zstd": Compression.ZSTD,
+}
+_BATCH_ERRORS: Final = frozenset(
+    {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE}
+)
+"""Errors whose answer does not tell the log start offset, as in Kafka."""
+
+
+class AppendOrigin(Enum):
+    """Who wrote the records: clients are not trusted, coordinators are this process."""
+
+    CLIENT = "client"
+    COORDINATOR = "coordinator"
+
+
+class RecordError(NamedTuple):
+    """One refused record of a batch (KIP-467)."""
+
+    batch_index: int
+    """Index of the record inside its batch."""
+    message: str
+
+
+class AppendRejected(Exception):
+    """The records may not enter the log; nothing was written."""
+
+    def __init__(
+        self, error: ErrorCode, message: str, record_errors: tuple[RecordError, ...] = ()
+    ) -> None:
+        super().__init__(message)
+        self.error = error
+        self.message = message
+        self.record_errors = record_errors
+
+    @property
+    def tells_log_start(self) -> bool:
+        """Whether Kafka's answer carries the log start offset beside this error."""
+        return self.error not in _BATCH_ERRORS
+
+
+@dataclass(slots=True)
+class ValidatedAppend:
+    """Bytes that may be written as they are."""
+
+    data: bytes | bytearray | memoryview
+    batches: Sequence[RecordBatch]
+    base_offset: Offset
+    log_append_time_ms: int
+    """Wall time stamped into every record, -1 for CreateTime."""
+
+
+def validate_and_assign(
+    records: memoryview | bytes | bytearray | Sequence[RecordBatch] | None,
+    *,
+    topic_partition: TopicPartition,
+    limits: TopicLimits,
+    next_offset: Offset,
+    leader_epoch: LeaderEpoch,
+    origin: AppendOrigin,
+    wall_ms: int,
+) -> ValidatedAppend:
+    """Check everything, then give offsets from `next_offset` and the leader epoch.
+
+    Errors (`AppendRejected`), first match wins: INVALID_RECORD for no batch or a base offset that
+    is not 0, MESSAGE_TOO_LARGE, CORRUPT_MESSAGE, INVALID_RECORD for a batch that lies about its
+    records or holds what clients may not write, INVALID_RECORD or INVALID_TIMESTAMP with one entry
+    per refused record, RECORD_LIST_TOO_LARGE.
+    """
+    batches = _parsed(records)
+    rewrite = False
+    for batch in batches:
+        if origin is AppendOrigin.CLIENT:
+            _check_batch(batch, topic_partition, limits)
+            _check_inside(batch, topic_partition, limits, wall_ms)
+        rewrite = rewrite or _target_codec(batch, limits) != batch.compression
+    if rewrite:
+        batches = [_recompressed(batch, limits) for batch in batches]
+    return _assign(batches, limits, next_offset, leader_epoch, wall_ms)
+
+
+def _parsed(
+    records: memoryview | bytes | bytearray | Sequence[RecordBatch] | None,
+) -> Sequence[RecordBatch]:
+    if isinstance(records, memoryview | bytes | bytearray):
+        try:
+            records = parse_batches(memoryview(records))
+        except CorruptRecordBatch as corrupt:
+            raise AppendRejected(ErrorCode.CORRUPT_MESSAGE, str(corrupt)) from corrupt
+    if not records:
+        raise AppendRejected(ErrorCode.INVALID_RECORD, "There is no record batch to append")
+    return records
+
+
+def _check_batch(batch: RecordBatch, name: TopicPartition, limits: TopicLimits) -> None:
+    """Check one client's batch by its head, and its bytes by their CRC."""
+    if batch.base_offset != 0:
+        raise AppendRejected(
+            ErrorCode.INVALID_RECORD,
+            f"The baseOffset of the record batch in the append to {name} should be 0, but it is "
+            f"{batch.base_offset}",
+        )
+    if batch.size_bytes > limits.max_message_bytes:
+        raise AppendRejected(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"The record batch size in the append to {name} is {batch.size_bytes} bytes which "
+            f"exceeds the maximum configured value of {limits.max_message_bytes} bytes",
+        )
+    if not batch.crc_is_valid():
+        raise AppendRejected(
+            ErrorCode.CORRUPT_MESSAGE,
+            f"Record is corrupt (stored crc = {batch.crc}) in topic partition {name}.",
+        )
+    problem = _head_problem(batch)
+    if problem is not None:
+        raise AppendRejected(ErrorCode.INVALID_RECORD, f"{problem} in topic partition {name}.")
+
+
+def _head_problem(batch: RecordBatch) -> str | None:
+    """Return what makes a batch's head impossible, None when nothing does."""
+    count = batch.records_count
+    if batch.last_offset_delta < 0:
+        return f"Batch has an invalid offset range: [0, {batch.last_offset_delta}]"
+    if count <= 0:
+        return f"Invalid reported count for record batch: {count}"
+    if batch.last_offset_delta + 1 != count:
+        return (
+            f"Inconsistent batch offset range [0, {batch.last_offset_delta}] and count of "
+            f"records {count}"
+        )
+    if batch.is_control:
+        return "Clients are not allowed to write control records"
+    if batch.has_producer_id and batch.base_sequence < 0:
+        return (
+            f"Invalid sequence number {batch.base_sequence} in record batch with producerId "
+            f"{batch.producer_id}"
+        )
+    return None
+
+
+def _check_inside(
+    batch: RecordBatch, name: TopicPartition, limits: TopicLimits, wall_ms: int
+) -> None:
+    """Walk over the records: their shape, keys of a compacted topic, timestamps."""
+    try:
+        skim = skim_records(batch.body(), batch.records_count)
+    except DecompressedTooLarge as bomb:
+        raise AppendRejected(ErrorCode.MESSAGE_TOO_LARGE, str(bomb)) from bomb
+    except InvalidRecord as invalid:
+        raise AppendRejected(ErrorCode.INVALID_RECORD, str(invalid)) from invalid
+    except CorruptRecordBatch as corrupt:
+        raise AppendRejected(ErrorCode.CORRUPT_MESSAGE, str(corrupt)) from corrupt
+    if limits.is_compacted and skim.has_null_key:
+        _refuse_null_keys(batch, name)
+    if limits.message_timestamp_type == "CreateTime":
+        _check_timestamps(batch, skim, limits, wall_ms)
+
+
+def _refuse_null_keys(batch: RecordBatch, name: TopicPartition) -> None:
+    reason = f"Compacted topic cannot accept message without key in topic partition {name}."
+    errors = [
+        RecordError(index, reason)
+        for index, record in enumerate(batch.records())
+        if record.key is None
+    ]
+    shown = ", ".join(
+        f"RecordError(batchIndex={error.batch_index}, message='{error.message}')"
+        for error in errors[:_SHOWN_ERRORS]
+    )
+    message = (
+        f"One or more records have been rejected due to {len(errors)} record errors in total, and "
+        f"only showing the first three errors at most: [{shown}]"
+    )
+    raise AppendRejected(ErrorCode.INVALID_RECORD, message, tuple(errors))
+
+
+def _check_timestamps(
+    batch: RecordBatch, skim: RecordSkim, limits: TopicLimits, wall_ms: int
+) -> None:
+    """Refuse records that are too far in the past or in the future (KIP-937)."""
+    low = wall_ms - limits.message_timestamp_before_max_ms
+    high = wall_ms + limits.message_timestamp_after_max_ms
+    base = batch.base_timestamp
+    if base + skim.timestamp_delta_min >= low and base + skim.timestamp_delta_max <= high:
+        return
+    errors = tuple(
+        RecordError(
+            index,
+            f"Timestamp {record.timestamp} of message with offset {record.offset} is out of "
+            f"range. The timestamp should be within [{low}, {high}]",
+        )
+        for index, record in enumerate(batch.records())
+        if record.timestamp != _NO_TIMESTAMP and not low <= record.timestamp <= high
+    )
+    if errors:
+        message = "One or more records have been rejected due to invalid timestamp"
+        raise AppendRejected(ErrorCode.INVALID_TIMESTAMP, message, errors)
+
+
+def _target_codec(batch: RecordBatch, limits: TopicLimits) -> Compression:
+    if limits.compression_type == "producer":
+        return batch.compression
+    return _CODECS[limits.compression_type]
+
+
+def _recompressed(batch: RecordBatch, limits: TopicLimits) -> RecordBatch:
+    """Rebuild a batch in the codec that the topic demands; everything else stays."""
+    rebuilt = build_batch(
+        batch.records(),
+        base_offset=batch.base_offset,
+        compression=_target_codec(batch, limits),
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        is_transactional=batch.is_transactional,
+    )
+    return parse_batches(memoryview(rebuilt))[0]
+
+
+def _assign(
+    batches: Sequence[RecordBatch],
+    limits: TopicLimits,
+    next_offset: Offset,
+    leader_epoch: LeaderEpoch,
+    wall_ms: int,
+) -> ValidatedAppend:
+    """Patch offsets, epoch and append time; return the bytes with their batches as they now are."""
+    stamps = limits.message_timestamp_type == "LogAppendTime"
+    offset: int = next_offset
+    size_bytes = 0
+    patched = []
+    for batch in batches:
+        view = batch.view if not batch.view.readonly else memoryview(bytearray(batch.view))
+        patch_offset_and_epoch(view, offset, leader_epoch)
+        if stamps:
+            patch_log_append_time(view, wall_ms)
+        size_bytes += len(view)
+        patched.append(RecordBatch(view))
+        offset = patched[-1].next_offset
+    if size_bytes > limits.segment_bytes:
+        raise AppendRejected(
+            ErrorCode.RECORD_LIST_TOO_LARGE,
+            f"The record batch list size of {size_bytes} bytes exceeds the maximum configured "
+            f"segment size of {limits.segment_bytes} bytes",
+        )
+    data = patched[0].view if len(patched) == 1 else b"".join(batch.view for batch in patched)
+    return ValidatedAppend(data, patched, next_offset, wall_ms if stamps else _NO_TIMESTAMP)

@@ -1,0 +1,222 @@
+"""The broker: partitions it leads, requests that wait, and what it publishes of the metadata.
+
+Handlers (`handlers/`, one file per API) are functions over a `Broker`. `publish` follows the
+metadata image; `tick` follows time; answers that come later leave through `completions`, which the
+node drains. Not here: sockets, decoding, and the controller.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, Protocol
+
+from kraft_wire.broker.context import ReplyTo
+from kraft_wire.broker.fetch_sessions import FetchSessionCache
+from kraft_wire.broker.partition import Partition
+from kraft_wire.broker.ports import (
+    ControllerChannel,
+    LogStore,
+    MetadataView,
+    PartitionView,
+    TopicView,
+)
+from kraft_wire.broker.purgatory import FetchPurgatory, ProducePurgatory
+from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.model import Chance, LeaderEpoch, Offset, TopicPartition, Uuid
+from kraft_wire.wire.message import Message
+
+if TYPE_CHECKING:
+    from kraft_wire.broker.groups.coordinator import GroupCoordinator
+
+__all__ = ["TOPIC_RESOURCE", "Broker", "MetadataFollower"]
+
+TOPIC_RESOURCE: Final = 2
+"""ConfigRecord's resource type of a topic."""
+
+
+class MetadataFollower(Protocol):
+    """A part of the broker that keeps state per topic or partition: the group coordinator."""
+
+    def published(
+        self, old: MetadataView, new: MetadataView, deleted: Mapping[Uuid, str], now_ms: int
+    ) -> None:
+        """Take the new image; `deleted` maps the ids of topics that are gone to their names."""
+        ...
+
+    def tick(self, now_ms: int, wall_ms: int) -> None:
+        """Act on time."""
+        ...
+
+    def deadline_ms(self) -> int | None:
+        """Return when `tick` is needed next."""
+        ...
+
+
+class Broker:
+    """One broker's state; every method runs on the node's one thread."""
+
+    groups: "GroupCoordinator"
+    """The group coordinator, set by whoever puts the broker together."""
+
+    def __init__(
+        self,
+        *,
+        node_id: int,
+        cluster_id: str,
+        settings: BrokerSettings,
+        logs: LogStore,
+        controller: ControllerChannel,
+        image: MetadataView,
+        chance: Chance,
+    ) -> None:
+        """Start with an image without topics; `publish` brings the real one."""
+        self.node_id = node_id
+        self.cluster_id = cluster_id
+        self.settings = settings
+        self.logs = logs
+        self.controller = controller
+        self.image = image
+        self.chance = chance
+        self.partitions: dict[tuple[str, int], Partition] = {}
+        self.completions: list[tuple[ReplyTo, Message]] = []
+        self.unflushed: dict[tuple[str, int], Partition] = {}
+        """Partitions with an append that must reach the disk before it is acknowledged."""
+        self.fetch_purgatory = FetchPurgatory()
+        self.produce_purgatory = ProducePurgatory()
+        self.fetch_sessions = FetchSessionCache(
+            settings.max_incremental_fetch_session_cache_slots, chance
+        )
+        self.followers: list[MetadataFollower] = []
+        self.is_stopping = False
+        self._awaited: dict[str, Callable[[Message], None]] = {}
+        self._asked = 0
+
+    def partition(self, topic: str, partition: int) -> Partition | None:
+        """Return a partition that this broker leads or replicates."""
+        return self.partitions.get((topic, partition))
+
+    def topic_name(self, topic_id: Uuid) -> str | None:
+        """Return the topic that has an id now."""
+        topic = self.image.topic_by_id(topic_id)
+        return None if topic is None else topic.name
+
+    def complete(self, reply_to: ReplyTo, response: Message) -> None:
+        """Answer a parked request."""
+        self.completions.append((reply_to, response))
+
+    def ask_controller(self, request: Message, answered: Callable[[Message], None]) -> None:
+        """Send a request of the broker's own; `answered` may run before this returns, or never."""
+        self._asked += 1
+        tag = f"broker-{self._asked}"
+        self._awaited[tag] = answered
+        self.controller.send(tag, request)
+
+    def controller_answered(self, tag: str, response: Message) -> None:
+        """Hand an answer of the controller to whoever asked."""
+        answered = self._awaited.pop(tag, None)
+        assert answered is not None, tag
+        answered(response)
+
+    def appended(self, partition: Partition) -> None:
+        """Wake what waits for a partition's growth, or have it flushed first."""
+        if partition.high_watermark < partition.log_end_offset:
+            self.unflushed[partition.topic, partition.partition] = partition
+        elif partition.watchers:
+            self.fetch_purgatory.wake(partition)
+
+    def flushed(self, ends: Mapping[tuple[str, int], Offset], now_ms: int) -> None:
+        """Acknowledge what a flush made durable, up to the end that each log had when it began."""
+        advanced = []
+        for name, end_offset in ends.items():
+            partition = self.partitions.get(name)
+            if partition is not None and partition.flushed(end_offset):
+                advanced.append(partition)
+                self.fetch_purgatory.wake(partition)
+        self.produce_purgatory.advanced(advanced)
+        self.fetch_purgatory.run_woken(now_ms)
+
+    def publish(self, image: MetadataView, now_ms: int, wall_ms: int) -> None:
+        """Follow a new image: create, reconfigure and delete partitions, then tell followers."""
+        old, self.image = self.image, image
+        deleted = {
+            topic.topic_id: topic.name
+            for topic in old.topics()
+            if image.topic_by_id(topic.topic_id) is None
+        }
+        for topic_id in deleted:
+            gone = old.topic_by_id(topic_id)
+            assert gone is not None, topic_id
+            self._delete_topic(gone)
+        for topic in image.topics():
+            self._follow_topic(old, topic)
+        for follower in self.followers:
+            follower.published(old, image, deleted, now_ms)
+        self.fetch_purgatory.run_woken(now_ms)
+
+    def tick(self, now_ms: int, wall_ms: int) -> None:
+        """Answer whoever's deadline has come."""
+        for follower in self.followers:
+            follower.tick(now_ms, wall_ms)
+        self.fetch_purgatory.run_woken(now_ms)
+        self.fetch_purgatory.expire(now_ms)
+        self.produce_purgatory.expire(now_ms)
+
+    def deadline_ms(self) -> int | None:
+        """Return when `tick` is needed next, None when nothing waits."""
+        deadlines = [self.fetch_purgatory.deadline_ms(), self.produce_purgatory.deadline_ms()]
+        deadlines += [follower.deadline_ms() for follower in self.followers]
+        return min((at for at in deadlines if at is not None), default=None)
+
+    def connection_closed(self, connection_id: int) -> None:
+        """Forget what a closed connection was waiting for."""
+        self.fetch_purgatory.forget(connection_id)
+        self.produce_purgatory.forget(connection_id)
+
+    def stop(self, now_ms: int) -> None:
+        """Answer the waiting fetches with what there is, so that connections can close."""
+        self.is_stopping = True
+        self.fetch_purgatory.complete_all(now_ms)
+
+    def _follow_topic(self, old: MetadataView, topic: TopicView) -> None:
+        before = old.topic(topic.name)
+        config = self.image.config(TOPIC_RESOURCE, topic.name)
+        if topic is not before:
+            for view in topic.partitions.values():
+                if self.node_id in view.replicas:
+                    self._follow_partition(topic, view, config)
+        if config != old.config(TOPIC_RESOURCE, topic.name):
+            for number in topic.partitions:
+                if (topic.name, number) in self.partitions:
+                    self.logs.configure(TopicPartition(topic.name, number), config)
+
+    def _follow_partition(
+        self, topic: TopicView, view: PartitionView, config: Mapping[str, str]
+    ) -> None:
+        name = TopicPartition(topic.name, view.partition)
+        partition = self.partitions.get(name)
+        if partition is None:
+            partition = self._open_partition(topic, name, config)
+        partition.leader_epoch = LeaderEpoch(view.leader_epoch)
+        partition.is_leader = view.leader == self.node_id
+        partition.in_sync_replicas = len(view.isr)
+        partition.replicas = len(view.replicas)
+        self.fetch_purgatory.wake(partition)
+
+    def _open_partition(
+        self, topic: TopicView, name: TopicPartition, config: Mapping[str, str]
+    ) -> Partition:
+        log = self.logs.get(name)
+        if log is None:
+            log = self.logs.create(name, topic.topic_id, config)
+        partition = Partition(topic.name, topic.topic_id, name.partition, log, LeaderEpoch(0))
+        partition.high_watermark = log.log_end_offset
+        self.partitions[name] = partition
+        return partition
+
+    def _delete_topic(self, topic: TopicView) -> None:
+        for number in topic.partitions:
+            name = TopicPartition(topic.name, number)
+            partition = self.partitions.pop(name, None)
+            if partition is not None:
+                partition.is_leader = False
+                self.fetch_purgatory.wake(partition)
+                self.unflushed.pop(name, None)
+                self.logs.delete(name)

@@ -1,0 +1,230 @@
+"""One partition that this broker leads: its log, what may be read of it, and how it is appended to.
+
+With a single replica the high watermark follows the log's end, or the flushed end where the topic
+promises that acknowledged records survive power loss (`flush.messages`). Read `append_validation`
+next: what is checked before a byte is written. Not here: replication by followers.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from kraft_wire.broker.append_validation import (
+    AppendOrigin,
+    AppendRejected,
+    RecordError,
+    ValidatedAppend,
+    validate_and_assign,
+)
+from kraft_wire.broker.ports import LogReadView, PartitionLog, ProducerVerdict
+from kraft_wire.model import (
+    DiskFull,
+    LeaderEpoch,
+    Offset,
+    OffsetAndEpoch,
+    StorageError,
+    TopicPartition,
+    Uuid,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from kraft_wire.broker.context import ReplyTo
+    from kraft_wire.broker.purgatory import ParkedFetch
+
+__all__ = ["AppendResult", "Partition"]
+
+_START: Final = Offset(0)
+_NO_OFFSET: Final = Offset(-1)
+_NO_RECORD_ERRORS: Final[tuple[RecordError, ...]] = ()
+_NEVER: Final = (1 << 63) - 1
+"""`flush.messages` of a topic whose appends wait for no flush: Kafka's default."""
+
+
+@dataclass(slots=True)
+class AppendResult:
+    """What became of one append; offsets are -1 where there are none to tell."""
+
+    error: ErrorCode = ErrorCode.NONE
+    base_offset: Offset = _NO_OFFSET
+    last_offset: Offset = _NO_OFFSET
+    log_append_time_ms: int = -1
+    """Wall time that the records were stamped with, -1 when they keep their own."""
+    log_start_offset: Offset = _NO_OFFSET
+    record_errors: tuple[RecordError, ...] = _NO_RECORD_ERRORS
+    error_message: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Partition:
+    """A partition led by this broker."""
+
+    topic: str
+    topic_id: Uuid
+    partition: int
+    log: PartitionLog
+    leader_epoch: LeaderEpoch
+    is_leader: bool = True
+    in_sync_replicas: int = 1
+    replicas: int = 1
+    high_watermark: Offset = _START
+    """Exclusive end of what is committed: what consumers may read."""
+    watchers: "dict[ReplyTo, ParkedFetch]" = field(default_factory=dict)
+    """Parked fetches to wake when this partition grows."""
+    offline: bool = False
+    """The log directory failed; every access answers KAFKA_STORAGE_ERROR until it heals."""
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """The partition's name."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def log_start_offset(self) -> Offset:
+        """First offset that can be read."""
+        return self.log.log_start_offset
+
+    @property
+    def log_end_offset(self) -> Offset:
+        """Offset that the next record gets."""
+        return self.log.log_end_offset
+
+    @property
+    def last_stable_offset(self) -> Offset:
+        """Exclusive end of what read_committed consumers may read; no transaction is ever open."""
+        return self.high_watermark
+
+    @property
+    def flushes_before_acknowledging(self) -> bool:
+        """Whether acknowledged records must be on the disk (`flush.messages` is within reach)."""
+        return self.log.config.flush_messages < _NEVER
+
+    def check_leader_epoch(self, current_leader_epoch: int) -> ErrorCode:
+        """Compare a client's idea of the leader epoch with ours (KIP-320); -1 means no idea."""
+        if current_leader_epoch in (-1, self.leader_epoch):
+            return ErrorCode.NONE
+        if current_leader_epoch < self.leader_epoch:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        return ErrorCode.UNKNOWN_LEADER_EPOCH
+
+    def append_as_leader(
+        self,
+        records: memoryview | bytes | bytearray | None,
+        *,
+        origin: AppendOrigin,
+        acks: int,
+        now_ms: int,
+        wall_ms: int,
+    ) -> AppendResult:
+        """Validate, give offsets and the leader epoch, and append.
+
+        Errors in the order of their checks: KAFKA_STORAGE_ERROR, NOT_LEADER_OR_FOLLOWER,
+        NOT_ENOUGH_REPLICAS, those of `validate_and_assign`, then the producer's sequence and epoch.
+        A duplicate of a batch that is still remembered answers the original's offsets, no error.
+        A writable buffer is patched in place; the log reads it before this returns.
+        """
+        if self.offline:
+            return AppendResult(ErrorCode.KAFKA_STORAGE_ERROR)
+        if not self.is_leader:
+            return AppendResult(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        minimum = min(self.log.config.min_insync_replicas, self.replicas)
+        if acks == -1 and self.in_sync_replicas < minimum:
+            return self._too_few_replicas(minimum)
+        try:
+            append = validate_and_assign(
+                records,
+                topic_partition=self.topic_partition,
+                limits=self.log.config,
+                next_offset=self.log.log_end_offset,
+                leader_epoch=self.leader_epoch,
+                origin=origin,
+                wall_ms=wall_ms,
+            )
+            return self._append_validated(append, now_ms, wall_ms)
+        except AppendRejected as rejected:
+            return self._rejected(rejected)
+        except DiskFull as full:
+            return AppendResult(ErrorCode.KAFKA_STORAGE_ERROR, error_message=str(full))
+        except StorageError as failed:
+            self.offline = True
+            return AppendResult(ErrorCode.KAFKA_STORAGE_ERROR, error_message=str(failed))
+
+    def read(
+        self, fetch_offset: Offset, max_bytes: int, *, upper_bound: Offset, min_one_batch: bool
+    ) -> LogReadView:
+        """Return whole batches from the one that contains `fetch_offset`, below `upper_bound`."""
+        return self.log.read(
+            fetch_offset, max_bytes, upper_bound=upper_bound, min_one_batch=min_one_batch
+        )
+
+    def end_offset_for_epoch(self, leader_epoch: LeaderEpoch) -> OffsetAndEpoch:
+        """Return the largest epoch known that is not above, and where it ends (KIP-101)."""
+        return self.log.end_offset_for_epoch(leader_epoch)
+
+    def diverging_point(
+        self, fetch_offset: Offset, last_fetched_epoch: int
+    ) -> OffsetAndEpoch | None:
+        """Return where a reader's log must be cut, None when it agrees with ours (KIP-595)."""
+        if last_fetched_epoch < 0:
+            return None
+        end = self.log.end_offset_for_epoch(LeaderEpoch(last_fetched_epoch))
+        if end.epoch < last_fetched_epoch or end.offset < fetch_offset:
+            return end
+        return None
+
+    def flushed(self, end_offset: Offset) -> bool:
+        """Take note that records below `end_offset` are on the disk; true if that commits some."""
+        if end_offset <= self.high_watermark:
+            return False
+        self.high_watermark = end_offset
+        return True
+
+    def _append_validated(self, append: ValidatedAppend, now_ms: int, wall_ms: int) -> AppendResult:
+        first, last = append.batches[0], append.batches[-1]
+        if first.producer_id >= 0:
+            verdict = self.log.producer_states.check(first)
+            if verdict.error is not ErrorCode.NONE or verdict.duplicate_of is not None:
+                return self._refused_by_producer_state(verdict)
+        self.log.append(append.data, append.batches, now_ms, wall_ms)
+        if not self.flushes_before_acknowledging:
+            self.high_watermark = self.log.log_end_offset
+        return AppendResult(
+            base_offset=append.base_offset,
+            last_offset=Offset(last.last_offset),
+            log_append_time_ms=append.log_append_time_ms,
+            log_start_offset=self.log.log_start_offset,
+        )
+
+    def _refused_by_producer_state(self, verdict: ProducerVerdict) -> AppendResult:
+        duplicate = verdict.duplicate_of
+        if duplicate is None:
+            return AppendResult(
+                verdict.error,
+                log_start_offset=self.log.log_start_offset,
+                error_message=verdict.message,
+            )
+        return AppendResult(
+            base_offset=Offset(duplicate.first_offset),
+            last_offset=Offset(duplicate.last_offset),
+            log_append_time_ms=duplicate.timestamp,
+            log_start_offset=self.log.log_start_offset,
+        )
+
+    def _too_few_replicas(self, minimum: int) -> AppendResult:
+        message = (
+            f"The size of the current ISR : {self.in_sync_replicas} is insufficient to satisfy "
+            f"the min.isr requirement of {minimum} for partition {self.topic_partition}"
+        )
+        return AppendResult(
+            ErrorCode.NOT_ENOUGH_REPLICAS,
+            log_start_offset=self.log.log_start_offset,
+            error_message=message,
+        )
+
+    def _rejected(self, rejected: AppendRejected) -> AppendResult:
+        start = self.log.log_start_offset if rejected.tells_log_start else _NO_OFFSET
+        return AppendResult(
+            rejected.error,
+            log_start_offset=start,
+            record_errors=rejected.record_errors,
+            error_message=rejected.message,
+        )

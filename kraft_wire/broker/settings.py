@@ -1,0 +1,51 @@
+"""The broker's own configuration values, typed: what the keys of `server.properties` mean here.
+
+A field's name is its key with the dots as underscores (`num_partitions` is `num.partitions`), so
+a key can be found from the code and back. Defaults are those of `settings/broker.py`, which are
+Kafka's. Not here: values of one topic (`ports.TopicLimits`) and of the sockets (`node.config`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Self
+
+__all__ = ["BrokerSettings", "field_key"]
+
+
+def field_key(field_name: str) -> str:
+    """Return the configuration key that a field of a settings class stands for."""
+    return field_name.replace("_", ".")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerSettings:
+    """Values that handlers and coordinators read; replaced as a whole by a dynamic change."""
+
+    auto_create_topics_enable: bool = True
+    num_partitions: int = 1
+    default_replication_factor: int = 1
+    message_max_bytes: int = 1_048_588
+    fetch_max_bytes: int = 57_671_680
+    max_request_partition_size_limit: int = 2_000
+    max_incremental_fetch_session_cache_slots: int = 1_000
+    transactional_id_expiration_ms: int = 604_800_000
+    producer_id_expiration_ms: int = 86_400_000
+    offset_metadata_max_bytes: int = 4_096
+    offsets_topic_num_partitions: int = 50
+    offsets_topic_replication_factor: int = 3
+    offsets_topic_segment_bytes: int = 104_857_600
+    offsets_topic_compression_codec: int = 0
+    offsets_load_buffer_size: int = 5_242_880
+    offsets_retention_minutes: int = 10_080
+    offsets_retention_check_interval_ms: int = 600_000
+    offsets_commit_timeout_ms: int = 5_000
+    group_min_session_timeout_ms: int = 6_000
+    group_max_session_timeout_ms: int = 1_800_000
+    group_initial_rebalance_delay_ms: int = 3_000
+    group_max_size: int = 2_147_483_647
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, object]) -> Self:
+        """Take this class's fields out of parsed broker values; absent keys keep their default."""
+        known = {name: field_key(name) for name in (field.name for field in fields(cls))}
+        return cls(**{name: values[key] for name, key in known.items() if key in values})  # type: ignore[arg-type]  # parsed to the field's type by settings.values
