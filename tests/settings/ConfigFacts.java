@@ -35,7 +35,20 @@ public class ConfigFacts {
         return "[" + String.join(",", names) + "]";
     }
 
-    static void print(String area, Map<String, ConfigDef.ConfigKey> keys) {
+    /** Lists print nothing about emptiness and null; the definition's own fields tell. */
+    static String listRules(ConfigDef.Validator validator) throws ReflectiveOperationException {
+        if (!(validator instanceof ConfigDef.ValidList)) return "null";
+        StringBuilder rules = new StringBuilder();
+        for (String name : List.of("isEmptyAllowed", "isNullAllowed")) {
+            var field = ConfigDef.ValidList.class.getDeclaredField(name);
+            field.setAccessible(true);
+            rules.append(rules.length() == 0 ? "" : ",").append(field.getBoolean(validator));
+        }
+        return "[" + rules + "]";
+    }
+
+    static void print(String area, Map<String, ConfigDef.ConfigKey> keys)
+            throws ReflectiveOperationException {
         Map<String, String> modes = area.equals("broker") ? DynamicBrokerConfig.dynamicConfigUpdateModes() : Map.of();
         for (ConfigDef.ConfigKey key : new TreeMap<>(keys).values()) {
             boolean required = key.defaultValue == ConfigDef.NO_DEFAULT_VALUE;
@@ -43,13 +56,14 @@ public class ConfigFacts {
             System.out.println("{\"area\":" + quote(area) + ",\"name\":" + quote(key.name)
                 + ",\"kind\":" + quote(key.type.toString().toLowerCase()) + ",\"default\":" + byDefault
                 + ",\"importance\":" + quote(key.importance.toString().toLowerCase())
-                + ",\"valid\":" + quote(key.validator) + ",\"internal\":" + key.internalConfig
+                + ",\"valid\":" + quote(key.validator) + ",\"list\":" + listRules(key.validator)
+                + ",\"internal\":" + key.internalConfig
                 + ",\"scope\":" + quote(modes.getOrDefault(key.name, "read-only"))
                 + ",\"synonyms\":" + synonyms(area, key.name) + "}");
         }
     }
 
-    public static void main(String[] arguments) {
+    public static void main(String[] arguments) throws ReflectiveOperationException {
         print("broker", AbstractKafkaConfig.CONFIG_DEF.configKeys());
         print("dynamic_broker", DynamicConfig.Broker.configKeys());
         print("topic", LogConfig.configKeys());

@@ -1,0 +1,51 @@
+"""The configuration keys of a node: those of release 4.3.1, and our own.
+
+`BROKER_KEYS` is what a properties file may hold. `OWN_KEYS` are the ones that Kafka does not know:
+limits that protect the server, on by default. `OWN_DEFAULTS` are Kafka's keys whose default is
+stricter here, for the same reason; everything else has Kafka's default.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from kraft_wire.settings.definition import ConfigKey, Scope
+from kraft_wire.settings.key_tables import load_keys
+
+__all__ = [
+    "BROKER_KEYS",
+    "DYNAMIC_BROKER_KEYS",
+    "OWN_DEFAULTS",
+    "OWN_KEYS",
+    "is_listener_key",
+    "listener_base_name",
+]
+
+OWN_DEFAULTS: Final[dict[str, int]] = {
+    "sasl.server.max.receive.size": 65_536,
+    "queued.max.request.bytes": 268_435_456,
+    "max.connections.per.ip": 1_000,
+    "max.connection.creation.rate": 1_000,
+}
+
+OWN_KEYS: Final[dict[str, ConfigKey]] = load_keys("own_keys.json")
+
+BROKER_KEYS: Final[dict[str, ConfigKey]] = {
+    name: replace(key, default=OWN_DEFAULTS[name]) if name in OWN_DEFAULTS else key
+    for name, key in sorted((load_keys("broker_keys.json") | OWN_KEYS).items())
+}
+
+DYNAMIC_BROKER_KEYS: Final[dict[str, ConfigKey]] = {
+    name: key for name, key in BROKER_KEYS.items() if key.scope is not Scope.READ_ONLY
+} | load_keys("dynamic_broker_keys.json")
+"""What IncrementalAlterConfigs may set on a broker; three quotas exist only here (KIP-73)."""
+
+
+def is_listener_key(name: str) -> bool:
+    """Whether a name is a key of one listener: `listener.name.{listener}.{key}`."""
+    return name.startswith("listener.name.") and name.count(".") >= 3
+
+
+def listener_base_name(name: str) -> str:
+    """Return the key that `listener.name.{listener}.{key}` overrides for its listener."""
+    assert is_listener_key(name), name
+    return name.split(".", 3)[3]
