@@ -1,0 +1,403 @@
+"""Kafka's schema files as strict dataclasses.
+
+Whatever this reader does not know stops it with file, field and reason: an unknown key, an
+impossible version range, a duplicate tag, a type that does not exist, a default that the type
+cannot hold. It reads the release's own files (comments, prose, defaults in quotes) and the bare
+canonical form under `schemas/` alike. It decides nothing about Python or bytes.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from codegen.versions import NONE, OPEN, VersionRange, parse_versions
+
+__all__ = [
+    "SCALARS",
+    "FieldSpec",
+    "MessageSpec",
+    "SchemaError",
+    "StructSpec",
+    "implied_default",
+    "parse_message",
+]
+
+INTEGER_BITS = {
+    "int8": (8, True),
+    "int16": (16, True),
+    "uint16": (16, False),
+    "int32": (32, True),
+    "uint32": (32, False),
+    "int64": (64, True),
+}
+SCALARS = (*INTEGER_BITS, "bool", "float64", "uuid", "string", "bytes", "records")
+MESSAGE_TYPES = (
+    "request",
+    "response",
+    "header",
+    "metadata",
+    "data",
+    "coordinator-key",
+    "coordinator-value",
+)
+MESSAGE_KEYS = {
+    "type",
+    "name",
+    "apiKey",
+    "listeners",
+    "validVersions",
+    "flexibleVersions",
+    "latestVersionUnstable",
+    "fields",
+    "commonStructs",
+}
+STRUCT_KEYS = {"name", "versions", "fields", "about"}
+FIELD_KEYS = {
+    "name",
+    "type",
+    "versions",
+    "nullableVersions",
+    "taggedVersions",
+    "tag",
+    "flexibleVersions",
+    "default",
+    "ignorable",
+    "mapKey",
+    "entityType",
+    "zeroCopy",
+    "about",
+    "fields",
+}
+ENTITY_TYPES = {"topicName", "brokerId", "groupId", "producerId", "transactionalId", "unknown"}
+COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
+
+type_name = re.compile(r"[A-Z][A-Za-z0-9]*")
+field_name = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+
+Json = Mapping[str, object]
+
+
+class SchemaError(Exception):
+    """A schema file that must not be generated from."""
+
+    def __init__(self, file: str, field: str, reason: str) -> None:
+        super().__init__(f"{file}: {field}: {reason}")
+        self.file = file
+        self.field = field
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSpec:
+    """One field; `kind` is the element's type for arrays, a struct's name for structs."""
+
+    name: str
+    kind: str
+    is_array: bool
+    versions: VersionRange
+    nullable: VersionRange
+    tagged: VersionRange
+    tag: int
+    flexible: VersionRange | None
+    default: object
+    ignorable: bool
+    map_key: bool
+    entity_type: str
+    zero_copy: bool
+    struct: "StructSpec | None"
+
+
+@dataclass(frozen=True, slots=True)
+class StructSpec:
+    """A named list of fields, defined in place or as a common struct."""
+
+    name: str
+    versions: VersionRange
+    fields: tuple[FieldSpec, ...]
+    is_common: bool
+
+    def walk(self) -> "Iterator[StructSpec]":
+        """Yield the structs below this one, each once, inner before outer, then this one."""
+        seen: dict[str, StructSpec] = {}
+        for field in self.fields:
+            if field.struct is not None:
+                for inner in field.struct.walk():
+                    seen.setdefault(inner.name, inner)
+        yield from seen.values()
+        yield self
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSpec:
+    """One schema file."""
+
+    name: str
+    type: str
+    api_key: int
+    listeners: tuple[str, ...]
+    versions: VersionRange
+    flexible: VersionRange
+    latest_version_unstable: bool
+    root: StructSpec
+
+
+def implied_default(kind: str, is_array: bool) -> object:
+    """Return the default of a field whose schema names none; () is empty: array or struct."""
+    if is_array:
+        return ()
+    if kind in INTEGER_BITS:
+        return 0
+    plain = {"bool": False, "float64": 0.0, "string": "", "bytes": b"", "records": None}
+    return plain.get(kind, bytes(16) if kind == "uuid" else ())
+
+
+def parse_message(text: str, file: str) -> MessageSpec:
+    """Read one schema file; SchemaError names what is wrong with it."""
+    try:
+        document = json.loads(COMMENT.sub("", text))
+    except ValueError as error:
+        raise SchemaError(file, "(file)", f"not JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise SchemaError(file, "(file)", "not a JSON object")
+    return Reader(file).message(document)
+
+
+class Reader:
+    """Reads one document, remembering which structs it has met."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.documents: dict[str, Json] = {}
+        self.structs: dict[str, StructSpec] = {}
+        self.reading: list[str] = []
+
+    def fail(self, field: str, reason: str) -> SchemaError:
+        """Build the error for one field of this file."""
+        return SchemaError(self.file, field, reason)
+
+    def message(self, document: Json) -> MessageSpec:
+        """Read the top of the file, then its fields."""
+        self.check_keys(document, MESSAGE_KEYS, "(message)")
+        name = self.text(document, "name", "(message)")
+        if document.get("type") not in MESSAGE_TYPES:
+            raise self.fail(name, f"unknown message type {document.get('type')!r}")
+        versions = self.versions(document, "validVersions", name)
+        flexible = self.versions(document, "flexibleVersions", name) if versions else NONE
+        for common in self.objects(document.get("commonStructs", []), name):
+            self.check_keys(common, STRUCT_KEYS, name)
+            struct_name = self.text(common, "name", name)
+            if struct_name in self.documents:
+                raise self.fail(struct_name, "this common struct is defined twice")
+            self.documents[struct_name] = common
+        fields = self.fields(document.get("fields", []), name, flexible)
+        for struct_name in self.documents:
+            self.common_struct(struct_name, flexible)
+        return MessageSpec(
+            name=name,
+            type=str(document["type"]),
+            api_key=self.integer(document.get("apiKey", -1), name),
+            listeners=tuple(str(item) for item in self.items(document.get("listeners", []), name)),
+            versions=versions,
+            flexible=flexible,
+            latest_version_unstable=self.flag(document, "latestVersionUnstable", name),
+            root=StructSpec(name, VersionRange(0, OPEN), fields, is_common=False),
+        )
+
+    def fields(self, items: object, path: str, flexible: VersionRange) -> tuple[FieldSpec, ...]:
+        """Read a list of fields; names and tags must be unique in it."""
+        fields: list[FieldSpec] = []
+        names: set[str] = set()
+        tags: set[int] = set()
+        for item in self.objects(items, path):
+            field = self.field(item, path, flexible)
+            where = f"{path}.{field.name}"
+            if field.name in names:
+                raise self.fail(where, "this field is defined twice")
+            if field.tag >= 0 and field.tag in tags:
+                raise self.fail(where, f"duplicate tag {field.tag}")
+            names.add(field.name)
+            tags.add(field.tag)
+            fields.append(field)
+        highest = max(tags, default=-1)
+        missing = sorted(set(range(highest + 1)) - tags)
+        if missing:
+            raise self.fail(path, f"tags are not contiguous: {missing[0]} is missing")
+        return tuple(fields)
+
+    def field(self, item: Json, path: str, flexible: VersionRange) -> FieldSpec:
+        """Read one field and check that its ranges agree with each other.
+
+        A tagged field may leave out `versions`: it then exists where it is tagged.
+        """
+        name = self.text(item, "name", path)
+        where = f"{path}.{name}"
+        if not field_name.fullmatch(name):
+            raise self.fail(where, "not a field name")
+        self.check_keys(item, FIELD_KEYS, where)
+        type_text = self.text(item, "type", where)
+        is_array = type_text.startswith("[]")
+        kind = type_text.removeprefix("[]")
+        struct = self.struct(item, kind, where, flexible)
+        nullable = self.optional_versions(item, "nullableVersions", where)
+        tagged = self.optional_versions(item, "taggedVersions", where)
+        versions = tagged
+        if "versions" in item or not tagged:
+            versions = self.versions(item, "versions", where)
+        field = FieldSpec(
+            name=name,
+            kind=kind,
+            is_array=is_array,
+            versions=versions,
+            nullable=nullable,
+            tagged=tagged,
+            tag=self.integer(item.get("tag", -1), where),
+            flexible=self.versions(item, "flexibleVersions", where)
+            if "flexibleVersions" in item
+            else None,
+            default=self.default(item, kind, is_array, where),
+            ignorable=self.flag(item, "ignorable", where),
+            map_key=self.flag(item, "mapKey", where),
+            entity_type=self.entity_type(item, where),
+            zero_copy=self.flag(item, "zeroCopy", where),
+            struct=struct,
+        )
+        self.check_ranges(field, where, flexible)
+        return field
+
+    def check_ranges(self, field: FieldSpec, where: str, flexible: VersionRange) -> None:
+        """Refuse ranges that contradict each other."""
+        if bool(field.tagged) != (field.tag >= 0):
+            raise self.fail(where, "tag and taggedVersions come together or not at all")
+        if not field.versions.covers(field.tagged):
+            raise self.fail(where, f"tagged in {field.tagged}, but exists in {field.versions}")
+        if not flexible.covers(field.tagged):
+            raise self.fail(where, f"tagged in {field.tagged}, but flexible in {flexible}")
+        if field.default is None and not field.nullable and field.kind != "records":
+            raise self.fail(where, "null is the default of a field that is never null")
+        can_be_null = field.is_array or field.struct or field.kind in ("string", "bytes", "records")
+        if field.nullable and not can_be_null:
+            raise self.fail(where, f"a {field.kind} cannot be null")
+
+    def struct(
+        self, item: Json, kind: str, where: str, flexible: VersionRange
+    ) -> StructSpec | None:
+        """Resolve the type of a field: None for a plain type, else the struct."""
+        if kind in SCALARS:
+            if "fields" in item:
+                raise self.fail(where, f"a {kind} has no fields of its own")
+            return None
+        if not type_name.fullmatch(kind):
+            raise self.fail(where, f"type {kind!r} does not exist")
+        if "fields" not in item:
+            if kind not in self.documents:
+                raise self.fail(where, f"type {kind!r} does not exist")
+            return self.common_struct(kind, flexible)
+        if kind in self.structs or kind in self.documents:
+            raise self.fail(where, f"struct {kind} is defined twice")
+        fields = self.fields(item["fields"], where, flexible)
+        self.structs[kind] = StructSpec(kind, VersionRange(0, OPEN), fields, is_common=False)
+        return self.structs[kind]
+
+    def common_struct(self, name: str, flexible: VersionRange) -> StructSpec:
+        """Read a common struct when it is first used; it may be used before it is defined."""
+        if name in self.structs:
+            return self.structs[name]
+        if name in self.reading:
+            raise self.fail(name, "this struct contains itself")
+        self.reading.append(name)
+        document = self.documents[name]
+        versions = self.versions(document, "versions", name)
+        fields = self.fields(document.get("fields"), name, flexible)
+        self.reading.pop()
+        self.structs[name] = StructSpec(name, versions, fields, is_common=True)
+        return self.structs[name]
+
+    def default(self, item: Json, kind: str, is_array: bool, where: str) -> object:
+        """Read the default as a Python value of the field's type."""
+        if "default" not in item:
+            return implied_default(kind, is_array)
+        value = item["default"]
+        if value is None or value == "null":
+            return None
+        if is_array or kind not in SCALARS or kind in ("bytes", "records", "uuid"):
+            raise self.fail(where, f"default {value!r} is not null")
+        if kind == "string":
+            return str(value)
+        if kind == "bool":
+            if str(value).lower() not in ("true", "false"):
+                raise self.fail(where, f"default {value!r} is not a bool")
+            return str(value).lower() == "true"
+        return self.number(value, kind, where)
+
+    def number(self, value: object, kind: str, where: str) -> int | float:
+        """Read a number that may be quoted and may be hexadecimal."""
+        try:
+            if kind == "float64":
+                return float(str(value))
+            number = int(str(value), 0)
+        except ValueError as error:
+            raise self.fail(where, f"default {value!r} is not a number") from error
+        bits, signed = INTEGER_BITS[kind]
+        low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+        if not low <= number <= high:
+            raise self.fail(where, f"default {number} does not fit {kind}")
+        return number
+
+    def entity_type(self, item: Json, where: str) -> str:
+        """Read what the value names: a topic, a broker, a group, and so on."""
+        entity = str(item.get("entityType", ""))
+        if entity and entity not in ENTITY_TYPES:
+            raise self.fail(where, f"unknown entityType {entity!r}")
+        return entity
+
+    def check_keys(self, item: Json, known: set[str], where: str) -> None:
+        """Refuse a key that this reader has no meaning for."""
+        for key in item:
+            if key not in known:
+                raise self.fail(where, f"unknown key {key!r}")
+
+    def versions(self, item: Json, key: str, where: str) -> VersionRange:
+        """Read a range that must be there."""
+        try:
+            return parse_versions(self.text(item, key, where))
+        except ValueError as error:
+            raise self.fail(where, f"{key}: {error}") from error
+
+    def optional_versions(self, item: Json, key: str, where: str) -> VersionRange:
+        """Read a range whose absence means no version."""
+        return self.versions(item, key, where) if key in item else NONE
+
+    def text(self, item: Json, key: str, where: str) -> str:
+        """Read a string that must be there."""
+        value = item.get(key)
+        if not isinstance(value, str):
+            raise self.fail(where, f"{key} is missing or not a string")
+        return value
+
+    def integer(self, value: object, where: str) -> int:
+        """Read an int16: keys and tags."""
+        if not isinstance(value, int) or isinstance(value, bool) or not -1 <= value <= OPEN:
+            raise self.fail(where, f"{value!r} is not a key or tag")
+        return value
+
+    def flag(self, item: Json, key: str, where: str) -> bool:
+        """Read a bool, also one in quotes; absent is false."""
+        value = item.get(key, False)
+        if str(value).lower() not in ("true", "false"):
+            raise self.fail(where, f"{key} is {value!r}, not true or false")
+        return str(value).lower() == "true"
+
+    def items(self, value: object, where: str) -> list[object]:
+        """Read a list."""
+        if not isinstance(value, list):
+            raise self.fail(where, f"{value!r} is not a list")
+        return value
+
+    def objects(self, value: object, where: str) -> list[Json]:
+        """Read a list of objects."""
+        items = self.items(value, where)
+        for item in items:
+            if not isinstance(item, dict):
+                raise self.fail(where, f"{item!r} is not an object")
+        return [item for item in items if isinstance(item, dict)]
