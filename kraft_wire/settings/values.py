@@ -2,7 +2,7 @@
 
 A value is trimmed before it is parsed; a list is split at commas; numbers have no underscores and
 stay inside their Java type. The text form is the one that DescribeConfigs shows. Reading files and
-layering sources is `broker_settings.py`, not this module.
+layering sources is `node_settings.py`, not this module.
 """
 
 import re

@@ -1,7 +1,7 @@
 """The values that one broker works with: file, dynamic cluster defaults, dynamic own values.
 
 KIP-226: a broker's own dynamic value beats the cluster-wide dynamic default, which beats the
-properties file, which beats the built-in default. `BrokerSettings` is immutable; a change of the
+properties file, which beats the built-in default. `NodeSettings` is immutable; a change of the
 metadata makes a new one through `with_dynamic`. Topic values are derived from it: a topic's own
 value, else the broker's value of the first synonym that is set (`topic_values`).
 
@@ -26,11 +26,10 @@ from kraft_wire.settings.topic import TOPIC_KEYS
 from kraft_wire.settings.values import (
     InvalidConfigValue,
     default_value,
-    format_value,
     parse_value,
 )
 
-__all__ = ["BrokerSettings", "SourcedValue", "topic_sources", "topic_values"]
+__all__ = ["NodeSettings", "SourcedValue", "topic_sources", "topic_values"]
 
 _NO_VALUES: Final[Mapping[str, str]] = {}
 
@@ -50,7 +49,7 @@ class SourcedValue(NamedTuple):
     source: ConfigSource
 
 
-class BrokerSettings:
+class NodeSettings:
     """All settings of one broker, typed, with the place that each comes from."""
 
     __slots__ = ("_cluster", "_file", "_own")
@@ -64,9 +63,9 @@ class BrokerSettings:
         self._cluster: Mapping[str, str] = _NO_VALUES
         self._own: Mapping[str, str] = _NO_VALUES
 
-    def with_dynamic(self, cluster: Mapping[str, str], own: Mapping[str, str]) -> "BrokerSettings":
+    def with_dynamic(self, cluster: Mapping[str, str], own: Mapping[str, str]) -> "NodeSettings":
         """Return these settings under other dynamic values: cluster-wide ones, and the broker's."""
-        layered = BrokerSettings.__new__(BrokerSettings)
+        layered = NodeSettings.__new__(NodeSettings)
         layered._file = self._file
         layered._cluster = dict(cluster)
         layered._own = dict(own)
@@ -100,6 +99,10 @@ class BrokerSettings:
                 continue  # only a dynamic one can be wrong: see the module's docstring
         if key.default is not REQUIRED and key.default is not None:
             yield SourcedValue(name, default_value(key), ConfigSource.DEFAULT)
+
+    def values(self) -> dict[str, ConfigValue]:
+        """Return the value in force of every broker key that has one or may be null."""
+        return {name: self.value(name) for name in BROKER_KEYS}
 
     def value(self, name: str) -> ConfigValue:
         """Return the value in force, None where the key is not set and has no default.
@@ -144,13 +147,13 @@ class BrokerSettings:
         return () if value is None else value
 
 
-def topic_values(own: Mapping[str, str], settings: BrokerSettings) -> dict[str, ConfigValue]:
+def topic_values(own: Mapping[str, str], settings: NodeSettings) -> dict[str, ConfigValue]:
     """Return the value in force of every topic key, given the values that the topic sets itself."""
     return {name: topic_sources(key, own, settings)[0].value for name, key in _VALUED.items()}
 
 
 def topic_sources(
-    key: ConfigKey, own: Mapping[str, str], settings: BrokerSettings
+    key: ConfigKey, own: Mapping[str, str], settings: NodeSettings
 ) -> list[SourcedValue]:
     """Every place where a topic key has a value, the one in force first; never empty.
 
@@ -168,11 +171,6 @@ def topic_sources(
                 found.append(place._replace(value=_converted(place.value, synonym.factor)))
     found.append(SourcedValue(_default_name(key), default_value(key), ConfigSource.DEFAULT))
     return found
-
-
-def texts_of(values: Mapping[str, ConfigValue]) -> dict[str, str | None]:
-    """Return values in their text form."""
-    return {name: format_value(value) for name, value in values.items()}
 
 
 def _converted(value: ConfigValue, factor: int) -> ConfigValue:

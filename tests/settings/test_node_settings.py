@@ -2,14 +2,14 @@
 
 import pytest
 
-from kraft_wire.settings.broker_settings import BrokerSettings, topic_sources, topic_values
+from kraft_wire.settings.node_settings import NodeSettings, topic_sources, topic_values
 from kraft_wire.settings.definition import ConfigSource
 from kraft_wire.settings.topic import TOPIC_KEYS
 from kraft_wire.settings.values import InvalidConfigValue
 
 
 def test_own_dynamic_value_beats_default_beats_file_beats_built_in() -> None:
-    file_only = BrokerSettings({"log.cleaner.threads": "2"})
+    file_only = NodeSettings({"log.cleaner.threads": "2"})
     layered = file_only.with_dynamic({"log.cleaner.threads": "3"}, {"log.cleaner.threads": "4"})
     assert file_only.integer("log.cleaner.threads") == 2
     assert [(place.value, place.source) for place in layered.sources("log.cleaner.threads")] == [
@@ -21,17 +21,17 @@ def test_own_dynamic_value_beats_default_beats_file_beats_built_in() -> None:
 
 
 def test_read_only_key_ignores_dynamic_values() -> None:
-    layered = BrokerSettings().with_dynamic({}, {"num.partitions": "9"})
+    layered = NodeSettings().with_dynamic({}, {"num.partitions": "9"})
     assert layered.integer("num.partitions") == 1
 
 
 def test_wrong_value_in_the_file_is_refused_at_once() -> None:
     with pytest.raises(InvalidConfigValue, match=r"num\.partitions"):
-        BrokerSettings({"num.partitions": "0"})
+        NodeSettings({"num.partitions": "0"})
 
 
 def test_wrong_dynamic_value_is_passed_over() -> None:
-    layered = BrokerSettings().with_dynamic({}, {"log.cleaner.threads": "-1"})
+    layered = NodeSettings().with_dynamic({}, {"log.cleaner.threads": "-1"})
     assert layered.integer("log.cleaner.threads") == 1
 
 
@@ -48,11 +48,11 @@ def test_wrong_dynamic_value_is_passed_over() -> None:
 def test_retention_of_a_topic_follows_the_finest_broker_key(
     file: dict[str, str], retention_ms: int
 ) -> None:
-    assert topic_values({}, BrokerSettings(file))["retention.ms"] == retention_ms
+    assert topic_values({}, NodeSettings(file))["retention.ms"] == retention_ms
 
 
 def test_own_value_of_a_topic_beats_the_broker() -> None:
-    settings = BrokerSettings({"log.segment.bytes": "2097152"})
+    settings = NodeSettings({"log.segment.bytes": "2097152"})
     own = {"segment.bytes": "1048576"}
     assert topic_values(own, settings)["segment.bytes"] == 1_048_576
     sources = [place.source for place in topic_sources(TOPIC_KEYS["segment.bytes"], own, settings)]
