@@ -8,7 +8,7 @@ Batches, compression and control records are one level up, in `record_batch`.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NoReturn
+from typing import Final
 
 from kraft_wire.wire.corruption import InvalidRecord
 from kraft_wire.wire.varint import (
@@ -50,7 +50,6 @@ class Record:
         self,
         key: bytes | None = None,
         value: bytes | None = None,
-        *,
         offset: int = NO_OFFSET,
         timestamp: int = NO_TIMESTAMP,
         headers: list[Header] | None = None,
@@ -135,22 +134,26 @@ def iter_records(
         try:
             size, position = read_varint(body, position)
             end = position + size
-            if end > len(body):
-                _refuse(index, f"declares {size} bytes of {len(body) - position} left")
-            record, position = _read_record(body, position)
+            attributes = body[position]
+            timestamp, position = read_varlong(body, position + 1)
+            offset_delta, position = read_varint(body, position)
+            key, position = _read_blob(body, position)
+            value, position = _read_blob(body, position)
+            headers, position = _read_headers(body, position)
         except (IndexError, ValueError) as error:
             raise InvalidRecord(f"record {index} of {count} is cut or malformed") from error
-        if position != end:
-            _refuse(index, f"declares {size} bytes and has {size + position - end}")
-        offset_delta = record.offset
-        record.offset = wrap_int64(base_offset + offset_delta)
-        if log_append_time is None:
-            record.timestamp = wrap_int64(base_timestamp + record.timestamp)
-        else:
-            record.timestamp = log_append_time
-        if base_sequence >= 0:
-            record.sequence = increment_sequence(base_sequence, offset_delta)
-        yield record
+        # A blob that reaches past its record, or past the body, was cut there: the end tells.
+        if position != end or end > len(body):
+            raise InvalidRecord(f"record {index} of {count} has another size than its {size} bytes")
+        yield Record(
+            key,
+            value,
+            wrap_int64(base_offset + offset_delta),
+            wrap_int64(base_timestamp + timestamp) if log_append_time is None else log_append_time,
+            headers,
+            increment_sequence(base_sequence, offset_delta) if base_sequence >= 0 else NO_SEQUENCE,
+            attributes if attributes < 0x80 else attributes - 0x100,
+        )
     if count and position != len(body):
         raise InvalidRecord(f"{len(body) - position} bytes are left after {count} records")
 
@@ -161,41 +164,11 @@ def check_records(body: bytes, count: int) -> None:
         pass
 
 
-def _refuse(index: int, reason: str) -> NoReturn:
-    raise InvalidRecord(f"record {index} {reason}")
-
-
-def _read_record(body: bytes, position: int) -> tuple[Record, int]:
-    """Read one record after its size; offset and timestamp are still deltas.
-
-    Lengths below 128 take one varint byte, so that case is inlined. A blob that reaches past the
-    body is cut here and shows in the end position, which the caller compares.
-    """
-    attributes = body[position]
-    timestamp, position = read_varlong(body, position + 1)
-    offset, position = read_varint(body, position)
-    key, position = _read_blob(body, position)
-    value, position = _read_blob(body, position)
-    header_count = body[position]
-    headers: list[Header] = []
-    position += 1
-    if header_count:
-        headers, position = _read_headers(body, position - 1)
-    record = Record(
-        key,
-        value,
-        offset=offset,
-        timestamp=timestamp,
-        headers=headers,
-        attributes=attributes if attributes < 0x80 else attributes - 0x100,
-    )
-    return record, position
-
-
 def _read_blob(body: bytes, position: int) -> tuple[bytes | None, int]:
-    byte = body[position]
-    if byte < 0x80:
-        size, position = (byte >> 1) ^ -(byte & 1), position + 1
+    """Read a key or value; where the body ends too early the blob is short and the end is not."""
+    size = body[position]
+    if size < 0x80:  # nearly every key: spare the call
+        size, position = (size >> 1) ^ -(size & 1), position + 1
     else:
         size, position = read_varint(body, position)
     if size < 0:
@@ -205,14 +178,17 @@ def _read_blob(body: bytes, position: int) -> tuple[bytes | None, int]:
 
 
 def _read_headers(body: bytes, position: int) -> tuple[list[Header], int]:
+    count = body[position]
+    if count == 0:
+        return [], position + 1
     count, position = read_varint(body, position)
     if count < 0:
-        raise InvalidRecord(f"record declares {count} headers")
+        raise ValueError(f"record declares {count} headers")
     headers: list[Header] = []
     for _ in range(count):
         key, position = _read_blob(body, position)
         if key is None:
-            raise InvalidRecord("record has a header without key")
+            raise ValueError("record has a header without key")
         value, position = _read_blob(body, position)
         headers.append((text_from_utf8(key), value))
     return headers, position

@@ -41,27 +41,39 @@ def append_varint(output: bytearray, value: int) -> None:
     output.append(rest)
 
 
-def read_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
+def read_varint(data: bytes, position: int) -> tuple[int, int]:
     """Return (value, end); IndexError past the end, ValueError for more than 5 bytes."""
+    raw = data[position]
+    if raw < 0x80:  # nearly every length, count and delta
+        return (raw >> 1) ^ -(raw & 1), position + 1
+    second = data[position + 1]
+    if second < 0x80:
+        raw = raw & 0x7F | second << 7
+        return (raw >> 1) ^ -(raw & 1), position + 2
     raw, end = _read_groups(data, position, 5)
     raw &= 0xFFFFFFFF
     return (raw >> 1) ^ -(raw & 1), end
 
 
-def read_varlong(data: bytes | memoryview, position: int) -> tuple[int, int]:
+def read_varlong(data: bytes, position: int) -> tuple[int, int]:
     """Return (value, end); IndexError past the end, ValueError for more than 10 bytes."""
+    raw = data[position]
+    if raw < 0x80:
+        return (raw >> 1) ^ -(raw & 1), position + 1
     raw, end = _read_groups(data, position, 10)
     raw &= 0xFFFFFFFFFFFFFFFF
     return (raw >> 1) ^ -(raw & 1), end
 
 
-def _read_groups(data: bytes | memoryview, position: int, groups_max: int) -> tuple[int, int]:
-    raw = 0
-    for group in range(groups_max):
-        byte = data[position + group]
-        raw |= (byte & 0x7F) << 7 * group
+def _read_groups(data: bytes, position: int, groups_max: int) -> tuple[int, int]:
+    raw = shift = 0
+    for byte in data[position : position + groups_max]:
+        raw |= (byte & 0x7F) << shift
+        shift += 7
         if byte < 0x80:
-            return raw, position + group + 1
+            return raw, position + shift // 7
+    if shift < 7 * groups_max:
+        raise IndexError(f"a varint at byte {position} is cut")
     raise ValueError(f"a varint at byte {position} is longer than {groups_max} bytes")
 
 
