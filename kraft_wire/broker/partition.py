@@ -26,6 +26,7 @@ from kraft_wire.model import (
     Uuid,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.record_batch import RecordBatch
 
 if TYPE_CHECKING:
     from kraft_wire.broker.context import ReplyTo
@@ -181,9 +182,9 @@ class Partition:
     def _append_validated(self, append: ValidatedAppend, now_ms: int, wall_ms: int) -> AppendResult:
         first, last = append.batches[0], append.batches[-1]
         if first.producer_id >= 0:
-            verdict = self.log.producer_states.check(first)
-            if verdict.error is not ErrorCode.NONE or verdict.duplicate_of is not None:
-                return self._refused_by_producer_state(verdict)
+            check = self.log.producer_states.check(first)
+            if check.verdict.name != "OK":
+                return self._known_or_refused(check, first)
         self.log.append(append.data, append.batches, now_ms, wall_ms)
         if not self.flushes_before_acknowledging:
             self.high_watermark = self.log.log_end_offset
@@ -194,20 +195,23 @@ class Partition:
             log_start_offset=self.log.log_start_offset,
         )
 
-    def _refused_by_producer_state(self, verdict: ProducerVerdict) -> AppendResult:
-        duplicate = verdict.duplicate_of
-        if duplicate is None:
+    def _known_or_refused(self, check: ProducerVerdict, batch: RecordBatch) -> AppendResult:
+        """Answer a producer's retry like the original, and a gap or an old epoch with its error."""
+        log_start_offset = self.log.log_start_offset
+        if check.verdict.name == "DUPLICATE":
+            last_offset = Offset(check.base_offset + batch.last_offset_delta)
             return AppendResult(
-                verdict.error,
-                log_start_offset=self.log.log_start_offset,
-                error_message=verdict.message,
+                base_offset=check.base_offset,
+                last_offset=last_offset,
+                log_append_time_ms=check.timestamp,
+                log_start_offset=log_start_offset,
             )
-        return AppendResult(
-            base_offset=Offset(duplicate.first_offset),
-            last_offset=Offset(duplicate.last_offset),
-            log_append_time_ms=duplicate.timestamp,
-            log_start_offset=self.log.log_start_offset,
+        message = (
+            f"Producer {batch.producer_id} at epoch {batch.producer_epoch} may not append sequence "
+            f"{batch.base_sequence} to {self.topic_partition}"
         )
+        error = ErrorCode[check.verdict.name]
+        return AppendResult(error, log_start_offset=log_start_offset, error_message=message)
 
     def _too_few_replicas(self, minimum: int) -> AppendResult:
         message = (

@@ -15,11 +15,11 @@ from kraft_wire.wire.record_batch import RecordBatch
 __all__ = [
     "BrokerView",
     "ControllerChannel",
-    "DuplicateBatchView",
     "EndpointView",
     "LogReadView",
     "LogStore",
     "MetadataView",
+    "NamedVerdict",
     "PartitionLog",
     "PartitionView",
     "ProducerStatesView",
@@ -122,29 +122,29 @@ class LogReadView(Protocol):
     def size_bytes(self) -> int: ...
 
 
-class DuplicateBatchView(Protocol):
-    """A batch that was appended before, as a producer's retry is answered."""
+class NamedVerdict(Protocol):
+    """A member of storage's `SequenceVerdict`, known by its name."""
 
     @property
-    def first_offset(self) -> int: ...
-    @property
-    def last_offset(self) -> int: ...
-    @property
-    def timestamp(self) -> int: ...
+    def name(self) -> str:
+        """OK, DUPLICATE, or the name of the error code."""
+        ...
 
 
 class ProducerVerdict(Protocol):
     """What the producer's state says about the next batch."""
 
     @property
-    def error(self) -> ErrorCode:
-        """NONE also for a duplicate: the retry is answered like the original."""
+    def verdict(self) -> NamedVerdict: ...
+    @property
+    def base_offset(self) -> Offset:
+        """Of a duplicate: the offset that the first copy got."""
         ...
 
     @property
-    def duplicate_of(self) -> DuplicateBatchView | None: ...
-    @property
-    def message(self) -> str | None: ...
+    def timestamp(self) -> int:
+        """Of a duplicate: the newest time in the first copy."""
+        ...
 
 
 class ProducerStatesView(Protocol):

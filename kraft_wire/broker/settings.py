@@ -1,25 +1,26 @@
-"""The broker's own configuration values, typed: what the keys of `server.properties` mean here.
+"""The broker's own configuration values as plain attributes, for code that reads them often.
 
 A field's name is its key with the dots as underscores (`num_partitions` is `num.partitions`), so
 a key can be found from the code and back. Defaults are those of `settings/broker.py`, which are
 Kafka's. Not here: values of one topic (`ports.TopicLimits`) and of the sockets (`node.config`).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Self
 
-__all__ = ["BrokerSettings", "field_key"]
+from kraft_wire.settings.broker_settings import BrokerSettings
+
+__all__ = ["BrokerValues", "field_key"]
 
 
 def field_key(field_name: str) -> str:
-    """Return the configuration key that a field of a settings class stands for."""
+    """Return the configuration key that a field stands for."""
     return field_name.replace("_", ".")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerSettings:
-    """Values that handlers and coordinators read; replaced as a whole by a dynamic change."""
+class BrokerValues:
+    """What handlers and coordinators read; replaced as a whole by a dynamic change."""
 
     auto_create_topics_enable: bool = True
     num_partitions: int = 1
@@ -45,7 +46,7 @@ class BrokerSettings:
     group_max_size: int = 2_147_483_647
 
     @classmethod
-    def from_values(cls, values: Mapping[str, object]) -> Self:
-        """Take this class's fields out of parsed broker values; absent keys keep their default."""
-        known = {name: field_key(name) for name in (field.name for field in fields(cls))}
-        return cls(**{name: values[key] for name, key in known.items() if key in values})  # type: ignore[arg-type]  # parsed to the field's type by settings.values
+    def of(cls, settings: BrokerSettings) -> Self:
+        """Take this class's fields out of the layered settings."""
+        values = {field.name: settings.value(field_key(field.name)) for field in fields(cls)}
+        return cls(**values)  # type: ignore[arg-type]  # each key's kind is its field's type
