@@ -2,8 +2,8 @@
 
 import pytest
 
-from kraft_wire.settings.node_settings import NodeSettings, topic_sources, topic_values
 from kraft_wire.settings.definition import ConfigSource
+from kraft_wire.settings.node_settings import NodeSettings, topic_sources, topic_values
 from kraft_wire.settings.topic import TOPIC_KEYS
 from kraft_wire.settings.values import InvalidConfigValue
 
