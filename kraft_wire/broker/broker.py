@@ -19,7 +19,7 @@ from kraft_wire.broker.ports import (
     TopicView,
 )
 from kraft_wire.broker.purgatory import FetchPurgatory, ProducePurgatory
-from kraft_wire.broker.settings import BrokerValues
+from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import Chance, LeaderEpoch, Offset, TopicPartition, Uuid
 from kraft_wire.wire.message import Message
 
@@ -61,7 +61,7 @@ class Broker:
         *,
         node_id: int,
         cluster_id: str,
-        settings: BrokerValues,
+        settings: BrokerSettings,
         logs: LogStore,
         controller: ControllerChannel,
         image: MetadataView,

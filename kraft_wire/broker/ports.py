@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from kraft_wire.model import FileSlice, LeaderEpoch, Offset, OffsetAndEpoch, TopicPartition, Uuid
-from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 from kraft_wire.wire.record_batch import RecordBatch
 

@@ -8,9 +8,9 @@ Kafka's. Not here: values of one topic (`ports.TopicLimits`) and of the sockets 
 from dataclasses import dataclass, fields
 from typing import Self
 
-from kraft_wire.settings.broker_settings import BrokerSettings
+from kraft_wire.settings.node_settings import NodeSettings
 
-__all__ = ["BrokerValues", "field_key"]
+__all__ = ["BrokerSettings", "field_key"]
 
 
 def field_key(field_name: str) -> str:
@@ -19,7 +19,7 @@ def field_key(field_name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerValues:
+class BrokerSettings:
     """What handlers and coordinators read; replaced as a whole by a dynamic change."""
 
     auto_create_topics_enable: bool = True
@@ -46,7 +46,7 @@ class BrokerValues:
     group_max_size: int = 2_147_483_647
 
     @classmethod
-    def of(cls, settings: BrokerSettings) -> Self:
+    def of(cls, settings: NodeSettings) -> Self:
         """Take this class's fields out of the layered settings."""
         values = {field.name: settings.value(field_key(field.name)) for field in fields(cls)}
         return cls(**values)  # type: ignore[arg-type]  # each key's kind is its field's type
