@@ -1,0 +1,274 @@
+"""The three index files of a segment, in Kafka's formats.
+
+`.index`: 8-byte entries (relative offset of a batch's last record, position of the batch).
+`.timeindex`: 12-byte entries (timestamp, relative offset of the batch's last record), both growing.
+`.txnindex`: 34-byte entries, one per aborted transaction (KIP-98).
+
+Entries live in arrays; `save` puts them into the file. All three are derived from the log, carry no
+checksum, and are rebuilt when a sanity check fails: a hit must be verified against the batch found.
+Kafka maps these files at full size while a segment is active and trims them when it is not; here
+they always have their trimmed size, which is what Kafka leaves after a clean stop.
+"""
+
+import struct
+import sys
+from array import array
+from bisect import bisect_left, bisect_right
+from itertools import pairwise
+from typing import NamedTuple
+
+from kraft_wire.model import Offset
+from kraft_wire.storage.files import FileSystem
+
+__all__ = ["AbortedTransaction", "CorruptIndex", "OffsetIndex", "TimeIndex", "TransactionIndex"]
+
+_OFFSET_ENTRY_BYTES = 8
+_TIME_ENTRY = struct.Struct(">qi")
+_TRANSACTION_ENTRY = struct.Struct(">hqqqq")
+_TRANSACTION_ENTRY_VERSION = 0
+_INT32_MAX = (1 << 31) - 1
+
+
+class CorruptIndex(Exception):
+    """An index file cannot be right; rebuild it from the log."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+def _is_growing(values: "array[int]") -> bool:
+    """Tell whether each value is larger than the one before it."""
+    return all(map(int.__lt__, values, values[1:]))
+
+
+def _save(fs: FileSystem, path: str, content: bytes, from_bytes: int, sync: bool) -> None:
+    """Write the part of `content` after `from_bytes`, cut the file to it, and maybe fsync."""
+    assert 0 <= from_bytes <= len(content), (from_bytes, len(content))
+    file = fs.open(path, create=True)
+    try:
+        if len(content) > from_bytes:
+            file.pwrite(content[from_bytes:], from_bytes)
+        if file.size_bytes() != len(content):
+            file.truncate(len(content))
+        if sync:
+            file.fsync()
+    finally:
+        file.close()
+
+
+class OffsetIndex:
+    """Sparse map from offset to file position."""
+
+    __slots__ = ("_offsets", "_positions", "_saved", "base_offset", "path")
+
+    def __init__(self, path: str, base_offset: Offset) -> None:
+        assert base_offset >= 0, base_offset
+        self.path = path
+        self.base_offset = base_offset
+        self._offsets: array[int] = array("I")
+        self._positions: array[int] = array("I")
+        self._saved = 0
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    def append(self, last_offset: Offset, position: int) -> None:
+        """Remember that the batch ending at `last_offset` starts at `position`."""
+        relative = last_offset - self.base_offset
+        assert 0 <= relative <= _INT32_MAX, (self.base_offset, last_offset)
+        assert not self._offsets or relative > self._offsets[-1], (relative, self._offsets[-1])
+        self._offsets.append(relative)
+        self._positions.append(position)
+
+    def entry_before(self, offset: Offset) -> tuple[Offset, int] | None:
+        """Return the last entry (batch's last offset, its position) at or before `offset`."""
+        relative = offset - self.base_offset
+        found = bisect_right(self._offsets, relative) - 1 if relative >= 0 else -1
+        if found < 0:
+            return None
+        return Offset(self.base_offset + self._offsets[found]), self._positions[found]
+
+    def truncate_to(self, offset: Offset) -> None:
+        """Forget entries of batches that end at or after `offset`."""
+        keep = bisect_left(self._offsets, max(0, offset - self.base_offset))
+        del self._offsets[keep:], self._positions[keep:]
+        self._saved = min(self._saved, keep)
+        assert len(self._offsets) == len(self._positions)
+
+    def load(self, fs: FileSystem, log_size_bytes: int) -> None:
+        """Read the file; CorruptIndex when it cannot belong to a log of this size.
+
+        Zeros at the end are what Kafka leaves behind when it is killed, and are dropped.
+        """
+        data = fs.read(self.path)
+        if len(data) % _OFFSET_ENTRY_BYTES:
+            raise CorruptIndex(self.path, f"{len(data)} bytes are no whole entries")
+        entries = array("I", data)
+        if sys.byteorder == "little":
+            entries.byteswap()
+        offsets, positions = entries[0::2], entries[1::2]
+        while offsets and offsets[-1] == 0 and positions[-1] == 0:
+            offsets.pop()
+            positions.pop()
+        if offsets and (offsets[-1] > _INT32_MAX or positions[-1] >= log_size_bytes):
+            raise CorruptIndex(self.path, "an entry lies beyond the log")
+        if not (_is_growing(offsets) and _is_growing(positions)):
+            raise CorruptIndex(self.path, "entries do not grow")
+        self._offsets, self._positions = offsets, positions
+        self._saved = len(offsets) if len(data) == 8 * len(offsets) else 0
+
+    def save(self, fs: FileSystem, *, sync: bool = False) -> None:
+        """Write what the file does not hold yet and give it its exact size."""
+        entries = array("I", bytes(_OFFSET_ENTRY_BYTES * len(self._offsets)))
+        entries[0::2], entries[1::2] = self._offsets, self._positions
+        if sys.byteorder == "little":
+            entries.byteswap()
+        _save(fs, self.path, entries.tobytes(), 8 * self._saved, sync)
+        self._saved = len(self._offsets)
+
+    @property
+    def has_unsaved(self) -> bool:
+        """Whether entries were added or cut since the last save."""
+        return self._saved != len(self._offsets)
+
+
+class TimeIndex:
+    """Sparse map from timestamp to offset; both grow strictly from entry to entry."""
+
+    __slots__ = ("_offsets", "_saved", "_timestamps", "base_offset", "path")
+
+    def __init__(self, path: str, base_offset: Offset) -> None:
+        assert base_offset >= 0, base_offset
+        self.path = path
+        self.base_offset = base_offset
+        self._timestamps: array[int] = array("q")
+        self._offsets: array[int] = array("I")
+        self._saved = 0
+
+    def __len__(self) -> int:
+        return len(self._timestamps)
+
+    def maybe_append(self, timestamp: int, offset: Offset) -> bool:
+        """Add an entry if the timestamp is larger than all before; tell whether it was."""
+        if timestamp < 0 or (self._timestamps and timestamp <= self._timestamps[-1]):
+            return False
+        relative = offset - self.base_offset
+        assert 0 <= relative <= _INT32_MAX, (self.base_offset, offset)
+        assert not self._offsets or relative > self._offsets[-1], (offset, self._offsets[-1])
+        self._timestamps.append(timestamp)
+        self._offsets.append(relative)
+        return True
+
+    def last_entry(self) -> tuple[int, Offset] | None:
+        """Return the largest (timestamp, offset), or None."""
+        if not self._timestamps:
+            return None
+        return self._timestamps[-1], Offset(self.base_offset + self._offsets[-1])
+
+    def entry_before(self, timestamp: int) -> tuple[int, Offset] | None:
+        """Return the last entry older than `timestamp`.
+
+        An entry says: up to this offset nothing is newer than its timestamp. So a search for the
+        first record that is at least that new may begin at the entry's batch.
+        """
+        found = bisect_left(self._timestamps, timestamp) - 1
+        if found < 0:
+            return None
+        return self._timestamps[found], Offset(self.base_offset + self._offsets[found])
+
+    def truncate_to(self, offset: Offset) -> None:
+        """Forget entries at or after `offset`."""
+        keep = bisect_left(self._offsets, max(0, offset - self.base_offset))
+        del self._timestamps[keep:], self._offsets[keep:]
+        self._saved = min(self._saved, keep)
+        assert len(self._offsets) == len(self._timestamps)
+
+    def load(self, fs: FileSystem) -> None:
+        """Read the file; CorruptIndex when its entries do not grow."""
+        data = fs.read(self.path)
+        if len(data) % _TIME_ENTRY.size:
+            raise CorruptIndex(self.path, f"{len(data)} bytes are no whole entries")
+        pairs = list(_TIME_ENTRY.iter_unpack(data))
+        while pairs and pairs[-1] == (0, 0):
+            pairs.pop()
+        if pairs and (pairs[0][0] < 0 or pairs[0][1] < 0):
+            raise CorruptIndex(self.path, "a negative entry")
+        timestamps = array("q", [timestamp for timestamp, _ in pairs])
+        if not _is_growing(timestamps):
+            raise CorruptIndex(self.path, "timestamps do not grow")
+        if any(later[1] <= earlier[1] for earlier, later in pairwise(pairs)):
+            raise CorruptIndex(self.path, "offsets do not grow")
+        self._timestamps = timestamps
+        self._offsets = array("I", [relative for _, relative in pairs])
+        self._saved = len(pairs) if len(data) == _TIME_ENTRY.size * len(pairs) else 0
+
+    def save(self, fs: FileSystem, *, sync: bool = False) -> None:
+        """Write what the file does not hold yet and give it its exact size."""
+        content = b"".join(map(_TIME_ENTRY.pack, self._timestamps, self._offsets))
+        _save(fs, self.path, content, _TIME_ENTRY.size * self._saved, sync)
+        self._saved = len(self._timestamps)
+        assert not self.has_unsaved
+
+    @property
+    def has_unsaved(self) -> bool:
+        """Whether entries were added or cut since the last save."""
+        return self._saved != len(self._timestamps)
+
+
+class AbortedTransaction(NamedTuple):
+    """A transaction that a read_committed consumer has to filter out."""
+
+    producer_id: int
+    first_offset: Offset
+    last_offset: Offset  # of the abort marker
+    last_stable_offset: Offset  # when the marker was written
+
+
+class TransactionIndex:
+    """Aborted transactions whose marker lies in the segment; the file exists once there is one."""
+
+    __slots__ = ("entries", "path")
+
+    def __init__(self, path: str) -> None:
+        assert path.endswith(".txnindex") or ".txnindex." in path, path
+        self.path = path
+        self.entries: list[AbortedTransaction] = []
+
+    def append(self, aborted: AbortedTransaction) -> None:
+        """Add one; markers come in log order."""
+        assert not self.entries or aborted.last_offset > self.entries[-1].last_offset, aborted
+        self.entries.append(aborted)
+
+    def truncate_to(self, offset: Offset) -> None:
+        """Forget transactions whose marker is at or after `offset`."""
+        assert offset >= 0, offset
+        while self.entries and self.entries[-1].last_offset >= offset:
+            self.entries.pop()
+
+    def load(self, fs: FileSystem) -> None:
+        """Read the file if there is one; CorruptIndex when it is no list of growing entries."""
+        self.entries = []
+        if not fs.exists(self.path):
+            return
+        data = fs.read(self.path)
+        if len(data) % _TRANSACTION_ENTRY.size:
+            raise CorruptIndex(self.path, f"{len(data)} bytes are no whole entries")
+        for version, producer_id, first, last, stable in _TRANSACTION_ENTRY.iter_unpack(data):
+            if version != _TRANSACTION_ENTRY_VERSION or not 0 <= first <= last:
+                raise CorruptIndex(self.path, f"an impossible entry (version {version})")
+            if self.entries and last <= self.entries[-1].last_offset:
+                raise CorruptIndex(self.path, "entries do not grow")
+            self.entries.append(
+                AbortedTransaction(producer_id, Offset(first), Offset(last), Offset(stable))
+            )
+
+    def save(self, fs: FileSystem, *, sync: bool = False) -> None:
+        """Write all entries; without any, no file is made and an old one is emptied."""
+        if not self.entries and not fs.exists(self.path):
+            return
+        pack = _TRANSACTION_ENTRY.pack
+        content = b"".join(pack(_TRANSACTION_ENTRY_VERSION, *entry) for entry in self.entries)
+        assert len(content) == _TRANSACTION_ENTRY.size * len(self.entries)
+        _save(fs, self.path, content, 0, sync)

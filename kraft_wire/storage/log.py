@@ -1,0 +1,460 @@
+"""One partition's log: segments, leader epochs, producers, and the offsets that bound them.
+
+Reading order: `Log.append`, `Log.read`, then `flush`, `truncate_to` and the rest. Opening and
+recovery are `recovery.open_log`; look-ups by time are `timestamps`, retention is `retention`,
+compaction is `cleaner`. Offsets are record offsets, ranges half-open.
+
+Durability (RELIABILITY, section 1.1): an append promises nothing until `flush`; truncation is
+durable when it returns. A flush can run elsewhere: `begin_flush` names the files,
+`PendingFlush.run` touches nothing else, `complete_flush` moves the recovery point.
+
+KIP-98 (producers, last stable offset), KIP-101 (epochs), KIP-107 (log start). Left out: tiered
+storage, and validation of what clients send, which is the broker's.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from kraft_wire.model import (
+    FileSlice,
+    LeaderEpoch,
+    Offset,
+    OffsetAndEpoch,
+    TopicPartition,
+    Uuid,
+)
+from kraft_wire.storage.files import Buffer, File, FileSystem
+from kraft_wire.storage.indexes import AbortedTransaction
+from kraft_wire.storage.leader_epochs import LeaderEpochs
+from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.producer_snapshots import load_producers, remove_snapshots, take_snapshot
+from kraft_wire.storage.producer_state import ProducerStates
+from kraft_wire.storage.segment import Segment
+from kraft_wire.wire.record_batch import RecordBatch
+
+__all__ = ["Log", "LogRead", "OffsetOutOfRange", "PendingFlush"]
+
+
+class OffsetOutOfRange(Exception):
+    """The offset lies outside [log start, log end]."""
+
+    def __init__(self, offset: int, log_start_offset: int, log_end_offset: int) -> None:
+        super().__init__(f"offset {offset} is not in [{log_start_offset}, {log_end_offset}]")
+        self.offset = offset
+        self.log_start_offset = log_start_offset
+        self.log_end_offset = log_end_offset
+
+
+class LogRead(NamedTuple):
+    """A stretch of one segment that begins with the batch holding the offset asked for."""
+
+    records: FileSlice | bytes
+    size_bytes: int
+    first_offset: Offset  # of the first batch; may be below the offset that was asked for
+    first_batch_is_larger: bool = False  # nothing is returned, as the first batch is beyond the max
+
+
+class PendingFlush(NamedTuple):
+    """A flush that can be done by another thread: plain files, no part of the log."""
+
+    end_offset: Offset
+    cuts_count: int
+    files: Sequence[File]
+    segments: Sequence[Segment]
+    sync_directory: Callable[[], None] | None
+
+    def run(self) -> None:
+        """Make it durable; FsyncFailed stops the process."""
+        assert self.end_offset >= 0, self.end_offset
+        for file in self.files:
+            file.fsync()
+        if self.sync_directory is not None:
+            self.sync_directory()
+
+
+_NOTHING = b""
+
+
+class Log:
+    """One partition's log. `recovery.open_log` makes one."""
+
+    __slots__ = (
+        "_active",
+        "_bases",
+        "_cuts_count",
+        "_directory_is_dirty",
+        "_fs",
+        "_persist_recovery_point",
+        "config",
+        "directory",
+        "epochs",
+        "first_unflushed_ms",
+        "high_watermark",
+        "log_end_offset",
+        "log_start_offset",
+        "producer_states",
+        "recovery_point",
+        "segments",
+        "topic_id",
+        "topic_partition",
+    )
+
+    def __init__(
+        self,
+        fs: FileSystem,
+        directory: str,
+        topic_partition: TopicPartition,
+        topic_id: Uuid,
+        config: LogConfig,
+        segments: list[Segment],
+        epochs: LeaderEpochs,
+        producer_states: ProducerStates,
+        persist_recovery_point: Callable[[], None],
+    ) -> None:
+        assert segments, directory
+        self._fs = fs
+        self.directory = directory
+        self.topic_partition = topic_partition
+        self.topic_id = topic_id
+        self.config = config
+        self.segments = segments
+        self.epochs = epochs
+        self.producer_states = producer_states
+        self._persist_recovery_point = persist_recovery_point
+        self._directory_is_dirty = True
+        self._cuts_count = 0
+        self.first_unflushed_ms: int | None = None
+        self.log_start_offset = segments[0].base_offset
+        self.log_end_offset = self.log_start_offset
+        self.high_watermark = self.log_start_offset
+        self.recovery_point = Offset(0)
+        self._bases: list[Offset] = []
+        self.segments_changed()
+
+    # -- appending -------------------------------------------------------------------------------
+
+    def append(
+        self, data: Buffer, batches: Sequence[RecordBatch], now_ms: int, wall_ms: int
+    ) -> None:
+        """Append validated batches with their offsets and epoch already in `data`.
+
+        `data` is exactly `batches`, whose fields say what the bytes say. Rolls first when due.
+        Errors: DiskFull and StorageError, with the log as it was before.
+        """
+        first, last = batches[0], batches[-1]
+        assert first.base_offset >= self.log_end_offset, (first, self.log_end_offset)
+        end_offset = Offset(last.base_offset + last.last_offset_delta + 1)
+        if not self._active.has_room_for(
+            len(data), Offset(end_offset - 1), self.config
+        ) or self._is_time_to_roll(last.max_timestamp, wall_ms):
+            self.roll(wall_ms, Offset(first.base_offset))
+        if last.partition_leader_epoch != self.epochs.latest:
+            for batch in batches:
+                epoch = LeaderEpoch(batch.partition_leader_epoch)
+                self.epochs.assign(epoch, Offset(batch.base_offset))
+        self._active.append(data, batches)
+        for batch in batches:
+            if batch.producer_id >= 0:
+                aborted = self.producer_states.update(batch)
+                if aborted is not None:
+                    self._active.note_aborted(aborted)
+        self.log_end_offset = self.producer_states.map_end_offset = end_offset
+        if self.first_unflushed_ms is None:
+            self.first_unflushed_ms = now_ms
+
+    def _is_time_to_roll(self, timestamp: int, wall_ms: int) -> bool:
+        """Tell whether the active segment is `segment.ms` old, by its first batch's time."""
+        active = self._active
+        if active.size_bytes == 0:
+            return False
+        assert wall_ms >= 0, wall_ms
+        if active.first_timestamp >= 0 and timestamp >= 0:
+            return timestamp - active.first_timestamp > self.config.segment_ms
+        return wall_ms - active.created_ms > self.config.segment_ms
+
+    def roll(self, wall_ms: int, base_offset: Offset | None = None) -> None:
+        """Seal the active segment and begin a new one; nothing happens to an empty one in place."""
+        base = max(self.log_end_offset, base_offset or self.log_end_offset)
+        if self._active.size_bytes == 0 and self._active.base_offset == base:
+            return
+        if self.config.flushes_every_append:
+            # The next segment must not become durable before this one: a hole is no torn tail.
+            self.flush()
+        self._active.seal()
+        self.producer_states.map_end_offset = base
+        take_snapshot(self._fs, self.directory, self.producer_states)
+        segment = Segment.create(self._fs, self.directory, base, self.config, wall_ms)
+        self._directory_is_dirty = True
+        self.segments.append(segment)
+        self.segments_changed()
+        assert self._active is segment, segment.path
+
+    def segments_changed(self) -> None:
+        """Bring the look-up table in line with `segments`."""
+        self._active = self.segments[-1]
+        self._bases = [segment.base_offset for segment in self.segments]
+        assert self._bases == sorted(set(self._bases)), self._bases
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def read(
+        self, offset: Offset, max_bytes: int, *, upper_bound: Offset, min_one_batch: bool
+    ) -> LogRead:
+        """Return batches from the one that holds `offset`, none that reaches `upper_bound`.
+
+        At most `max_bytes` (the last batch may be cut), but with `min_one_batch` the first batch
+        is always whole. OffsetOutOfRange below the log's start and above its end.
+        """
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise OffsetOutOfRange(offset, self.log_start_offset, self.log_end_offset)
+        if offset >= upper_bound or offset >= self.log_end_offset:
+            return LogRead(_NOTHING, 0, offset)
+        active = self._active
+        at = len(self.segments) - 1
+        if offset < active.base_offset:
+            at = max(0, bisect_right(self._bases, offset) - 1)
+        for segment in self.segments[at:]:
+            frame = segment.locate(max(offset, segment.base_offset))
+            if frame is None:
+                continue
+            end_position = self._position_of(upper_bound, segment)
+            available = end_position - frame.position
+            if available <= 0:
+                break
+            size = min(max_bytes, available)
+            if size < frame.size_bytes:
+                if not min_one_batch:
+                    return LogRead(_NOTHING, 0, frame.base_offset, True)
+                size = frame.size_bytes
+            assert frame.position + size <= segment.size_bytes, (frame, size)
+            records = FileSlice(segment.file, frame.position, size)
+            return LogRead(records, size, frame.base_offset)
+        return LogRead(_NOTHING, 0, offset)
+
+    def _position_of(self, upper_bound: Offset, segment: Segment) -> int:
+        """Return where in the segment the batches below `upper_bound` end."""
+        if upper_bound >= self.log_end_offset or upper_bound <= segment.base_offset:
+            return segment.size_bytes if upper_bound > segment.base_offset else 0
+        frame = segment.locate(upper_bound)
+        position = segment.size_bytes if frame is None else frame.position
+        assert 0 <= position <= segment.size_bytes, (position, segment.path)
+        return position
+
+    def segments_from(self, offset: Offset) -> Iterator[Segment]:
+        """Iterate over the segments from the one that may hold `offset`."""
+        assert offset >= 0, offset
+        yield from self.segments[max(0, bisect_right(self._bases, offset) - 1) :]
+
+    def aborted_transactions(self, first: Offset, end: Offset) -> list[AbortedTransaction]:
+        """Return the aborted transactions that a reader of [first, end) has to know."""
+        assert first <= end, (first, end)
+        found: list[AbortedTransaction] = []
+        for segment in self.segments_from(first):
+            found += segment.aborted_transactions(first, end)
+        return found
+
+    # -- offsets ---------------------------------------------------------------------------------
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all segments."""
+        return sum(segment.size_bytes for segment in self.segments)
+
+    @property
+    def active_segment(self) -> Segment:
+        """The segment that gets the appends."""
+        return self._active
+
+    @property
+    def latest_epoch(self) -> LeaderEpoch | None:
+        """The newest leader epoch in the log."""
+        return self.epochs.latest
+
+    @property
+    def config_values(self) -> Mapping[str, str]:
+        """The topic's own settings as texts."""
+        return self.config.texts
+
+    @property
+    def last_stable_offset(self) -> Offset:
+        """Where a read_committed reader stops (KIP-98): at most the high watermark."""
+        unstable = self.producer_states.first_unstable_offset(self.high_watermark)
+        if unstable is None or unstable >= self.high_watermark:
+            return self.high_watermark
+        return unstable
+
+    def update_high_watermark(self, offset: Offset) -> bool:
+        """Set the high watermark, kept inside the log; tell whether it changed."""
+        assert offset >= 0, offset
+        bounded = max(self.log_start_offset, min(offset, self.log_end_offset))
+        if bounded == self.high_watermark:
+            return False
+        self.high_watermark = bounded
+        return True
+
+    def end_offset_for_epoch(self, epoch: LeaderEpoch) -> OffsetAndEpoch:
+        """Return the largest known epoch up to `epoch` with its end; see `LeaderEpochs`."""
+        return self.epochs.end_offset_for_epoch(epoch, self.log_end_offset)
+
+    def update_config(self, config: LogConfig) -> None:
+        """Obey changed topic settings from now on."""
+        self.config = config
+        for segment in self.segments:
+            segment.configure(config)
+        assert self._active.size_bytes >= 0
+
+    # -- durability ------------------------------------------------------------------------------
+
+    @property
+    def unflushed_records(self) -> int:
+        """Records that a power loss would take, to be compared with `flush.messages`."""
+        return self.log_end_offset - self.recovery_point
+
+    def begin_flush(self) -> PendingFlush:
+        """Name what has to be synced for everything appended so far to be durable."""
+        segments = [segment for segment in self.segments if segment.is_unflushed]
+        for segment in segments:
+            if segment is not self._active:
+                segment.save_indexes(sync=True)
+        sync = None
+        if self._directory_is_dirty:
+            sync = self._sync_directory
+        files = [segment.file for segment in segments]
+        assert len(files) == len(segments)
+        return PendingFlush(self.log_end_offset, self._cuts_count, files, segments, sync)
+
+    def complete_flush(self, flushed: PendingFlush) -> None:
+        """Take note that `flushed.run()` returned; later appends stay unflushed."""
+        if flushed.cuts_count != self._cuts_count:
+            return  # truncated in between: what was synced is not what the log holds
+        for segment in flushed.segments:
+            segment.is_unflushed = segment is self._active and (
+                self.log_end_offset > flushed.end_offset
+            )
+        if flushed.sync_directory is not None:
+            self._directory_is_dirty = False
+        self.recovery_point = max(self.recovery_point, flushed.end_offset)
+        if self.recovery_point == self.log_end_offset:
+            self.first_unflushed_ms = None
+        assert self.recovery_point <= self.log_end_offset
+
+    def flush(self) -> None:
+        """Make everything appended so far durable; FsyncFailed must stop the process."""
+        if self.recovery_point == self.log_end_offset and not self._directory_is_dirty:
+            return
+        pending = self.begin_flush()
+        pending.run()
+        self.complete_flush(pending)
+        assert self.recovery_point == self.log_end_offset
+
+    def _sync_directory(self) -> None:
+        self._fs.sync_directory(self.directory)
+
+    def _lower_recovery_point(self, offset: Offset) -> None:
+        """Make sure that a crash from now on re-verifies everything from `offset` on."""
+        assert offset >= 0, offset
+        if offset < self.recovery_point:
+            self.recovery_point = offset
+            self._persist_recovery_point()
+
+    # -- cutting ---------------------------------------------------------------------------------
+
+    def truncate_to(self, offset: Offset) -> bool:
+        """Remove everything from the batch that holds `offset` on, durably; tell whether any was.
+
+        Never below the high watermark in the metadata log; that is asserted by its caller, as a
+        data replica may (KIP-101).
+        """
+        if offset >= self.log_end_offset:
+            return False
+        if offset <= self.log_start_offset:
+            self.truncate_fully_and_start_at(offset)
+            return True
+        self._lower_recovery_point(offset)
+        remove_snapshots(self._fs, self.directory, lambda taken_at: taken_at > offset)
+        while self._active.base_offset >= offset:
+            self._remove_last_segment()
+        segment = self._active
+        segment.truncate_to(offset)
+        frame = segment.last_frame()
+        end = offset if frame is None else Offset(min(offset, frame.last_offset + 1))
+        self._end_changed(end)
+        self._lower_recovery_point(end)
+        assert self.log_end_offset <= offset, (self.log_end_offset, offset)
+        return True
+
+    def _remove_last_segment(self) -> None:
+        """Remove the newest segment; back to front, each durably, so that no hole can be left."""
+        assert len(self.segments) > 1, self.directory
+        self.segments.pop().remove()
+        self._sync_directory()
+        self.segments_changed()
+
+    def _end_changed(self, end: Offset) -> None:
+        """Bring epochs, producers and offsets in line with a new, lower end."""
+        self._cuts_count += 1
+        self.log_end_offset = end
+        self.epochs.truncate_from_end(end)
+        self.high_watermark = min(self.high_watermark, end)
+        self.producer_states = load_producers(self._fs, self.directory, self.segments, end)
+        if self.recovery_point >= end:
+            self.first_unflushed_ms = None
+        assert self.log_start_offset <= end, (self.log_start_offset, end)
+
+    def truncate_fully_and_start_at(self, offset: Offset) -> None:
+        """Drop everything, durably, and go on as an empty log that begins at `offset`."""
+        assert offset >= 0, offset
+        self._lower_recovery_point(Offset(0))
+        remove_snapshots(self._fs, self.directory, lambda _: True)
+        created_ms = self._active.created_ms
+        while len(self.segments) > 1:
+            self._remove_last_segment()
+        self.segments.pop().remove()
+        self._sync_directory()
+        self.segments.append(
+            Segment.create(self._fs, self.directory, offset, self.config, created_ms)
+        )
+        self._sync_directory()
+        self._directory_is_dirty = False
+        self.segments_changed()
+        self.epochs.clear()
+        self.log_start_offset = self.high_watermark = self.recovery_point = offset
+        self._end_changed(offset)
+
+    def advance_log_start_offset(self, offset: Offset) -> bool:
+        """Hide records below `offset` (DeleteRecords, KIP-107); tell whether that changed anything.
+
+        Segments that lie wholly below are removed by the next `apply_retention`.
+        """
+        if offset <= self.log_start_offset:
+            return False
+        assert offset <= self.log_end_offset, (offset, self.log_end_offset)
+        self.log_start_offset = offset
+        self.high_watermark = max(self.high_watermark, offset)
+        self.epochs.truncate_from_start(offset)
+        self.producer_states.forget_below(offset)
+        return True
+
+    def remove_first_segments(self, count: int) -> None:
+        """Remove the `count` oldest segments, oldest first and each durably."""
+        assert 0 <= count < len(self.segments), (count, len(self.segments))
+        if count == 0:
+            return
+        self.advance_log_start_offset(self.segments[count].base_offset)
+        for _ in range(count):
+            self.segments.pop(0).remove()
+            self._sync_directory()
+        first = self.segments[0].base_offset
+        remove_snapshots(self._fs, self.directory, lambda taken_at: taken_at < first)
+        self.segments_changed()
+
+    def close(self) -> None:
+        """Flush and leave every file as Kafka leaves it after a clean stop."""
+        self.flush()
+        self.producer_states.map_end_offset = self.log_end_offset
+        take_snapshot(self._fs, self.directory, self.producer_states)
+        for segment in self.segments:
+            segment.close()
+        self._sync_directory()
+        assert self.unflushed_records == 0, self.directory

@@ -1,0 +1,78 @@
+"""Producer tables on disk: `<20-digit offset>.snapshot` files beside the segments (KIP-98).
+
+A snapshot at offset N is the table after every record below N. One is taken at each roll and at
+a clean stop; loading takes the newest intact one and replays the log from there. They are derived
+and carry a CRC: a damaged one is skipped.
+"""
+
+from collections.abc import Callable, Sequence
+
+from kraft_wire.model import Offset
+from kraft_wire.storage.files import FileSystem, replace_file
+from kraft_wire.storage.producer_state import CorruptSnapshot, ProducerStates
+from kraft_wire.storage.segment import Segment, file_name
+
+__all__ = ["load_producers", "remove_snapshots", "snapshot_offsets", "take_snapshot"]
+
+_SUFFIX = ".snapshot"
+
+
+def snapshot_offsets(fs: FileSystem, directory: str) -> list[Offset]:
+    """Return the offsets at which snapshots were taken, growing."""
+    stems = [name.removesuffix(_SUFFIX) for name in fs.names(directory) if name.endswith(_SUFFIX)]
+    offsets = [Offset(int(stem)) for stem in stems if stem.isdigit() and len(stem) == 20]
+    assert offsets == sorted(offsets), offsets
+    return offsets
+
+
+def take_snapshot(fs: FileSystem, directory: str, states: ProducerStates) -> None:
+    """Write the table at its end offset."""
+    path = f"{directory}/{file_name(states.map_end_offset, _SUFFIX)}"
+    replace_file(fs, path, states.snapshot(), durable=False)
+    assert fs.exists(path), path
+
+
+def remove_snapshots(fs: FileSystem, directory: str, is_unwanted: Callable[[Offset], bool]) -> None:
+    """Remove the snapshots at unwanted offsets, durably: a stale one would load a wrong table."""
+    unwanted = [offset for offset in snapshot_offsets(fs, directory) if is_unwanted(offset)]
+    for offset in unwanted:
+        fs.unlink(f"{directory}/{file_name(offset, _SUFFIX)}")
+    if unwanted:
+        fs.sync_directory(directory)
+    assert not any(map(is_unwanted, snapshot_offsets(fs, directory))), directory
+
+
+def load_producers(
+    fs: FileSystem, directory: str, segments: Sequence[Segment], end_offset: Offset
+) -> ProducerStates:
+    """Return the table at `end_offset`: newest intact snapshot up to there, then the log."""
+    states = ProducerStates()
+    for taken_at in reversed(snapshot_offsets(fs, directory)):
+        if segments[0].base_offset <= taken_at <= end_offset:
+            try:
+                data = fs.read(f"{directory}/{file_name(taken_at, _SUFFIX)}")
+                states.load_snapshot(data, taken_at)
+                break
+            except CorruptSnapshot:
+                continue
+    _replay(states, segments, end_offset)
+    states.map_end_offset = end_offset
+    return states
+
+
+def _replay(states: ProducerStates, segments: Sequence[Segment], end_offset: Offset) -> None:
+    """Follow the log from where the table ends."""
+    for segment, following in zip(segments, [*segments[1:], None], strict=True):
+        if segment.base_offset >= end_offset:
+            return
+        start = states.map_end_offset
+        if start >= end_offset or (following is not None and following.base_offset <= start):
+            continue
+        frame = segment.locate(max(start, segment.base_offset))
+        if frame is None:
+            continue
+        for _, batch in segment.batches_from(frame.position):
+            if batch.base_offset >= end_offset:
+                return
+            assert batch.base_offset >= start or batch.last_offset >= start, (batch, start)
+            states.update(batch)

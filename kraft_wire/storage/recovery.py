@@ -1,0 +1,297 @@
+"""Opening a log: leftovers of interrupted work, then verification, then the tables.
+
+After a clean stop nothing is read but what the end of the log needs. Otherwise every batch from the
+segment of the recovery point on is checked: length, magic, CRC, place in the sequence of offsets,
+leader epoch. Bytes that are no batch are a **torn tail** only if no valid batch follows and nothing
+that was known to be durable is lost; they are cut, and the result is flushed. Anything else is
+damage: `CorruptLog` names file and position, nothing is changed, and the log is not served, because
+cutting there could lose acknowledged records (RELIABILITY, section 5.1 rule 4).
+
+Order: `open_log`, `finish_swaps`, `_Recovery`.
+"""
+
+from collections.abc import Callable
+
+from kraft_wire.model import LeaderEpoch, Offset, TopicPartition, Uuid
+from kraft_wire.storage.files import FileSystem
+from kraft_wire.storage.leader_epochs import LeaderEpochs
+from kraft_wire.storage.log import Log
+from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.producer_snapshots import load_producers, remove_snapshots
+from kraft_wire.storage.producer_state import ProducerStates
+from kraft_wire.storage.scan import BadBatch, batches, find_batch_after
+from kraft_wire.storage.segment import INDEX_SUFFIXES, LOG_SUFFIX, CorruptLog, Segment, file_name
+from kraft_wire.wire.record_batch import RecordBatch
+
+__all__ = ["CLEANED_SUFFIX", "DELETED_SUFFIX", "SWAP_SUFFIX", "finish_swaps", "open_log"]
+
+CLEANED_SUFFIX = ".cleaned"
+SWAP_SUFFIX = ".swap"
+DELETED_SUFFIX = ".deleted"
+_TEMPORARY_SUFFIX = ".tmp"
+_SECTOR_BYTES = 512
+_UNCHECKED_BYTES = 17  # base offset, length, epoch and magic stand before what the CRC covers
+
+
+def open_log(
+    fs: FileSystem,
+    directory: str,
+    topic_partition: TopicPartition,
+    topic_id: Uuid,
+    config: LogConfig,
+    *,
+    wall_ms: int,
+    is_clean: bool = False,
+    recovery_point: Offset = Offset(0),  # noqa: B008  # an int by another name
+    log_start_offset: Offset = Offset(0),  # noqa: B008
+    persist_recovery_point: Callable[[], None] = lambda: None,
+    cuts_damage: bool = False,
+) -> Log:
+    """Open the log in `directory`, which is made when missing, and bring it into a valid state.
+
+    `is_clean` is the clean-shutdown marker's word; the offsets come from the checkpoints.
+    `cuts_damage` is an operator's decision to cut a damaged log at the damage.
+    Errors: CorruptLog and CorruptCheckpoint name what is damaged; StorageError, FsyncFailed.
+    """
+    fs.make_directory(directory)
+    finish_swaps(fs, directory)
+    segments = _existing_segments(fs, directory, config, wall_ms)
+    if not segments:
+        segments = [Segment.create(fs, directory, log_start_offset, config, wall_ms)]
+    epochs = LeaderEpochs(fs, directory)
+    epochs.load()
+    recovery = _Recovery(fs, directory, config, segments, epochs, recovery_point, cuts_damage)
+    end = recovery.clean_end() if is_clean else recovery.verified_end()
+    log = Log(
+        fs,
+        directory,
+        topic_partition,
+        topic_id,
+        config,
+        segments,
+        epochs,
+        recovery.producers,
+        persist_recovery_point,
+    )
+    log.log_end_offset = end
+    log.recovery_point = end if is_clean else min(recovery_point, end)
+    if log_start_offset > end:
+        log.truncate_fully_and_start_at(log_start_offset)
+    else:
+        log.log_start_offset = max(log.log_start_offset, log_start_offset)
+        epochs.truncate_from_end(end)
+    log.high_watermark = log.log_start_offset
+    if not is_clean:
+        log.flush()
+    assert log.log_start_offset <= log.log_end_offset, directory
+    return log
+
+
+def finish_swaps(fs: FileSystem, directory: str) -> None:
+    """Bring an interrupted compaction, deletion or replacement to its end or its beginning.
+
+    `.cleaned` never counted: dropped. `.swap` is a complete replacement, unless the renaming from
+    `.cleaned` had not come to it: the segments that it covers go, then it takes its name.
+    """
+    names = fs.names(directory)
+    assert names == sorted(names), directory
+    undone = [_base_offset(name) for name in names if name.endswith(LOG_SUFFIX + CLEANED_SUFFIX)]
+    swaps: list[int] = []
+    for name in names:
+        if name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, _TEMPORARY_SUFFIX)):
+            fs.unlink(f"{directory}/{name}")
+        elif name.endswith(SWAP_SUFFIX):
+            base = _base_offset(name)
+            if name.endswith(LOG_SUFFIX + SWAP_SUFFIX) and all(base < other for other in undone):
+                swaps.append(base)
+            else:
+                fs.unlink(f"{directory}/{name}")  # indexes are rebuilt, late swaps are not valid
+    if names != fs.names(directory):
+        fs.sync_directory(directory)
+    for base in swaps:
+        _finish_swap(fs, directory, base)
+
+
+def _finish_swap(fs: FileSystem, directory: str, base: int) -> None:
+    """Put one `.log.swap` in place of the segments that it covers."""
+    swap_path = f"{directory}/{file_name(base, LOG_SUFFIX + SWAP_SUFFIX)}"
+    file = fs.open(swap_path)
+    end = base
+    try:
+        for _, batch in batches(file, 0, file.size_bytes()):
+            end = batch.next_offset
+    except BadBatch as bad:
+        raise CorruptLog(swap_path, bad.position, bad.reason) from bad
+    finally:
+        file.close()
+    for name in fs.names(directory):
+        is_segment = name.endswith((LOG_SUFFIX, *INDEX_SUFFIXES))
+        if is_segment and (base <= _base_offset(name) < end or _base_offset(name) == base):
+            fs.unlink(f"{directory}/{name}")
+    fs.sync_directory(directory)
+    fs.rename(swap_path, swap_path.removesuffix(SWAP_SUFFIX))
+    fs.sync_directory(directory)
+    assert not fs.exists(swap_path), swap_path
+
+
+def _base_offset(name: str) -> int:
+    """Return the offset in a segment file's name, -1 when the name is none of Kafka's."""
+    stem = name.partition(".")[0]
+    assert stem or name.startswith("."), name
+    return int(stem) if stem.isdigit() and len(stem) == 20 else -1
+
+
+def _existing_segments(
+    fs: FileSystem, directory: str, config: LogConfig, wall_ms: int
+) -> list[Segment]:
+    """Open every segment, in offset order, and remove index files that belong to none."""
+    names = fs.names(directory)
+    bases = [_base_offset(name) for name in names if name.endswith(LOG_SUFFIX)]
+    known = [base for base in bases if base >= 0]
+    for name in names:
+        if name.endswith(INDEX_SUFFIXES) and _base_offset(name) not in known:
+            fs.unlink(f"{directory}/{name}")
+    assert known == sorted(known), known
+    return [Segment.open_existing(fs, directory, Offset(base), config, wall_ms) for base in known]
+
+
+class _Recovery:
+    """One verification of one log; changes `segments`, `epochs` and files in place."""
+
+    def __init__(
+        self,
+        fs: FileSystem,
+        directory: str,
+        config: LogConfig,
+        segments: list[Segment],
+        epochs: LeaderEpochs,
+        recovery_point: Offset,
+        cuts_damage: bool,
+    ) -> None:
+        assert segments, directory
+        self._fs = fs
+        self._directory = directory
+        self._is_contiguous = not config.is_compacted
+        self._segments = segments
+        self._epochs = epochs
+        self._recovery_point = recovery_point
+        self._cuts_damage = cuts_damage
+        self._expected = segments[0].base_offset
+        self._latest_epoch = LeaderEpoch(-1)
+        self.producers = ProducerStates()
+
+    def clean_end(self) -> Offset:
+        """Return the end of a log that was closed cleanly; CorruptLog when it does not say so."""
+        last = self._segments[-1]
+        frame = last.last_frame()
+        end = last.base_offset if frame is None else Offset(frame.last_offset + 1)
+        assert end >= last.base_offset, (end, last.path)
+        self.producers = load_producers(self._fs, self._directory, self._segments, end)
+        return end
+
+    def verified_end(self) -> Offset:
+        """Verify from the recovery point's segment on, cut a torn tail, return the end."""
+        first = 0
+        for index, segment in enumerate(self._segments):
+            if segment.base_offset <= self._recovery_point:
+                first = index
+        start = self._segments[first].base_offset
+        self._expected = start
+        self.producers = load_producers(self._fs, self._directory, self._segments, start)
+        for index in range(first, len(self._segments)):
+            if not self._verify(index):
+                break
+        remove_snapshots(self._fs, self._directory, lambda offset: offset > self._expected)
+        self.producers.map_end_offset = self._expected
+        assert self._expected >= start, (self._expected, start)
+        return self._expected
+
+    def _verify(self, index: int) -> bool:
+        """Check one segment and rebuild its indexes; False when the log was cut in it."""
+        segment = self._segments[index]
+        segment.clear_indexes()
+        segment.clear_transactions()
+        position = 0
+        try:
+            self._check_base(segment)
+            for position, batch in batches(segment.file, 0, segment.size_bytes):
+                self._check_place(segment, batch, position)
+                self._take(segment, batch, position)
+        except BadBatch as bad:
+            self._cut_torn_tail(index, bad)
+            return False
+        segment.is_unflushed = True
+        if index < len(self._segments) - 1:
+            segment.seal()
+        else:
+            segment.save_indexes()
+        assert position <= segment.size_bytes, (position, segment.path)
+        return True
+
+    def _check_base(self, segment: Segment) -> None:
+        """Refuse a segment that does not begin where the one before it ends."""
+        assert segment.size_bytes >= 0, segment.path
+        base = segment.base_offset
+        if base < self._expected or (self._is_contiguous and base > self._expected):
+            raise BadBatch(
+                0, f"base offset {base}, but the segment before ends at {self._expected}"
+            )
+
+    def _check_place(self, segment: Segment, batch: RecordBatch, position: int) -> None:
+        """Check what the CRC does not cover: base offset and leader epoch."""
+        offset, epoch = batch.base_offset, batch.partition_leader_epoch
+        wrong = ""
+        if offset < self._expected or (self._is_contiguous and offset > self._expected):
+            wrong = f"base offset {offset} where {self._expected} is next"
+        elif epoch >= 0:
+            known = self._epochs.epoch_at(Offset(offset))
+            if epoch < self._latest_epoch or (known is not None and epoch < known):
+                wrong = f"leader epoch {epoch} after {max(self._latest_epoch, known or 0)}"
+        if not wrong:
+            return
+        # A valid CRC below a wrong head: only a torn write across a sector border makes that.
+        into_sector = position % _SECTOR_BYTES
+        if into_sector <= _SECTOR_BYTES - _UNCHECKED_BYTES and not self._cuts_damage:
+            raise CorruptLog(segment.path, position, wrong)
+        raise BadBatch(position, wrong)
+
+    def _take(self, segment: Segment, batch: RecordBatch, position: int) -> None:
+        """Derive from a good batch what is derived: indexes, epochs, producers."""
+        segment.note(batch, position)
+        self._expected = Offset(batch.next_offset)
+        epoch = LeaderEpoch(batch.partition_leader_epoch)
+        if epoch > self._latest_epoch:
+            self._latest_epoch = epoch
+            if self._epochs.latest is None or epoch > self._epochs.latest:
+                self._epochs.assign(epoch, Offset(batch.base_offset))
+        aborted = self.producers.update(batch)
+        if aborted is not None:
+            segment.note_aborted(aborted)
+        assert self._expected > batch.base_offset, batch
+
+    def _cut_torn_tail(self, index: int, bad: BadBatch) -> None:
+        """Cut the log at a bad batch; CorruptLog when that could lose more than a torn write."""
+        segment = self._segments[index]
+        if not self._cuts_damage:
+            self._refuse_damage(index, bad)
+        while len(self._segments) > max(1, index + 1 if bad.position or index == 0 else index):
+            self._segments.pop().remove()
+            self._fs.sync_directory(self._directory)
+        if self._segments[-1] is segment:
+            segment.cut(bad.position, self._expected)
+            segment.file.fsync()
+        assert self._segments, self._directory
+
+    def _refuse_damage(self, index: int, bad: BadBatch) -> None:
+        """Raise CorruptLog when a valid batch follows, or the bad one was known to be durable."""
+        segment = self._segments[index]
+        if self._expected < self._recovery_point:
+            reason = f"{bad.reason}; offsets below {self._recovery_point} were durable"
+            raise CorruptLog(segment.path, bad.position, reason)
+        for later in self._segments[index:]:
+            start = bad.position + 1 if later is segment else 0
+            found = find_batch_after(later.file, start, later.size_bytes, self._expected)
+            if found >= 0:
+                reason = f"{bad.reason}; a valid batch follows at {later.path} position {found}"
+                raise CorruptLog(segment.path, bad.position, reason)
+        assert index < len(self._segments), index

@@ -1,0 +1,160 @@
+"""Walking over the batches of a segment file, by headers alone or with their content.
+
+`frames` reads what locating needs (27 bytes a batch); `batches` reads whole batches, checks their
+lengths, magic and CRC, and is what recovery, compaction and look-ups by time use. A walk that meets
+bytes that are no batch raises `BadBatch` with the position: the caller decides whether that is a
+torn tail or damage (`find_batch_after` tells). Magic 0 and 1 are stepped over, never interpreted.
+"""
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kraft_wire.model import LeaderEpoch, Offset
+from kraft_wire.storage.files import File
+from kraft_wire.wire.record_batch import CorruptRecordBatch, RecordBatch, parse_batches
+
+__all__ = ["HEADER_BYTES", "BadBatch", "Frame", "batches", "find_batch_after", "frames"]
+
+HEADER_BYTES = 61
+_FRAME = struct.Struct(">qiiBIhi")
+_LOG_OVERHEAD_BYTES = 12
+_LEGACY_BYTES_MIN = 14
+_MAGIC = 2
+_CHUNK_BYTES = 1 << 16
+_CONTENT_CHUNK_BYTES = 1 << 20
+_ATTRIBUTES_MAX = 0x7F
+
+
+class BadBatch(Exception):
+    """What stands at `position` is no whole batch."""
+
+    def __init__(self, position: int, reason: str) -> None:
+        super().__init__(f"position {position}: {reason}")
+        self.position = position
+        self.reason = reason
+
+
+class Frame(NamedTuple):
+    """Where a batch lies and which offsets it spans."""
+
+    position: int
+    size_bytes: int
+    base_offset: Offset
+    last_offset: Offset
+    leader_epoch: LeaderEpoch
+
+
+def frame_at(data: bytes, at: int, position: int, end_position: int) -> Frame:
+    """Read one frame from `data[at:]`, which lies at `position` in a log of `end_position` bytes.
+
+    BadBatch when the length or the magic byte is impossible.
+    """
+    assert at + _FRAME.size <= len(data), (at, len(data))
+    base, length, epoch, magic, _, _, delta = _FRAME.unpack_from(data, at)
+    size = length + _LOG_OVERHEAD_BYTES
+    if magic < _MAGIC:
+        epoch, delta = -1, 0
+    if length < (HEADER_BYTES - _LOG_OVERHEAD_BYTES if magic >= _MAGIC else _LEGACY_BYTES_MIN):
+        raise BadBatch(position, f"length {length} is shorter than a header")
+    if position + size > end_position:
+        raise BadBatch(position, f"length {length} reaches beyond the end {end_position}")
+    if magic > _MAGIC or delta < 0 or base < 0:
+        raise BadBatch(position, f"magic {magic}, base offset {base}, last offset delta {delta}")
+    return Frame(position, size, Offset(base), Offset(base + delta), LeaderEpoch(epoch))
+
+
+def frames(file: File, position: int, end_position: int) -> Iterator[Frame]:
+    """Yield the frame of each batch in [position, end_position); BadBatch where there is none."""
+    assert 0 <= position <= end_position, (position, end_position)
+    data, start = b"", position
+    while position < end_position:
+        if end_position - position < _FRAME.size:
+            raise BadBatch(position, f"{end_position - position} bytes are no header")
+        if position + _FRAME.size > start + len(data):
+            data, start = file.pread(min(_CHUNK_BYTES, end_position - position), position), position
+            if len(data) < _FRAME.size:
+                raise BadBatch(position, "the file ends early")
+        frame = frame_at(data, position - start, position, end_position)
+        yield frame
+        position += frame.size_bytes
+
+
+def batches(file: File, position: int, end_position: int) -> Iterator[tuple[int, RecordBatch]]:
+    """Yield (position, batch) with a valid CRC; BadBatch at the first that is not right."""
+    assert 0 <= position <= end_position, (position, end_position)
+    data, start = b"", position
+    while position < end_position:
+        at = position - start
+        needed = _needed_bytes(data, at, position, end_position)
+        if needed > len(data) - at:
+            size = min(max(needed, _CONTENT_CHUNK_BYTES), end_position - position)
+            data, start, at = file.pread(size, position), position, 0
+            needed = _needed_bytes(data, at, position, end_position)
+            if needed > len(data):
+                data = file.pread(needed, position)
+        batch = _checked_batch(memoryview(data)[at : at + needed], position)
+        yield position, batch
+        position += needed
+        assert position <= end_position, (position, end_position)
+
+
+def find_batch_after(file: File, position: int, end_position: int, base_offset_min: int) -> int:
+    """Return the position of the first valid batch at or after `position`, or -1.
+
+    Whole batches only, with a right CRC and a base offset of at least `base_offset_min`: that is
+    the proof that a bad batch before it is damage and not the torn end of the log.
+    """
+    assert position >= 0, position
+    while position + HEADER_BYTES <= end_position:
+        window = file.pread(min(_CONTENT_CHUNK_BYTES, end_position - position), position)
+        at = window.find(_MAGIC, 16)
+        while at >= 0 and at - 16 + HEADER_BYTES <= len(window):
+            found = position + at - 16
+            if _is_batch(file, window, at - 16, found, end_position, base_offset_min):
+                return found
+            at = window.find(_MAGIC, at + 1)
+        if position + len(window) >= end_position:
+            return -1
+        position += len(window) - HEADER_BYTES + 1
+    return -1
+
+
+def _is_batch(
+    file: File, window: bytes, at: int, position: int, end_position: int, base_offset_min: int
+) -> bool:
+    """Tell whether a whole, valid batch stands there; cheap tests first."""
+    base, length, _, magic, _, attributes, delta = _FRAME.unpack_from(window, at)
+    assert magic == _MAGIC, magic
+    size = length + _LOG_OVERHEAD_BYTES
+    if size < HEADER_BYTES or position + size > end_position:
+        return False
+    if not 0 <= attributes <= _ATTRIBUTES_MAX or delta < 0 or base < base_offset_min:
+        return False
+    try:
+        _checked_batch(memoryview(file.pread(size, position)), position)
+    except BadBatch:
+        return False
+    return True
+
+
+def _needed_bytes(data: bytes, at: int, position: int, end_position: int) -> int:
+    """Return how many bytes from `at` on are wanted next: the batch, or first its header."""
+    assert at >= 0, at
+    if end_position - position < HEADER_BYTES:
+        raise BadBatch(position, f"{end_position - position} bytes are no header")
+    if len(data) - at < HEADER_BYTES:
+        return HEADER_BYTES
+    return frame_at(data, at, position, end_position).size_bytes
+
+
+def _checked_batch(view: memoryview, position: int) -> RecordBatch:
+    """Parse exactly one batch and check its CRC."""
+    assert len(view) >= 0, view
+    try:
+        (batch,) = parse_batches(view)
+    except CorruptRecordBatch as error:
+        raise BadBatch(position, str(error)) from error
+    if not batch.crc_is_valid():
+        raise BadBatch(position, "the CRC does not match")
+    return batch
