@@ -1,0 +1,8 @@
+from codegen.formats import Formats
+from codegen.layout import NamedMessage
+
+
+def plan_encoders(
+    message: NamedMessage, formats: Formats
+) -> tuple[dict[int, str], list[list[str]]]:
+    return {}, []

@@ -1,0 +1,112 @@
+"""Render the plans and put the files on disk, or tell which of them differ from the disk.
+
+Only this module needs jinja2. What the templates get is finished: they lay out, they decide
+nothing.
+"""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from codegen.plan import ModulePlan, plan_modules
+from codegen.spec import MessageSpec, parse_message
+from codegen.tables import plan_registry, plan_tables
+
+__all__ = ["differences", "read_schemas", "render_tree", "write_tree"]
+
+WORD = re.compile(r"\w+")
+IMPORTS = {
+    "kraft_wire.model": ["ZERO_UUID", "FileSlice", "Uuid"],
+    "kraft_wire.wire.message": ["Append", "Buffer", "Message", "Struct"],
+    "kraft_wire.wire.primitives": [
+        "UNSET",
+        "Unusual",
+    ],
+}
+
+
+def read_schemas(schemas: Path) -> list[tuple[MessageSpec, str]]:
+    """Read all canonical schema files, each with the line that names it in generated code."""
+    found = []
+    for path in sorted(schemas.glob("*/*.json")):
+        text = path.read_text()
+        name = path.relative_to(schemas.parent).as_posix()
+        sha256 = hashlib.sha256(text.encode()).hexdigest()
+        found.append((parse_message(text, name), f"{name} sha256 {sha256}"))
+    return found
+
+
+def render_tree(schemas: Path) -> dict[str, str]:
+    """Return the text of every generated file by its path below `wire/generated`."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701  # the output is Python
+    )
+    release = (schemas / "VERSION").read_text().split("\n")[0]
+    modules = plan_modules(read_schemas(schemas))
+    tree = {
+        "__init__.py": '"""Generated codecs; `registry` finds them."""\n\n__all__: list[str] = []\n',
+        "tables/__init__.py": '"""Generated field tables."""\n\n__all__: list[str] = []\n',
+    }
+    for module in modules:
+        tree[f"{module.name}.py"] = render_module(environment, module)
+        tree[f"tables/{module.name}.py"] = environment.get_template("tables.py.j2").render(
+            module=module, messages=plan_tables(module)
+        )
+    tree["registry.py"] = environment.get_template("registry.py.j2").render(
+        release=release, entries=plan_registry(modules)
+    )
+    errors = (schemas / "errors.json").read_text()
+    tree["error_code.py"] = environment.get_template("error_code.py.j2").render(
+        release=release,
+        errors=json.loads(errors),
+        sha256=hashlib.sha256(errors.encode()).hexdigest(),
+    )
+    return tree
+
+
+def render_module(environment: Environment, module: ModulePlan) -> str:
+    """Render one module; its imports are those whose names its text uses."""
+    exports = sorted(f'"{planned.name}"' for planned in module.classes)
+    template = environment.get_template("module.py.j2")
+    body = template.render(module=module, exports=exports, imports=[])
+    return template.render(module=module, exports=exports, imports=plan_imports(body))
+
+
+def plan_imports(body: str) -> list[str]:
+    """Return the import lines that a module's text needs."""
+    words = set(WORD.findall(body))
+    lines = ["from struct import Struct as Codec", ""] if "Codec" in words else []
+    for module, names in IMPORTS.items():
+        used = [name for name in names if name in words]
+        if used:
+            lines.append(f"from {module} import {', '.join(used)}")
+    return lines
+
+
+def write_tree(tree: dict[str, str], target: Path) -> None:
+    """Make the directory hold exactly the tree; unchanged files keep their time stamps."""
+    for path in differences(tree, target):
+        if path in tree:
+            (target / path).parent.mkdir(parents=True, exist_ok=True)
+            (target / path).write_text(tree[path])
+        else:
+            (target / path).unlink()
+
+
+def differences(tree: dict[str, str], target: Path) -> list[str]:
+    """Name the files that are missing, stale or left over on disk."""
+    on_disk = {path.relative_to(target).as_posix(): path for path in target.rglob("*.py")}
+    changed = [
+        path
+        for path, text in tree.items()
+        if path not in on_disk or on_disk[path].read_text() != text
+    ]
+    return sorted({*changed, *(on_disk.keys() - tree.keys())})

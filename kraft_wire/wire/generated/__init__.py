@@ -1,0 +1,3 @@
+"""Generated codecs; `registry` finds them."""
+
+__all__: list[str] = []

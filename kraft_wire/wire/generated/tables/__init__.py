@@ -1,0 +1,3 @@
+"""Generated field tables."""
+
+__all__: list[str] = []

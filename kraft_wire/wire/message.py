@@ -1,0 +1,163 @@
+"""What every generated class is: a slotted struct that compares and prints itself, and codecs.
+
+`Message.decode` and `Message.encode` try the straight-line function that was generated for the
+version. It accepts what well-behaved peers send and gives up, by any exception, on everything
+else. Only then does `walker`, the reference codec over the field tables, decide: it either
+returns the value after all (invalid UTF-8, overlong varints and whatever else Apache's decoder
+lets pass) or raises the error that names field and byte. So the rules are written once, and
+the fast path pays nothing for them.
+"""
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import ClassVar, NamedTuple, Self
+
+from kraft_wire.model import FileSlice
+
+__all__ = [
+    "FAILURES",
+    "Append",
+    "Buffer",
+    "DecodeLimits",
+    "MalformedMessage",
+    "Message",
+    "Part",
+    "Struct",
+    "UnencodableMessage",
+]
+
+Buffer = bytes | bytearray | memoryview
+Part = bytes | bytearray | memoryview | FileSlice
+Append = Callable[[Part], None]
+
+FAILURES = (
+    struct.error,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    AssertionError,
+)
+"""What a generated function may raise when the input is not what it was generated for."""
+
+
+class MalformedMessage(ValueError):
+    """Bytes that Apache's decoder refuses; `field` is the path, `byte` counts from the data."""
+
+    def __init__(self, field: str, byte: int, reason: str) -> None:
+        super().__init__(f"{field} at byte {byte}: {reason}")
+        self.field = field
+        self.byte = byte
+        self.reason = reason
+
+
+class UnencodableMessage(ValueError):
+    """A value that the version cannot carry, or that is not of the field's type."""
+
+    def __init__(self, field: str, version: int, reason: str) -> None:
+        super().__init__(f"{field} in version {version}: {reason}")
+        self.field = field
+        self.version = version
+        self.reason = reason
+
+
+class DecodeLimits(NamedTuple):
+    """How much one message from a peer may make us build (RELIABILITY 6.3)."""
+
+    elements: int = 200_000
+    """Array elements and tagged fields, all together."""
+    tagged_fields: int = 64
+    """Unknown tagged fields, all together."""
+    tagged_bytes: int = 65_536
+    """Bytes of unknown tagged fields, all together."""
+
+
+class Struct:
+    """Base of the generated classes: equal when of one class with equal fields."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    __hash__ = None  # type: ignore[assignment]  # structs are mutable
+
+    def __repr__(self) -> str:
+        shown = (
+            f"{name}={getattr(self, name)!r}"
+            for name in self.__slots__
+            if name != "unknown_tagged_fields" or getattr(self, name) is not None
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+class Message(Struct):
+    """Base of the generated top-level classes: the two codecs, and what the schema says of it."""
+
+    __slots__ = ()
+
+    NAME: ClassVar[str]
+    API_KEY: ClassVar[int] = -1
+    RECORD_TYPE: ClassVar[int] = -1
+    MIN_VERSION: ClassVar[int]
+    MAX_VERSION: ClassVar[int]
+    FLEXIBLE_FROM: ClassVar[int]
+    LATEST_VERSION_UNSTABLE: ClassVar[bool] = False
+
+    _decoders: ClassVar[Mapping[int, Callable[[Buffer, int], tuple["Message", int]]]] = {}
+    _encoders: ClassVar[Mapping[int, Callable[["Message", Append], None]]] = {}
+
+    @classmethod
+    def decode(
+        cls, data: Buffer, version: int, offset: int = 0, limits: DecodeLimits | None = None
+    ) -> tuple[Self, int]:
+        """Read a message at `offset`; return it and the offset behind it.
+
+        Blobs and records are slices of `data`, not copies. Bytes behind the message are the
+        caller's matter. Raises MalformedMessage, also for a version that does not exist.
+
+        With `limits` the counted ways apply as soon as a message is big enough to exceed them:
+        every element takes at least a byte, so a smaller one cannot.
+        """
+        if limits is None or len(data) - offset <= limits.elements:
+            try:
+                return cls._decoders[version](data, offset)  # type: ignore[return-value]
+            except FAILURES:  # the reference codec decides, and names field and byte
+                pass
+        from kraft_wire.wire.generated.registry import message_table
+        from kraft_wire.wire.walker import decode_slowly
+
+        message, end = decode_slowly(message_table(cls.NAME), data, version, offset, limits)
+        assert isinstance(message, cls)
+        return message, end
+
+    def encode_parts(self, version: int) -> list[Part]:
+        """Write the message as buffers and file slices to be sent in order, nothing copied.
+
+        Raises UnencodableMessage, also for a version that does not exist.
+        """
+        parts: list[Part] = []
+        try:
+            self._encoders[version](self, parts.append)
+        except FAILURES:  # the reference codec decides, and names the field
+            return self._encode_slowly(version)
+        return parts
+
+    def encode(self, version: int) -> bytes:
+        """Write the message as one buffer; raises UnencodableMessage."""
+        parts: list[Part] = []
+        try:
+            self._encoders[version](self, parts.append)
+            return b"".join(parts)  # type: ignore[arg-type]  # a FileSlice fails, see below
+        except FAILURES:  # the reference codec decides, and names the field
+            parts = self._encode_slowly(version)
+        return b"".join([part.read() if isinstance(part, FileSlice) else part for part in parts])
+
+    def _encode_slowly(self, version: int) -> list[Part]:
+        from kraft_wire.wire.generated.registry import message_table
+        from kraft_wire.wire.walker import encode_slowly
+
+        return encode_slowly(self, message_table(self.NAME), version)

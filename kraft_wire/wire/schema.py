@@ -1,0 +1,86 @@
+"""The shape of the field tables under `generated/tables`: Kafka's schemas as plain tuples.
+
+What needs a message's fields as data reads these: the slow reference codec (`walker`), the JSON
+form and the dissector. The fast codecs never do. Version ranges are inclusive pairs; 32767 is the
+open end of "3+", and (0, -1) is no version at all.
+"""
+
+from typing import NamedTuple
+
+__all__ = [
+    "NO_VERSIONS",
+    "OPEN_END",
+    "FieldTable",
+    "MessageTable",
+    "Range",
+    "RegistryEntry",
+    "StructTable",
+    "includes",
+]
+
+Range = tuple[int, int]
+
+OPEN_END = 32767
+NO_VERSIONS: Range = (0, -1)
+
+
+class FieldTable(NamedTuple):
+    """One field of a struct; `kind` is that of the element when the field is an array."""
+
+    name: str
+    json_name: str
+    kind: str
+    is_array: bool
+    struct: "StructTable | None"
+    versions: Range
+    nullable: Range
+    tagged: Range
+    tag: int
+    flexible: Range | None
+    default: object
+    ignorable: bool
+    map_key: bool
+    entity_type: str
+    zero_copy: bool
+
+
+class StructTable(NamedTuple):
+    """A message's top level or a struct inside it, fields in schema order."""
+
+    name: str
+    class_name: str
+    fields: tuple[FieldTable, ...]
+
+
+class MessageTable(NamedTuple):
+    """One schema file."""
+
+    name: str
+    kind: str
+    module: str
+    api_key: int
+    min_version: int
+    max_version: int
+    flexible: Range
+    latest_version_unstable: bool
+    struct: StructTable
+
+
+class RegistryEntry(NamedTuple):
+    """What is known of a message without importing its module."""
+
+    name: str
+    kind: str
+    module: str
+    class_name: str
+    api_key: int
+    min_version: int
+    max_version: int
+    flexible_from: int
+    listeners: tuple[str, ...]
+    latest_version_unstable: bool
+
+
+def includes(versions: Range, version: int) -> bool:
+    """Whether `version` lies in the inclusive range."""
+    return versions[0] <= version <= versions[1]

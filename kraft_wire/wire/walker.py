@@ -1,0 +1,525 @@
+"""The reference codec: reads and writes any message by its field table, slowly and explainably.
+
+It is what the generated functions are measured against, and what runs when one of them gives up:
+it accepts and refuses exactly what Apache's generated classes accept and refuse (CLIENT-FACTS
+9.2 to 9.5; KIP-482 for tagged fields), within bounds, and its errors name the field path and the
+byte. With `visit` it also tells every primitive it reads, in wire order: the dissector.
+
+Read `decode_slowly` and `Walk` first, then `Writer`. JSON is not its business.
+"""
+
+import re
+import struct
+from collections.abc import Callable
+from typing import cast
+
+from kraft_wire.model import FileSlice
+from kraft_wire.wire.message import (
+    Buffer,
+    DecodeLimits,
+    MalformedMessage,
+    Message,
+    Part,
+    Struct,
+    UnencodableMessage,
+)
+from kraft_wire.wire.primitives import encode_unsigned_varint
+from kraft_wire.wire.schema import FieldTable, MessageTable, StructTable, includes
+
+__all__ = ["Visit", "decode_slowly", "default_value", "encode_slowly", "is_default"]
+
+Visit = Callable[[str, int, int, object], None]
+"""Called with path, first byte, byte behind the last, and value of everything that is read."""
+
+FIXED = {
+    "int8": struct.Struct(">b"),
+    "int16": struct.Struct(">h"),
+    "uint16": struct.Struct(">H"),
+    "int32": struct.Struct(">i"),
+    "uint32": struct.Struct(">I"),
+    "int64": struct.Struct(">q"),
+    "float64": struct.Struct(">d"),
+    "uuid": struct.Struct("16s"),
+    "bool": struct.Struct("B"),
+}
+STRING_BYTES_MAX = 32767
+ENCODED_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+REPLACEMENT = "\ufffd".encode()
+
+
+def decode_slowly(
+    table: MessageTable,
+    data: Buffer,
+    version: int,
+    offset: int = 0,
+    limits: DecodeLimits | None = None,
+    visit: Visit | None = None,
+) -> tuple[Message, int]:
+    """Read one message by its table; return it and the offset behind it.
+
+    A metadata record may be of a version above the schema's, as long as no struct lies inside
+    (Apache's reader checks versions only there). Raises MalformedMessage.
+    """
+    # Apache's reader checks the version of nested structs only, and its metadata log relies on it.
+    high = 32767 if table.kind == "metadata_record" else table.max_version
+    if not table.min_version <= version <= high:
+        known = f"{table.min_version} to {table.max_version}"
+        raise MalformedMessage(table.name, offset, f"version {version} is outside {known}")
+    walk = Walk(table, memoryview(data), version, offset, limits, visit)
+    return cast(Message, walk.struct(table.struct)), walk.position
+
+
+class Walk:
+    """One pass over the bytes of one message."""
+
+    def __init__(
+        self,
+        table: MessageTable,
+        view: memoryview,
+        version: int,
+        position: int,
+        limits: DecodeLimits | None,
+        visit: Visit | None,
+    ) -> None:
+        self.table = table
+        self.view = view
+        self.version = version
+        self.position = position
+        self.limits = limits
+        self.visit = visit
+        self.path: list[str] = []
+        self.elements = 0
+        self.unknown_tags = 0
+        self.unknown_bytes = 0
+        self.is_flexible = includes(table.flexible, version)
+
+    def where(self) -> str:
+        """Spell the path of the field being read."""
+        return ".".join(self.path).replace(".[", "[") or self.table.name
+
+    def fail(self, reason: str, position: int | None = None) -> MalformedMessage:
+        """Build the error for the field being read."""
+        byte = self.position if position is None else position
+        return MalformedMessage(self.where(), byte, reason)
+
+    def tell(self, start: int, value: object, part: str = "") -> None:
+        """Hand what was just read to the visitor."""
+        if self.visit is not None:
+            self.visit(self.where() + part, start, self.position, value)
+
+    def spend(self, count: int) -> None:
+        """Count elements against the budget before they are built."""
+        self.elements += count
+        if self.limits is not None and self.elements > self.limits.elements:
+            raise self.fail(f"more than {self.limits.elements} elements in one message")
+
+    def struct(self, table: StructTable) -> Struct:
+        """Read a struct: its fields in order, then its tagged fields."""
+        from kraft_wire.wire.generated.registry import struct_class
+
+        value = object.__new__(struct_class(self.table, table))
+        tagged: dict[int, FieldTable] = {}
+        for field in table.fields:
+            if field.tag >= 0:
+                tagged[field.tag] = field
+            if includes(field.versions, self.version) and not includes(field.tagged, self.version):
+                self.path.append(field.name)
+                setattr(value, field.name, self.field(field))
+                self.path.pop()
+            else:
+                setattr(value, field.name, default_value(field, self.table))
+        if "unknown_tagged_fields" in value.__slots__:
+            unknown = self.tags(value, tagged) if self.is_flexible else None
+            setattr(value, "unknown_tagged_fields", unknown)  # noqa: B010  # not on the base
+        return value
+
+    def nested(self, table: StructTable) -> Struct:
+        """Read a struct below the top, whose version Apache's reader checks."""
+        if self.version > self.table.max_version:
+            raise self.fail(f"version {self.version} of struct {table.name} is not known")
+        return self.struct(table)
+
+    def tags(self, owner: Struct, tagged: dict[int, FieldTable]) -> list[tuple[int, bytes]] | None:
+        """Read a tag section; the declared size of a known field is not used, as at Apache."""
+        unknown: list[tuple[int, bytes]] = []
+        start = self.position
+        count = self.unsigned_varint()
+        self.tell(start, count, ".tagged_fields.count" if self.path else "tagged_fields.count")
+        for _ in range(count):
+            self.spend(1)
+            start = self.position
+            tag = self.unsigned_varint()
+            self.path.append(tagged[tag].name if tag in tagged else f"tag[{tag}]")
+            self.tell(start, tag, ".tag")
+            start = self.position
+            size = self.unsigned_varint()
+            self.tell(start, size, ".size")
+            if tag in tagged:
+                setattr(owner, tagged[tag].name, self.tagged_field(tagged[tag]))
+            else:
+                unknown.append((tag, self.unknown_tag(size)))
+            self.path.pop()
+        return unknown or None
+
+    def tagged_field(self, field: FieldTable) -> object:
+        """Read the value of a tag that the schema knows."""
+        if not includes(field.tagged, self.version):
+            raise self.fail(f"tag {field.tag} is not valid for version {self.version}")
+        if field.kind == "struct" and not field.is_array:
+            assert field.struct is not None
+            if includes(field.nullable, self.version):
+                start = self.position
+                marker = self.unsigned_varint()
+                self.tell(start, marker, ".present")
+                if marker <= 0:
+                    return None
+            return self.nested(field.struct)
+        return self.field(field)
+
+    def unknown_tag(self, size: int) -> bytes:
+        """Keep the bytes of a tag that the schema does not know, inside the limits."""
+        self.unknown_tags += 1
+        self.unknown_bytes += max(size, 0)
+        if self.limits is not None and (
+            self.unknown_tags > self.limits.tagged_fields
+            or self.unknown_bytes > self.limits.tagged_bytes
+        ):
+            raise self.fail(
+                f"more than {self.limits.tagged_fields} unknown tagged fields or "
+                f"{self.limits.tagged_bytes} bytes of them"
+            )
+        if size < 0:
+            raise self.fail(f"negative size {size}")
+        return bytes(self.take(size))
+
+    def field(self, field: FieldTable) -> object:
+        """Read the value of a field that is in this version and not tagged."""
+        compact = self.is_flexible and (
+            field.flexible is None or includes(field.flexible, self.version)
+        )
+        if field.is_array:
+            return self.array(field, compact)
+        if field.kind == "struct":
+            assert field.struct is not None
+            if includes(field.nullable, self.version) and self.is_null():
+                return None
+            return self.nested(field.struct)
+        return self.value(field, compact)
+
+    def is_null(self) -> bool:
+        """Read the byte in front of a nullable struct: negative means null."""
+        start = self.position
+        marker = cast(int, self.fixed("int8"))
+        self.tell(start, marker, ".present")
+        return marker < 0
+
+    def array(self, field: FieldTable, compact: bool) -> object:
+        """Read an array; its count is held against the bytes left before anything is built."""
+        count = self.length(compact, 4)
+        if count < 0:
+            self.refuse_null(field, count)
+            return None
+        if count > len(self.view) - self.position:
+            left = len(self.view) - self.position
+            raise self.fail(f"{count} elements are announced, {left} bytes are left")
+        self.spend(count)
+        items: list[object] = []
+        self.path.append("")
+        for index in range(count):
+            self.path[-1] = f"[{index}]"
+            if field.struct is not None:
+                items.append(self.nested(field.struct))
+            else:
+                items.append(self.value(field, compact, is_element=True))
+        self.path.pop()
+        return items
+
+    def value(self, field: FieldTable, compact: bool, is_element: bool = False) -> object:
+        """Read a primitive, a string, bytes or records."""
+        start = self.position
+        if field.kind in FIXED:
+            value = self.fixed(field.kind)
+            self.tell(start, value)
+            return value
+        size = self.length(compact, 2 if field.kind == "string" else 4)
+        if size < 0:
+            if is_element:
+                raise self.fail("null in an array")
+            self.refuse_null(field, size)
+            return None
+        if field.kind == "string" and size > STRING_BYTES_MAX:
+            raise self.fail(f"string of {size} bytes, {STRING_BYTES_MAX} are the most")
+        start = self.position
+        raw = self.take(size)
+        value = lenient_text(bytes(raw)) if field.kind == "string" else raw
+        self.tell(start, value)
+        return value
+
+    def refuse_null(self, field: FieldTable, size: int) -> None:
+        """Raise for a negative length where the field may not be null."""
+        if not includes(field.nullable, self.version):
+            raise self.fail(f"null (length {size}) in a field that is never null")
+
+    def length(self, compact: bool, width_bytes: int) -> int:
+        """Read the length in front of a string, blob or array; negative stands for null."""
+        start = self.position
+        if compact:
+            length = wrap_int32(self.unsigned_varint() - 1)
+        else:
+            length = cast(int, self.fixed("int16" if width_bytes == 2 else "int32"))
+        self.tell(start, length, ".length")
+        return length
+
+    def fixed(self, kind: str) -> object:
+        """Read a value of fixed size."""
+        codec = FIXED[kind]
+        if len(self.view) - self.position < codec.size:
+            raise self.fail(f"{kind} needs {codec.size} bytes, {self.left()} are left")
+        value: object = codec.unpack_from(self.view, self.position)[0]
+        self.position += codec.size
+        return value != 0 if kind == "bool" else value
+
+    def left(self) -> int:
+        """Return how many bytes are left."""
+        return max(len(self.view) - self.position, 0)
+
+    def take(self, size: int) -> memoryview:
+        """Slice the next `size` bytes."""
+        if size > self.left():
+            raise self.fail(f"{size} bytes are announced, {self.left()} are left")
+        taken = self.view[self.position : self.position + size]
+        self.position += size
+        return taken
+
+    def unsigned_varint(self) -> int:
+        """Read at most five groups of seven bits as an int32, as Java does: it may be negative."""
+        value = 0
+        for shift in range(0, 35, 7):
+            if self.position >= len(self.view):
+                raise self.fail("the varint is cut off")
+            byte = self.view[self.position]
+            self.position += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return wrap_int32(value)
+        raise self.fail("the varint is longer than 5 bytes", self.position - 5)
+
+
+def wrap_int32(value: int) -> int:
+    """Keep the low 32 bits and read them as two's complement."""
+    return (value + 0x80000000 & 0xFFFFFFFF) - 0x80000000
+
+
+def lenient_text(raw: bytes) -> str:
+    """Decode UTF-8 as Java does: each malformed sequence becomes one U+FFFD.
+
+    Python would give an encoded surrogate three of them, Java gives it one.
+    """
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return ENCODED_SURROGATE.sub(REPLACEMENT, raw).decode("utf-8", "replace")
+
+
+def default_value(field: FieldTable, table: MessageTable) -> object:
+    """Return what a field holds when the wire does not say: None, a value, a fresh list or struct.
+
+    A tagged struct that is never null stays None, which stands for its default.
+    """
+    if field.default != ():
+        return field.default
+    if field.is_array:
+        return []
+    if field.tag >= 0:
+        return None
+    from kraft_wire.wire.generated.registry import struct_class
+
+    assert field.struct is not None
+    return struct_class(table, field.struct)()
+
+
+def is_default(field: FieldTable, value: object) -> bool:
+    """Whether a value is the field's default; a struct is when all its fields are."""
+    if field.is_array:
+        return value is None if field.default is None else value == []
+    if field.kind == "struct":
+        if value is None:
+            return field.default is None or field.tag >= 0
+        return field.default is not None and is_default_struct(field, value)
+    return value == field.default and (value is None) == (field.default is None)
+
+
+def is_default_struct(field: FieldTable, value: object) -> bool:
+    """Whether all fields of a struct hold their defaults and nothing unknown came along."""
+    assert field.struct is not None
+    return getattr(value, "unknown_tagged_fields", None) is None and all(
+        is_default(inner, getattr(value, inner.name)) for inner in field.struct.fields
+    )
+
+
+def encode_slowly(message: Message, table: MessageTable, version: int) -> list[Part]:
+    """Write a message by its table; UnencodableMessage names what the version cannot carry."""
+    if not table.min_version <= version <= table.max_version:
+        known = f"{table.min_version} to {table.max_version}"
+        raise UnencodableMessage(table.name, version, f"the version is outside {known}")
+    writer = Writer(table, version)
+    writer.struct(message, table.struct)
+    return writer.parts
+
+
+class Writer:
+    """Writes one message, or one tagged field of it, into a list of parts."""
+
+    def __init__(self, table: MessageTable, version: int, path: list[str] | None = None) -> None:
+        self.table = table
+        self.version = version
+        self.path: list[str] = path if path is not None else []
+        self.parts: list[Part] = []
+        self.is_flexible = includes(table.flexible, version)
+
+    def fail(self, reason: str) -> UnencodableMessage:
+        """Build the error for the field being written."""
+        where = ".".join(self.path).replace(".[", "[") or self.table.name
+        return UnencodableMessage(where, self.version, reason)
+
+    def struct(self, value: object, table: StructTable) -> None:
+        """Write a struct: its fields in order, then its tagged fields."""
+        if type(value).__name__ != table.class_name:
+            raise self.fail(f"{type(value).__name__} is not a {table.class_name}")
+        tagged: dict[int, FieldTable] = {}
+        for field in table.fields:
+            inner = getattr(value, field.name)
+            self.path.append(field.name)
+            if not includes(field.versions, self.version):
+                if not field.ignorable and not is_default(field, inner):
+                    raise self.fail("the version lacks this field, and it is not its default")
+            elif includes(field.tagged, self.version):
+                if not is_default(field, inner):
+                    tagged[field.tag] = field
+            else:
+                self.field(field, inner)
+            self.path.pop()
+        self.tags(value, tagged)
+
+    def tags(self, value: object, tagged: dict[int, FieldTable]) -> None:
+        """Write known and unknown tagged fields in tag order."""
+        unknown: list[tuple[int, bytes]] = getattr(value, "unknown_tagged_fields", None) or []
+        if not self.is_flexible:
+            if unknown:
+                raise self.fail("tagged fields in a version that is not flexible")
+            return
+        encoded: list[tuple[int, list[Part]]] = [(tag, [raw]) for tag, raw in unknown]
+        for tag, field in tagged.items():
+            if any(tag == other for other, _ in unknown):
+                raise self.fail(f"tag {tag} is both known and unknown")
+            encoded.append((tag, self.tagged_field(field, getattr(value, field.name))))
+        self.parts.append(encode_unsigned_varint(len(encoded)))
+        for tag, parts in sorted(encoded, key=lambda item: item[0] & 0xFFFFFFFF):
+            size = sum(size_of(part) for part in parts)
+            self.parts.append(encode_unsigned_varint(tag & 0xFFFFFFFF))
+            self.parts.append(encode_unsigned_varint(size))
+            self.parts.extend(parts)
+
+    def tagged_field(self, field: FieldTable, value: object) -> list[Part]:
+        """Write the content of one tagged field apart, to learn its size."""
+        inside = Writer(self.table, self.version, [*self.path, field.name])
+        if field.kind == "struct" and not field.is_array:
+            assert field.struct is not None
+            if includes(field.nullable, self.version):
+                inside.parts.append(b"\x00" if value is None else b"\x01")
+            if value is not None:
+                inside.struct(value, field.struct)
+        else:
+            inside.field(field, value)
+        return inside.parts
+
+    def field(self, field: FieldTable, value: object) -> None:
+        """Write the value of a field that is in this version and not tagged."""
+        compact = self.is_flexible and (
+            field.flexible is None or includes(field.flexible, self.version)
+        )
+        if value is None and not includes(field.nullable, self.version):
+            raise self.fail("null in a field that is never null")
+        if field.is_array:
+            self.array(field, value, compact)
+        elif field.kind == "struct":
+            assert field.struct is not None
+            if includes(field.nullable, self.version):
+                self.parts.append(b"\xff" if value is None else b"\x01")
+            if value is not None:
+                self.struct(value, field.struct)
+        else:
+            self.value(field, value, compact)
+
+    def array(self, field: FieldTable, value: object, compact: bool) -> None:
+        """Write a count and the elements."""
+        if value is None:
+            self.length(-1, compact, 4)
+            return
+        if not isinstance(value, list | tuple):
+            raise self.fail(f"{type(value).__name__} is not a list")
+        self.length(len(value), compact, 4)
+        self.path.append("")
+        for index, item in enumerate(value):
+            self.path[-1] = f"[{index}]"
+            if item is None:
+                raise self.fail("null in an array")
+            if field.struct is not None:
+                self.struct(item, field.struct)
+            else:
+                self.value(field, item, compact)
+        self.path.pop()
+
+    def value(self, field: FieldTable, value: object, compact: bool) -> None:
+        """Write a primitive, a string, bytes or records."""
+        if field.kind in FIXED:
+            self.fixed(field.kind, value)
+            return
+        width_bytes = 2 if field.kind == "string" else 4
+        if value is None:
+            self.length(-1, compact, width_bytes)
+            return
+        part = self.string(value) if field.kind == "string" else self.blob(value)
+        self.length(size_of(part), compact, width_bytes)
+        self.parts.append(part)
+
+    def string(self, value: object) -> bytes:
+        """Encode text; an unpaired surrogate becomes a question mark, as in Java."""
+        if not isinstance(value, str):
+            raise self.fail(f"{type(value).__name__} is not a string")
+        raw = value.encode("utf-8", "replace")
+        if len(raw) > STRING_BYTES_MAX:
+            raise self.fail(f"string of {len(raw)} bytes, {STRING_BYTES_MAX} are the most")
+        return raw
+
+    def blob(self, value: object) -> Part:
+        """Accept anything that the server can send."""
+        if not isinstance(value, bytes | bytearray | memoryview | FileSlice):
+            raise self.fail(f"{type(value).__name__} is not bytes")
+        return value
+
+    def fixed(self, kind: str, value: object) -> None:
+        """Write a value of fixed size; its type and range are checked."""
+        try:
+            if kind == "bool":
+                self.parts.append(b"\x01" if value else b"\x00")
+            elif kind == "uuid" and (not isinstance(value, bytes) or len(value) != 16):
+                raise self.fail("a uuid is 16 bytes")
+            else:
+                self.parts.append(FIXED[kind].pack(value))
+        except (struct.error, OverflowError) as error:
+            raise self.fail(f"{value!r} is not {kind}") from error
+
+    def length(self, length: int, compact: bool, width_bytes: int) -> None:
+        """Write a length, -1 for null."""
+        if compact:
+            self.parts.append(encode_unsigned_varint(length + 1))
+        else:
+            self.parts.append(length.to_bytes(width_bytes, "big", signed=True))
+
+
+def size_of(part: Part) -> int:
+    """Return how many bytes a part has."""
+    if isinstance(part, FileSlice):
+        return part.size_bytes
+    return part.nbytes if isinstance(part, memoryview) else len(part)
