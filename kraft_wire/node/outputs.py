@@ -1,0 +1,99 @@
+"""What a node asks of its host, in order: answer, fall silent, close, flush.
+
+A host drains `Node.outputs` after every call. It writes replies in the order of the list, and runs
+flushes wherever they hold nobody up, reporting back through `Node.flushed`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+from kraft_wire.model import FileSlice
+
+__all__ = [
+    "Buffers",
+    "Close",
+    "FlushLogs",
+    "FlushTarget",
+    "NoReply",
+    "Output",
+    "Peer",
+    "Rejection",
+    "Reply",
+]
+
+Buffers: TypeAlias = "list[bytes | bytearray | memoryview | FileSlice]"
+
+
+@dataclass(slots=True, eq=False)
+class Peer:
+    """One connection, as far as a node needs to know it."""
+
+    connection_id: int
+    client_host: str
+    client_port: int
+    listener: str
+    client_id: str | None = None
+    """Client id of the newest request."""
+    software: str = ""
+    """Name and version that the client gave in ApiVersions (KIP-511), for log lines."""
+    requests_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why a connection is closed; becomes one log line."""
+
+    reason: str
+    """A fixed snake_case word that can be counted."""
+    api: str = "-"
+    version: int = -1
+    correlation_id: int = -1
+    field: str = "-"
+    """Path of the field in which decoding stopped."""
+    byte: int = -1
+    """Offset of that field from the first byte after the frame's length."""
+    details: Sequence[tuple[str, object]] = ()
+
+
+@dataclass(slots=True)
+class Reply:
+    """An answer with its frame length, as buffers to write in order without joining."""
+
+    connection_id: int
+    buffers: Buffers
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoReply:
+    """The request is done and its answer is silence: the next one may be read."""
+
+    connection_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """The connection is beyond saving; `rejection` is None where nothing needs to be logged."""
+
+    connection_id: int
+    rejection: Rejection | None
+
+
+class FlushTarget(Protocol):
+    """Something whose written bytes must reach the disk; `flush` may run in another thread."""
+
+    def flush(self) -> None:
+        """Raise FsyncFailed where the disk does not take the bytes."""
+        ...
+
+
+@dataclass(slots=True)
+class FlushLogs:
+    """Flush these; waiting answers depend on it."""
+
+    flush_id: int
+    targets: list[FlushTarget] = field(default_factory=list)
+
+
+Output: TypeAlias = Reply | NoReply | Close | FlushLogs

@@ -1,0 +1,81 @@
+"""Log lines: one per event, key=value, on standard error; refusals are limited per client address.
+
+The form of a refusal is fixed, so that it can be searched and counted:
+
+    rejected client=127.0.0.1:53114 listener=PLAINTEXT principal=- api=Fetch version=18
+    correlation=7 field=topics byte=23 reason=array_count_exceeds_remaining action=close
+"""
+
+import sys
+from typing import TextIO
+
+from kraft_wire.node.outputs import Peer, Rejection
+
+__all__ = ["EventLog"]
+
+_LINES_PER_SECOND = 10
+_ADDRESSES_MAX = 1_024
+
+
+class EventLog:
+    """Writes lines and counts what it was told."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream if stream is not None else sys.stderr
+        self._second = -1
+        self._in_second: dict[str, int] = {}
+        self.rejections: dict[str, int] = {}
+        """Refused or broken connections by reason."""
+
+    def event(self, name: str, **fields: object) -> None:
+        """Write one line."""
+        words = [name, *(f"{key}={_shown(value)}" for key, value in fields.items())]
+        try:
+            self._stream.write(" ".join(words) + "\n")
+            self._stream.flush()
+        except (OSError, ValueError):
+            # Nobody reads the log any more (a closed pipe): serving goes on.
+            return
+
+    def rejected(self, peer: Peer, rejection: Rejection, now_ms: int) -> None:
+        """Count a refusal, and write its line unless the address already filled this second."""
+        self.rejections[rejection.reason] = self.rejections.get(rejection.reason, 0) + 1
+        if not self._may_write(peer.client_host, now_ms):
+            return
+        self.event(
+            "rejected",
+            client=f"{peer.client_host}:{peer.client_port}",
+            listener=peer.listener,
+            principal="-",
+            api=rejection.api,
+            version=rejection.version,
+            correlation=rejection.correlation_id,
+            field=rejection.field,
+            byte=rejection.byte,
+            reason=rejection.reason,
+            **{key: value for key, value in rejection.details},
+            client_id=peer.client_id if peer.client_id is not None else "-",
+            action="close",
+        )
+
+    def _may_write(self, host: str, now_ms: int) -> bool:
+        second = now_ms // 1000
+        if second != self._second:
+            self._tell_suppressed()
+            self._second = second
+            self._in_second = {}
+        if host not in self._in_second and len(self._in_second) >= _ADDRESSES_MAX:
+            host = "*"
+        count = self._in_second[host] = self._in_second.get(host, 0) + 1
+        return count <= _LINES_PER_SECOND
+
+    def _tell_suppressed(self) -> None:
+        for host, count in self._in_second.items():
+            if count > _LINES_PER_SECOND:
+                self.event("rejected_suppressed", client=host, count=count - _LINES_PER_SECOND)
+
+
+def _shown(value: object) -> str:
+    """Return a value without spaces, control characters or excessive length."""
+    text = str(value)[:200]
+    return "".join(c if c.isprintable() and c != " " else "_" for c in text) or "-"

@@ -1,0 +1,267 @@
+"""Hosts one node on an event loop: connections, timers, flush threads, limits.
+
+Every wake-up ends the same way: drain the node's outputs, write the answers of all connections that
+got one, arm the timer. The node runs on the loop's thread alone; the only other thread runs flushes
+(effects, never logic). Not here: listening sockets and signals (`serve`).
+"""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from kraft_wire.model import FsyncFailed
+from kraft_wire.node.node import Node
+from kraft_wire.node.outputs import Close, FlushLogs, NoReply, Output, Peer, Rejection, Reply
+from kraft_wire.server.clock import now_ms, wall_ms
+from kraft_wire.server.connection import RECEIVE_BYTES, Connection
+from kraft_wire.server.event_log import EventLog
+from kraft_wire.server.limits import Admission, ServerLimits
+
+__all__ = ["Host"]
+
+_SWEEP_SECONDS = 1.0
+
+
+class Host:
+    """One node with its connections."""
+
+    def __init__(
+        self,
+        node: Node,
+        limits: ServerLimits,
+        loop: asyncio.AbstractEventLoop,
+        log: EventLog,
+        stop_at_once: Callable[[str], None],
+    ) -> None:
+        """`stop_at_once` ends the process: a failed flush leaves nothing else to do."""
+        self.node = node
+        self.limits = limits
+        self.log = log
+        self.receive_view = memoryview(bytearray(RECEIVE_BYTES))
+        self.connections: dict[int, Connection] = {}
+        self.queued_bytes = 0
+        self.is_stopping = False
+        self._loop = loop
+        self._stop_at_once = stop_at_once
+        self._admission = Admission(limits)
+        self._opened = 0
+        self._dirty: list[Connection] = []
+        self._starved: list[Connection] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms = -1
+        self._flusher = ThreadPoolExecutor(1, thread_name_prefix="flush")
+        self._sweeper = loop.call_later(_SWEEP_SECONDS, self._sweep)
+
+    # -- connections -----------------------------------------------------------------------------
+
+    def accepted(self, sock: socket.socket, address: tuple[str, int], listener: str) -> None:
+        """Take over a new socket, or close it with a log line."""
+        now = now_ms()
+        self._opened += 1
+        peer = Peer(self._opened, address[0], address[1], listener)
+        refused = "stopping" if self.is_stopping else self._admission.admit(peer.client_host, now)
+        if refused is not None:
+            self.log.rejected(peer, Rejection(refused), now)
+            sock.close()
+            return
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection = Connection(self, sock, peer, now)
+        self.connections[peer.connection_id] = connection
+        self._loop.add_reader(sock.fileno(), self._readable, connection)
+
+    def _readable(self, connection: Connection) -> None:
+        connection.on_readable(now_ms())
+        self._finish_wake_up()
+
+    def _writable(self, connection: Connection) -> None:
+        connection.last_active_ms = now_ms()
+        connection.settle()
+        self._finish_wake_up()
+
+    def watch_reads(self, connection: Connection, wanted: bool) -> None:
+        if wanted:
+            self._loop.add_reader(connection.sock.fileno(), self._readable, connection)
+        else:
+            self._loop.remove_reader(connection.sock.fileno())
+
+    def watch_writes(self, connection: Connection, wanted: bool) -> None:
+        if wanted:
+            self._loop.add_writer(connection.sock.fileno(), self._writable, connection)
+        else:
+            self._loop.remove_writer(connection.sock.fileno())
+
+    def reject(self, connection: Connection, rejection: Rejection) -> None:
+        """Close a connection with a log line."""
+        self.log.rejected(connection.peer, rejection, now_ms())
+        self.lost(connection)
+
+    def lost(self, connection: Connection) -> None:
+        """Forget a connection whose peer is gone or was refused."""
+        if self.connections.pop(connection.peer.connection_id, None) is None:
+            return
+        connection.close()
+        self._admission.released(connection.peer.client_host)
+        self._release(connection)
+        self.node.connection_closed(connection.peer.connection_id)
+
+    # -- memory ----------------------------------------------------------------------------------
+
+    def reserve(self, connection: Connection, size_bytes: int) -> bool:
+        """Count bytes of requests; a frame that finds them used up waits for others' answers."""
+        connection.reserved_bytes += size_bytes
+        self.queued_bytes += size_bytes
+        if self.queued_bytes <= self.limits.queued_bytes_max:
+            return True
+        if self.queued_bytes == connection.reserved_bytes:
+            return True  # nobody else holds memory: waiting would never end
+        self._starved.append(connection)
+        return False
+
+    def _release(self, connection: Connection) -> None:
+        self.queued_bytes -= connection.reserved_bytes
+        connection.reserved_bytes = 0
+        assert self.queued_bytes >= 0, self.queued_bytes
+        if self._starved and self.queued_bytes <= self.limits.queued_bytes_max:
+            starved, self._starved = self._starved, []
+            for waiting in starved:
+                waiting.memory_is_free()
+
+    # -- the node --------------------------------------------------------------------------------
+
+    def deliver(self, connection: Connection, frame: bytearray) -> None:
+        """Hand a frame to the node and carry out what it asks for."""
+        self.node.receive(connection.peer, frame, now_ms(), wall_ms())
+        self._drain()
+
+    def tick(self) -> None:
+        """Let the node act on time."""
+        self._timer, self._timer_ms = None, -1
+        self.node.tick(now_ms(), wall_ms())
+        self._drain()
+        self._finish_wake_up()
+
+    def settle_all(self) -> None:
+        """Carry out what the node asked for outside of a wake-up: at start and stop."""
+        self._drain()
+        self._finish_wake_up()
+
+    def _drain(self) -> None:
+        while self.node.outputs:
+            outputs, self.node.outputs = self.node.outputs, []
+            for output in outputs:
+                self._carry_out(output)
+
+    def _carry_out(self, output: Output) -> None:
+        if output.__class__ is FlushLogs:
+            assert isinstance(output, FlushLogs)
+            self._flush(output)
+            return
+        assert not isinstance(output, FlushLogs)
+        connection = self.connections.get(output.connection_id)
+        if connection is None:
+            return  # it closed while the node worked
+        match output:
+            case Reply():
+                connection.answered(output.buffers, output.size_bytes)
+            case NoReply():
+                connection.answered([], 0)
+            case Close(rejection=None):
+                self.lost(connection)
+                return
+            case Close(rejection=rejection):
+                self.reject(connection, rejection)
+                return
+        if connection.reserved_bytes:
+            self._release(connection)
+        if not connection.is_dirty:
+            connection.is_dirty = True
+            self._dirty.append(connection)
+
+    def _finish_wake_up(self) -> None:
+        while self._dirty:
+            dirty, self._dirty = self._dirty, []
+            for connection in dirty:
+                connection.is_dirty = False
+                connection.settle()
+        deadline = self.node.deadline_ms()
+        if deadline is not None and (self._timer is None or deadline < self._timer_ms):
+            if self._timer is not None:
+                self._timer.cancel()
+            delay_ms = max(0, deadline - now_ms())
+            self._timer_ms = deadline
+            self._timer = self._loop.call_later(delay_ms / 1000, self.tick)
+
+    # -- flushing --------------------------------------------------------------------------------
+
+    def _flush(self, order: FlushLogs) -> None:
+        done = self._flusher.submit(_flush_targets, order)
+        done.add_done_callback(
+            lambda future: self._loop.call_soon_threadsafe(self._flushed, order.flush_id, future)
+        )
+
+    def _flushed(self, flush_id: int, future: "Future[FsyncFailed | None]") -> None:
+        failure = future.result()
+        if failure is not None:
+            self._stop_at_once(str(failure))
+            return
+        self.node.flushed(flush_id, now_ms())
+        self._drain()
+        self._finish_wake_up()
+
+    # -- time limits -----------------------------------------------------------------------------
+
+    def _sweep(self) -> None:
+        """Close the idle, the silent and the slow."""
+        now = now_ms()
+        for connection in list(self.connections.values()):
+            reason = self._overdue(connection, now)
+            if reason == "idle":
+                self.lost(connection)
+            elif reason is not None:
+                self.reject(connection, Rejection(reason))
+        self._sweeper = self._loop.call_later(_SWEEP_SECONDS, self._sweep)
+
+    def _overdue(self, connection: Connection, now: int) -> str | None:
+        limits = self.limits
+        if connection.awaits_answer:
+            return None
+        if connection.peer.requests_count == 0:
+            if now - connection.opened_ms > limits.handshake_ms:
+                return "handshake_timeout"
+        elif now - connection.last_active_ms > limits.idle_ms:
+            return "idle"
+        if connection.frame_began_ms >= 0 and connection not in self._starved:
+            seconds = (now - connection.frame_began_ms) // 1000
+            grace = limits.handshake_ms // 1000
+            slowest = limits.read_bytes_per_second_min * (seconds - grace)
+            if seconds > grace and connection.frame_bytes_received < slowest:
+                return "too_slow"
+        return None
+
+    def stop(self) -> None:
+        """Release the timers and the flush thread; the node is stopped by the caller."""
+        self._sweeper.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._flusher.shutdown(wait=True)
+
+    def close_idle(self) -> int:
+        """Close connections that owe and are owed nothing; return how many are left."""
+        for connection in list(self.connections.values()):
+            if not connection.awaits_answer and not connection.unsent_bytes:
+                self.lost(connection)
+            else:
+                connection.is_last_answer = True
+        return len(self.connections)
+
+
+def _flush_targets(order: FlushLogs) -> FsyncFailed | None:
+    """Run in the flush thread."""
+    try:
+        for target in order.targets:
+            target.flush()
+    except FsyncFailed as failure:
+        return failure
+    return None

@@ -1,0 +1,74 @@
+"""Bounds on what peers may take, on by default (RELIABILITY's table of resource limits).
+
+`ServerLimits` holds the configured numbers; `Admission` counts connections in all, per address and
+per second. Bytes in flight are the host's count.
+"""
+
+from dataclasses import dataclass
+
+__all__ = ["Admission", "ServerLimits"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerLimits:
+    """What one connection, one address, and all connections together may take."""
+
+    frame_bytes_max: int = 104_857_600
+    """`socket.request.max.bytes`: the largest frame, which only Produce needs."""
+    metadata_frame_bytes_max: int = 16_777_216
+    """`request.metadata.max.bytes`: the largest frame of any other request."""
+    queued_bytes_max: int = 268_435_456
+    """`queued.max.request.bytes`: frames being read or answered, of all connections."""
+    unsent_bytes_max: int = 58_720_256
+    """`connection.write.buffer.max.bytes`: answers that one peer has not taken yet."""
+    idle_ms: int = 600_000
+    """`connections.max.idle.ms`."""
+    handshake_ms: int = 10_000
+    """`connection.handshake.timeout.ms`: until the first whole request."""
+    read_bytes_per_second_min: int = 1_024
+    """`connection.min.read.bytes.per.second`: once a frame has begun."""
+    connections_max: int = 2_147_483_647
+    """`max.connections`."""
+    connections_per_ip_max: int = 1_000
+    """`max.connections.per.ip`."""
+    connections_per_second_max: int = 1_000
+    """`max.connection.creation.rate`."""
+
+
+class Admission:
+    """Decides whether a new connection may stay."""
+
+    def __init__(self, limits: ServerLimits) -> None:
+        self._limits = limits
+        self._by_host: dict[str, int] = {}
+        self._total = 0
+        self._second = -1
+        self._in_second = 0
+
+    def admit(self, host: str, now_ms: int) -> str | None:
+        """Count a connection in; the reason when it is refused, and then it is not counted."""
+        limits = self._limits
+        if self._total >= limits.connections_max:
+            return "too_many_connections"
+        if self._by_host.get(host, 0) >= limits.connections_per_ip_max:
+            return "too_many_connections_from_address"
+        second = now_ms // 1000
+        if second != self._second:
+            self._second, self._in_second = second, 0
+        if self._in_second >= limits.connections_per_second_max:
+            return "connection_rate_exceeded"
+        self._in_second += 1
+        self._total += 1
+        self._by_host[host] = self._by_host.get(host, 0) + 1
+        return None
+
+    def released(self, host: str) -> None:
+        """Count a connection out."""
+        self._total -= 1
+        left = self._by_host[host] - 1
+        assert left >= 0, host
+        assert self._total >= 0, host
+        if left:
+            self._by_host[host] = left
+        else:
+            del self._by_host[host]
