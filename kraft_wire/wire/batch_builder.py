@@ -6,7 +6,6 @@ compressed body, which depends on the codec library.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from kraft_wire.wire.compression import Compression, compress
 from kraft_wire.wire.crc32c import crc32c
@@ -19,6 +18,7 @@ from kraft_wire.wire.record import (
     append_record,
 )
 from kraft_wire.wire.record_batch import (
+    CHECKED_FROM,
     CONTROL_BIT,
     DELETE_HORIZON_BIT,
     HEADER,
@@ -30,8 +30,6 @@ from kraft_wire.wire.record_batch import (
 )
 
 __all__ = ["BatchBuilder", "build_batch"]
-
-_CHECKED_FROM: Final = 21
 
 
 class BatchBuilder:
@@ -169,7 +167,7 @@ class BatchBuilder:
                 self._base_sequence,
                 self.records_count,
             )
-            crc = crc32c(memoryview(batch)[_CHECKED_FROM:])
+            crc = crc32c(memoryview(batch)[CHECKED_FROM:])
 
 
 def build_batch(

@@ -30,6 +30,7 @@ from kraft_wire.wire.record import (
 from kraft_wire.wire.varint import wrap_int64
 
 __all__ = [
+    "CHECKED_FROM",
     "CONTROL_BIT",
     "DELETE_HORIZON_BIT",
     "HEADER",
@@ -63,7 +64,7 @@ DELETE_HORIZON_BIT: Final = 0x40
 
 _MAGIC_AT: Final = 16
 _CRC_AT: Final = 17
-_CHECKED_FROM: Final = 21
+CHECKED_FROM: Final = 21
 _MAX_TIMESTAMP_AT: Final = 35
 _OFFSET: Final = struct.Struct(">q")
 _EPOCH: Final = struct.Struct(">i")
@@ -198,7 +199,7 @@ class RecordBatch:
 
     def crc_is_valid(self) -> bool:
         """Whether the checksum over everything from the attributes on is right."""
-        return crc32c(self.view[_CHECKED_FROM:]) == self.crc
+        return crc32c(self.view[CHECKED_FROM:]) == self.crc
 
     def body(self, limits: DecompressionLimits = DEFAULT_LIMITS) -> bytes:
         """Return the bytes of the records, decompressed."""
@@ -284,4 +285,4 @@ def patch_log_append_time(view: memoryview, wall_ms: int) -> None:
     attributes: int = _CRC_AND_ATTRIBUTES.unpack_from(view, _CRC_AT)[1]
     _TIMESTAMP.pack_into(view, _MAX_TIMESTAMP_AT, wall_ms)
     _CRC_AND_ATTRIBUTES.pack_into(view, _CRC_AT, 0, attributes | LOG_APPEND_TIME_BIT)
-    _CRC.pack_into(view, _CRC_AT, crc32c(view[_CHECKED_FROM:]))
+    _CRC.pack_into(view, _CRC_AT, crc32c(view[CHECKED_FROM:]))
