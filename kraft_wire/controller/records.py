@@ -1,0 +1,99 @@
+"""Metadata records as bytes: the frame around them, and the version that may be written.
+
+Frame (KIP-631): unsigned varints frame version 1, record type, record version, then the record in
+its flexible form. A record is written in the lowest version that carries what it has to, and never
+in one that the finalised metadata.version does not know, because brokers stop on such records.
+"""
+
+from typing import Final, NamedTuple
+
+from kraft_wire.controller.image_draft import MetadataFault
+from kraft_wire.wire.generated.registry import METADATA_RECORDS, metadata_record_class
+from kraft_wire.wire.message import MalformedMessage, Message
+
+__all__ = [
+    "FRAME_VERSION",
+    "RecordsTooMany",
+    "VersionedRecord",
+    "decode_record",
+    "encode_record",
+    "partition_record_version",
+    "register_broker_version",
+]
+
+FRAME_VERSION: Final = 1
+_VARINT_BYTES_MAX: Final = 5
+
+
+class VersionedRecord(NamedTuple):
+    """A record with the version that it is to be written in."""
+
+    record: Message
+    version: int = 0
+
+
+class RecordsTooMany(Exception):
+    """A request asks for more changes than one atomic batch may hold."""
+
+
+def encode_record(record: VersionedRecord) -> bytes:
+    """Return the value of a metadata record; its key is null."""
+    message, version = record
+    assert message.RECORD_TYPE >= 0, message.NAME
+    assert message.MIN_VERSION <= version <= message.MAX_VERSION, (message.NAME, version)
+    head = bytearray()
+    for number in (FRAME_VERSION, message.RECORD_TYPE, version):
+        assert number < 0x80, number
+        head.append(number)
+    return bytes(head) + message.encode(version)
+
+
+def decode_record(value: bytes | memoryview) -> VersionedRecord:
+    """Read the value of a metadata record; MetadataFault for anything that is not exactly one."""
+    frame_version, position = _unsigned_varint(value, 0)
+    if frame_version != FRAME_VERSION:
+        raise MetadataFault(f"frame version {frame_version} of a metadata record is unknown")
+    record_type, position = _unsigned_varint(value, position)
+    version, position = _unsigned_varint(value, position)
+    if record_type not in METADATA_RECORDS:
+        raise MetadataFault(f"metadata record type {record_type} is unknown")
+    kind = metadata_record_class(record_type)
+    if not kind.MIN_VERSION <= version <= kind.MAX_VERSION:
+        raise MetadataFault(f"version {version} of {kind.NAME} is unknown")
+    try:
+        record, end = kind.decode(value, version, position)
+    except MalformedMessage as error:
+        raise MetadataFault(f"{kind.NAME} version {version}: {error}") from error
+    if end != len(value):
+        raise MetadataFault(f"{kind.NAME} version {version} has {len(value) - end} bytes too many")
+    return VersionedRecord(record, version)
+
+
+def register_broker_version(metadata_version: int) -> int:
+    """Return the version of RegisterBrokerRecord: cordoned directories from 30, directories 17."""
+    assert metadata_version > 0, "no metadata.version is finalised"
+    for first_level, version in ((30, 4), (17, 3), (8, 2), (7, 1)):
+        if metadata_version >= first_level:
+            return version
+    return 0
+
+
+def partition_record_version(metadata_version: int) -> int:
+    """Return the version of PartitionRecord and its change: ELR from 23, directories from 17."""
+    assert metadata_version > 0, "no metadata.version is finalised"
+    if metadata_version >= 23:
+        return 2
+    return 1 if metadata_version >= 17 else 0
+
+
+def _unsigned_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 7 * _VARINT_BYTES_MAX, 7):
+        if position >= len(data):
+            raise MetadataFault(f"a metadata record of {len(data)} bytes ends inside its frame")
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+    raise MetadataFault("a varint in the frame of a metadata record has more than five bytes")
