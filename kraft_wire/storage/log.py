@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kraft_wire.model import (
+    DiskFull,
     FileSlice,
     LeaderEpoch,
     Offset,
@@ -31,6 +32,7 @@ from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.producer_snapshots import load_producers, remove_snapshots, take_snapshot
 from kraft_wire.storage.producer_state import ProducerStates
 from kraft_wire.storage.segment import Segment
+from kraft_wire.storage.space import DiskSpace
 from kraft_wire.wire.record_batch import RecordBatch
 
 __all__ = ["Log", "LogRead", "OffsetOutOfRange", "PendingFlush"]
@@ -86,6 +88,7 @@ class Log:
         "_directory_is_dirty",
         "_fs",
         "_persist_recovery_point",
+        "_space",
         "config",
         "directory",
         "epochs",
@@ -111,6 +114,7 @@ class Log:
         epochs: LeaderEpochs,
         producer_states: ProducerStates,
         persist_recovery_point: Callable[[], None],
+        space: DiskSpace,
     ) -> None:
         assert segments, directory
         self._fs = fs
@@ -122,6 +126,7 @@ class Log:
         self.epochs = epochs
         self.producer_states = producer_states
         self._persist_recovery_point = persist_recovery_point
+        self._space = space
         self._directory_is_dirty = True
         self._cuts_count = 0
         self.first_unflushed_ms: int | None = None
@@ -142,6 +147,8 @@ class Log:
         `data` is exactly `batches`, whose fields say what the bytes say. Rolls first when due.
         Errors: DiskFull and StorageError, with the log as it was before.
         """
+        if self._space.is_full:
+            raise DiskFull("append", self.directory, "too little space is left")
         first, last = batches[0], batches[-1]
         assert first.base_offset >= self.log_end_offset, (first, self.log_end_offset)
         end_offset = Offset(last.base_offset + last.last_offset_delta + 1)

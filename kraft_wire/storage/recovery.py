@@ -21,6 +21,7 @@ from kraft_wire.storage.producer_snapshots import load_producers, remove_snapsho
 from kraft_wire.storage.producer_state import ProducerStates
 from kraft_wire.storage.scan import BadBatch, batches, find_batch_after
 from kraft_wire.storage.segment import INDEX_SUFFIXES, LOG_SUFFIX, CorruptLog, Segment, file_name
+from kraft_wire.storage.space import DiskSpace
 from kraft_wire.wire.record_batch import RecordBatch
 
 __all__ = ["CLEANED_SUFFIX", "DELETED_SUFFIX", "SWAP_SUFFIX", "finish_swaps", "open_log"]
@@ -45,6 +46,7 @@ def open_log(
     recovery_point: Offset = Offset(0),  # noqa: B008  # an int by another name
     log_start_offset: Offset = Offset(0),  # noqa: B008
     persist_recovery_point: Callable[[], None] = lambda: None,
+    space: DiskSpace | None = None,
     cuts_damage: bool = False,
 ) -> Log:
     """Open the log in `directory`, which is made when missing, and bring it into a valid state.
@@ -72,6 +74,7 @@ def open_log(
         epochs,
         recovery.producers,
         persist_recovery_point,
+        space or DiskSpace(fs, directory),
     )
     log.log_end_offset = end
     log.recovery_point = end if is_clean else min(recovery_point, end)

@@ -1,0 +1,71 @@
+"""Removing old segments: by time, by size, and below the log's start (KIP-107).
+
+Only whole segments go, oldest first, and never one that reaches the high watermark. `-1` means no
+limit. A segment without any timestamp is never too old: there is nothing to judge it by.
+"""
+
+from collections.abc import Callable
+
+from kraft_wire.storage.log import Log
+from kraft_wire.storage.segment import Segment
+
+__all__ = ["apply_retention"]
+
+
+def apply_retention(log: Log, wall_ms: int) -> int:
+    """Remove what the topic's settings let go; return the number of segments removed.
+
+    Time and size count when `cleanup.policy` includes delete; the log start always does. When the
+    active segment is itself due, a new one is begun first. Errors: those of the file door.
+    """
+    removed = 0
+    if log.config.is_deleted:
+        removed += _remove_while(log, lambda segment: _is_expired(log, segment, wall_ms), wall_ms)
+        removed += _remove_beyond_size(log)
+    start = log.log_start_offset
+    ends = [following.base_offset for following in log.segments[1:]]
+    below = sum(1 for end in ends if end <= start)
+    log.remove_first_segments(below)
+    assert log.segments, log.directory
+    return removed + below
+
+
+def _is_expired(log: Log, segment: Segment, wall_ms: int) -> bool:
+    """Tell whether the newest record of the segment is older than `retention.ms`."""
+    retention_ms = log.config.retention_ms
+    if retention_ms < 0 or segment.size_bytes == 0:
+        return False
+    newest = segment.largest_timestamp()
+    assert newest >= -1, newest
+    return newest >= 0 and wall_ms - newest > retention_ms
+
+
+def _remove_while(log: Log, is_due: Callable[[Segment], bool], wall_ms: int) -> int:
+    """Remove the leading segments that are due and below the high watermark."""
+    count = 0
+    for segment, following in zip(log.segments, [*log.segments[1:], None], strict=True):
+        end = log.log_end_offset if following is None else following.base_offset
+        if end > log.high_watermark or not is_due(segment):
+            break
+        count += 1
+    if count == len(log.segments):
+        log.roll(wall_ms)
+    assert count < len(log.segments), log.directory
+    log.remove_first_segments(count)
+    return count
+
+
+def _remove_beyond_size(log: Log) -> int:
+    """Remove leading segments while what is left stays at or above `retention.bytes`."""
+    if log.config.retention_bytes < 0:
+        return 0
+    excess = log.size_bytes - log.config.retention_bytes
+    count = 0
+    for segment, following in zip(log.segments, log.segments[1:], strict=False):
+        if segment.size_bytes > excess or following.base_offset > log.high_watermark:
+            break
+        excess -= segment.size_bytes
+        count += 1
+    log.remove_first_segments(count)
+    assert count < len(log.segments) + count, count
+    return count

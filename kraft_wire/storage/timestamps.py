@@ -1,0 +1,77 @@
+"""Offsets by timestamp, as ListOffsets asks for them (KIP-79, KIP-734).
+
+The earliest offset is `Log.log_start_offset`, the latest a bound of the caller's choice; what needs
+a search is here. Compressed batches are decoded with the caps of `wire.compression`.
+"""
+
+from typing import NamedTuple
+
+from kraft_wire.model import LeaderEpoch, Offset
+from kraft_wire.storage.log import Log
+from kraft_wire.wire.record_batch import RecordBatch
+
+__all__ = ["TimestampAndOffset", "offset_for_timestamp", "offset_of_max_timestamp"]
+
+
+class TimestampAndOffset(NamedTuple):
+    """A record found by its time, with the leader epoch of its batch."""
+
+    timestamp: int
+    offset: Offset
+    leader_epoch: LeaderEpoch
+
+
+def offset_for_timestamp(
+    log: Log, timestamp: int, *, upper_bound: Offset
+) -> TimestampAndOffset | None:
+    """Return the first record at or after the log start whose time is at least `timestamp`.
+
+    None when there is none below `upper_bound`. CorruptLog and CorruptRecordBatch when the disk
+    holds no readable batch there.
+    """
+    assert upper_bound <= log.log_end_offset, (upper_bound, log.log_end_offset)
+    for segment in log.segments_from(log.log_start_offset):
+        if segment.base_offset >= upper_bound:
+            return None
+        if segment.largest_timestamp() < timestamp:
+            continue
+        position = segment.position_before_timestamp(timestamp)
+        for _, batch in segment.batches_from(position):
+            if batch.max_timestamp >= timestamp and batch.last_offset >= log.log_start_offset:
+                found = _first_in(batch, timestamp, log.log_start_offset)
+                if found is not None:
+                    return found if found.offset < upper_bound else None
+    return None
+
+
+def offset_of_max_timestamp(log: Log, *, upper_bound: Offset) -> TimestampAndOffset | None:
+    """Return the first record with the largest time below `upper_bound` (KIP-734), or None."""
+    assert upper_bound >= 0, upper_bound
+    best: RecordBatch | None = None
+    for segment in log.segments_from(log.log_start_offset):
+        if segment.base_offset >= upper_bound or segment.size_bytes == 0:
+            continue
+        if best is not None and segment.largest_timestamp() <= best.max_timestamp:
+            continue
+        position = segment.position_before_timestamp(segment.largest_timestamp())
+        if segment is log.active_segment and upper_bound < log.log_end_offset:
+            position = 0
+        for _, batch in segment.batches_from(position):
+            if batch.base_offset >= upper_bound:
+                break
+            is_newer = best is None or batch.max_timestamp > best.max_timestamp
+            if is_newer and batch.last_offset >= log.log_start_offset:
+                best = batch
+    if best is None or best.max_timestamp < 0:
+        return None
+    return _first_in(best, best.max_timestamp, log.log_start_offset)
+
+
+def _first_in(batch: RecordBatch, timestamp: int, start: Offset) -> TimestampAndOffset | None:
+    """Return the batch's first record at or after `start` with at least that time, or None."""
+    epoch = LeaderEpoch(batch.partition_leader_epoch)
+    assert batch.max_timestamp >= timestamp, (batch, timestamp)
+    for record in batch.iter_records():
+        if record.timestamp >= timestamp and record.offset >= start:
+            return TimestampAndOffset(record.timestamp, Offset(record.offset), epoch)
+    return None
