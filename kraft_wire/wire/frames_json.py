@@ -9,7 +9,7 @@ import struct
 from typing import Final
 
 from kraft_wire.wire.generated.registry import (
-    MESSAGES,
+    METADATA_RECORDS,
     message_class,
     message_table,
     metadata_record_class,
@@ -24,11 +24,13 @@ from kraft_wire.wire.json_form import (
 )
 from kraft_wire.wire.message import Buffer, DecodeLimits, MalformedMessage, Message
 from kraft_wire.wire.primitives import decode_unsigned_varint, encode_unsigned_varint
+from kraft_wire.wire.strict import Finding, message_findings, varint_findings
 from kraft_wire.wire.varint import wrap_int32
 
 __all__ = [
     "decode_metadata_frame",
     "encode_metadata_frame",
+    "frame_findings",
     "metadata_frame_from_json",
     "metadata_frame_to_json",
     "record_type_name",
@@ -50,20 +52,36 @@ def decode_metadata_frame(data: Buffer, limits: DecodeLimits | None = None) -> t
     MalformedMessage, first match wins: a varint that is cut or above 32767, frame version other
     than 1, unknown type, a body that does not decode, bytes after it.
     """
-    frame_version, position = _short_varint(data, 0, "frameVersion")
-    if frame_version != _FRAME_VERSION:
-        raise MalformedMessage("frameVersion", 0, f"{frame_version} is not {_FRAME_VERSION}")
-    type_at = position
-    kind, position = _short_varint(data, position, "type")
-    version, position = _short_varint(data, position, "version")
-    try:
-        record_class = metadata_record_class(kind)
-    except LookupError as error:
-        raise MalformedMessage("type", type_at, f"there is no metadata record {kind}") from error
-    message, end = record_class.decode(data, version, position, limits)
+    kind, version, position = _frame_head(data)
+    message, end = metadata_record_class(kind).decode(data, version, position, limits)
     if end != len(data):
         raise MalformedMessage(message.NAME, end, f"{len(data) - end} bytes follow the record")
     return message, version
+
+
+def _frame_head(data: Buffer) -> tuple[int, int, int]:
+    """Return (record type, record version, position of the body); the type is known."""
+    frame_version, type_at = _short_varint(data, 0, "frameVersion")
+    if frame_version != _FRAME_VERSION:
+        raise MalformedMessage("frameVersion", 0, f"{frame_version} is not {_FRAME_VERSION}")
+    kind, position = _short_varint(data, type_at, "type")
+    version, position = _short_varint(data, position, "version")
+    if kind not in METADATA_RECORDS:
+        raise MalformedMessage("type", type_at, f"there is no metadata record {kind}")
+    return kind, version, position
+
+
+def frame_findings(data: Buffer) -> list[Finding]:
+    """Return what strict mode finds in a framed metadata record that decodes."""
+    kind, version, position = _frame_head(data)
+    findings: list[Finding] = []
+    at = 0
+    for name, value in (("frameVersion", _FRAME_VERSION), ("type", kind), ("version", version)):
+        end = decode_unsigned_varint(data, at)[1]
+        findings += varint_findings(name, at, end - at, value & 0xFFFFFFFF)
+        at = end
+    table = message_table(METADATA_RECORDS[kind].name)
+    return findings + message_findings(table, data, version, position)
 
 
 def encode_metadata_frame(message: Message, version: int) -> bytes:
@@ -93,11 +111,7 @@ def metadata_frame_from_json(json: Json) -> bytes:
     """Return the framed record that `json` says; InvalidJson or UnencodableMessage."""
     members = expect_object(json, "frame")
     kind = members.get("type")
-    names = {
-        record_type_name(entry.name): entry.name
-        for entry in MESSAGES.values()
-        if entry.kind == "metadata_record"
-    }
+    names = {record_type_name(entry.name): entry.name for entry in METADATA_RECORDS.values()}
     if not isinstance(kind, str) or kind not in names:
         raise InvalidJson("type", f"there is no metadata record {kind!r}")
     version = integer_of(members.get("version"), "int16", "version")

@@ -1,0 +1,169 @@
+"""What Apache's decoders let pass and its encoders never write: the findings of strict mode.
+
+A finding is no error: the same bytes are decoded all the same (CLIENT-FACTS 9.5). Looks for bytes
+after a message, malformed UTF-8, odd booleans, overlong varints, tags that are repeated, unordered
+or of a wrong size, lengths below -1, and record batches whose fields contradict each other.
+
+Expects bytes that decode; anything else raises what the decoder raises.
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from kraft_wire.wire.legacy_batch import LegacyBatch
+from kraft_wire.wire.memory_records import iter_batches
+from kraft_wire.wire.message import Buffer
+from kraft_wire.wire.primitives import encode_unsigned_varint
+from kraft_wire.wire.record_batch import HEADER_BYTES, RecordBatch
+from kraft_wire.wire.schema import MessageTable, includes
+from kraft_wire.wire.walker import decode_slowly
+
+__all__ = ["Finding", "message_findings", "records_findings", "varint_findings"]
+
+_KNOWN_ATTRIBUTES: Final = 0x7F
+_VARINT_PARTS: Final = (".tag", ".size", "tagged_fields.count")
+_CLIENT_ID: Final = "client_id"  # the one string that is never compact, in RequestHeader
+
+
+class Finding(NamedTuple):
+    """One thing that was let pass: where, and what."""
+
+    field: str
+    byte: int
+    what: str
+
+
+class _OpenTag(NamedTuple):
+    path: str
+    content_at: int
+    size: int
+
+
+def message_findings(
+    table: MessageTable, data: Buffer, version: int, offset: int = 0
+) -> list[Finding]:
+    """Return the findings in a message that begins at `offset` and should end with `data`."""
+    collector = _Collector(data, includes(table.flexible, version))
+    _, end = decode_slowly(table, data, version, offset, visit=collector.visit)
+    collector.close("", end)
+    findings = collector.findings
+    if version > table.max_version:
+        findings.append(Finding(table.name, offset, f"version {version} is not in the schema"))
+    if end < len(data):
+        findings.append(Finding(table.name, end, f"{len(data) - end} bytes after the message"))
+    return findings
+
+
+class _Collector:
+    """Listens to a walk through a message and notes what is unusual."""
+
+    def __init__(self, data: Buffer, is_flexible: bool) -> None:
+        self.data = memoryview(data)
+        self.is_flexible = is_flexible
+        self.findings: list[Finding] = []
+        self.last_tags: dict[str, int] = {}
+        self.open_tags: list[_OpenTag] = []
+        self.last_end = 0
+
+    def visit(self, path: str, start: int, end: int, value: object) -> None:
+        """Look at one thing that was read; the signature is the walker's."""
+        self.close(path, self.last_end)
+        self.last_end = end
+        if isinstance(value, bool):
+            if self.data[start] > 1:
+                self.note(path, start, f"boolean is {self.data[start]}")
+        elif isinstance(value, str):
+            self.look_at_text(path, start, end)
+        elif isinstance(value, int):
+            self.look_at_integer(path, start, end, value)
+
+    def note(self, path: str, byte: int, what: str) -> None:
+        """Keep one finding."""
+        self.findings.append(Finding(path, byte, what))
+
+    def look_at_text(self, path: str, start: int, end: int) -> None:
+        """Note text that had to be repaired."""
+        try:
+            str(self.data[start:end], "utf-8")
+        except UnicodeDecodeError as error:
+            self.note(path, start + error.start, f"malformed UTF-8: {error.reason}")
+
+    def look_at_integer(self, path: str, start: int, end: int, value: int) -> None:
+        """Note odd lengths and tags; other integers are all as good as another."""
+        is_length = path.endswith(".length")
+        if path.endswith(_VARINT_PARTS) or (
+            is_length and self.is_flexible and not path.startswith(_CLIENT_ID)
+        ):
+            raw = value + is_length & 0xFFFFFFFF
+            self.findings += varint_findings(path, start, end - start, raw)
+        if value < -is_length and (is_length or path.endswith(_VARINT_PARTS)):
+            self.note(path, start, f"negative: {value}")
+        if path.endswith(".tag"):
+            self.look_at_tag(path, start, value)
+        elif path.endswith(".size") and not path.endswith("].size"):
+            self.open_tags.append(_OpenTag(path.removesuffix(".size"), end, value))
+
+    def look_at_tag(self, path: str, start: int, tag: int) -> None:
+        """Note a tag that does not follow the one before it in its section."""
+        owner = path.removesuffix(".tag").rpartition(".")[0]
+        before = self.last_tags.get(owner, -1)
+        if tag == before:
+            self.note(path, start, f"tag {tag} is repeated")
+        elif tag < before:
+            self.note(path, start, f"tag {tag} after tag {before}")
+        self.last_tags[owner] = tag
+
+    def close(self, path: str, end: int) -> None:
+        """Compare sizes of the known tags that `path` no longer lies in."""
+        while self.open_tags:
+            tag = self.open_tags[-1]
+            if path.startswith(tag.path) and path[len(tag.path) :].startswith((".", "[")):
+                if not path.endswith(".tag") or path != f"{tag.path}.tag":
+                    return
+            elif path == tag.path:
+                return
+            self.open_tags.pop()
+            used = end - tag.content_at
+            if used != tag.size:
+                what = f"size {tag.size}, but the value takes {used} bytes"
+                self.note(tag.path, tag.content_at, what)
+
+
+def varint_findings(path: str, byte: int, size_bytes: int, raw: int) -> Iterator[Finding]:
+    """Yield a finding where an unsigned varint took more bytes than its value needs."""
+    needed = len(encode_unsigned_varint(raw))
+    if size_bytes > needed:
+        yield Finding(path, byte, f"varint of {size_bytes} bytes where {needed} are enough")
+
+
+def records_findings(data: Buffer) -> Iterator[Finding]:
+    """Yield the findings in a run of batches."""
+    position = 0
+    for index, batch in enumerate(iter_batches(data)):
+        for what in _batch_findings(batch):
+            yield Finding(f"batches[{index}]", position, what)
+        position += batch.size_bytes
+    if position < len(data):
+        yield Finding("", position, f"{len(data) - position} bytes of a batch that is cut")
+
+
+def _batch_findings(batch: RecordBatch | LegacyBatch) -> Iterator[str]:
+    if isinstance(batch, LegacyBatch):
+        if not batch.inner_crcs_are_valid():
+            yield "an inner message has a wrong checksum"
+        return
+    if batch.attributes & ~_KNOWN_ATTRIBUTES:
+        yield f"attributes {batch.attributes:#x} have unknown bits"
+    if batch.records_count == 0:
+        if batch.size_bytes > HEADER_BYTES:
+            yield f"no records, but {batch.size_bytes - HEADER_BYTES} bytes of body"
+        return
+    last_offset = batch.base_offset - 1
+    for record in batch.iter_records():
+        if record.attributes:
+            yield f"record at offset {record.offset} has attributes {record.attributes:#x}"
+        if record.offset <= last_offset:
+            yield f"offset {record.offset} after {last_offset}"
+        last_offset = record.offset
+    if last_offset > batch.last_offset:
+        yield f"last offset {last_offset}, but the header says {batch.last_offset}"
