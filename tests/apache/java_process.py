@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tests.apache import jars
 
-SOURCES = Path(__file__).parent / "java"
+SOURCE_ROOTS = (Path(__file__).parent / "java", jars.CHECKOUT / "tests" / "clients" / "java")
 LEAN_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 COMPILE_SECONDS_MAX = 300
 
@@ -43,7 +43,7 @@ class Outcome:
 
 def compiled_classes(release: str = jars.RELEASE) -> Path:
     """The folder with the class files of our Java sources, compiled if it is missing."""
-    sources = sorted(SOURCES.rglob("*.java"))
+    sources = sorted(source for root in SOURCE_ROOTS for source in root.rglob("*.java"))
     digest = hashlib.sha256(release.encode())
     for source in sources:
         digest.update(source.read_bytes())

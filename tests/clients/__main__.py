@@ -1,0 +1,104 @@
+"""``make clients``: the table scenario × client, against our node or, as a check, against Apache.
+
+``python -m tests.clients [--apache] [--client NAME]… [--scenario NAME]…``. Exit code 0 means all
+green, 1 that something is not, 2 that a client's program is missing (it is listed as not run).
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from tests import judges
+from tests.apache.node import ApacheNode
+from tests.clients.registry import CLIENTS, FIRST_SCENARIOS, TABLE_ROWS, Client, HarnessNotBuilt
+from tests.clients.running import Broker, Result, run_all
+from tests.server_process import ServerProcess
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.clients", description=__doc__)
+    parser.add_argument("--apache", action="store_true", help="judge the harnesses, not our node")
+    parser.add_argument("--client", action="append", choices=CLIENTS)
+    parser.add_argument("--scenario", action="append", choices=FIRST_SCENARIOS)
+    return parser.parse_args()
+
+
+def available(client: Client, console: Console) -> bool:
+    """Whether the client's harness can be built here; says why not."""
+    missing = judges.missing_programs([client.judge] if client.judge else [])
+    if missing:
+        console.print(f"{client.name}: {judges.not_run_reason(missing)}", markup=False)
+        return False
+    try:
+        client.command()
+    except (HarnessNotBuilt, subprocess.TimeoutExpired) as problem:
+        console.print(f"{client.name}: not run: {problem}", markup=False)
+        return False
+    return True
+
+
+def print_table(console: Console, title: str, table: dict[str, dict[str, Result]]) -> None:
+    """One row per scenario, one column per client, then every failure in words."""
+    shown = Table(title=title)
+    shown.add_column("scenario")
+    for name in table:
+        shown.add_column(name, justify="right")
+    for row in TABLE_ROWS:
+        if any(row in results for results in table.values()):
+            shown.add_row(row, *(cell(results.get(row)) for results in table.values()))
+    console.print(shown)
+    for name, results in table.items():
+        for row, result in results.items():
+            if not result.green:
+                console.print(f"{name} {row}: {result.detail}", markup=False)
+            elif result.status == "not applicable":
+                console.print(f"{name} {row}: – {result.detail}", markup=False)
+
+
+def cell(result: Result | None) -> str:
+    """One cell: seconds in green, a red word, or a dash."""
+    if result is None:
+        return ""
+    if result.status == "ok":
+        return f"[green]ok[/] {result.seconds:.1f}s"
+    return "–" if result.green else "[red]FAIL[/]"
+
+
+def broker_context(apache: bool, folder: Path) -> AbstractContextManager[Broker]:
+    """The broker that is driven."""
+    return ApacheNode(folder) if apache else ServerProcess(folder)
+
+
+def main() -> int:
+    """Build the harnesses, start the broker, run, print."""
+    wanted = arguments()
+    console = Console(width=190)
+    chosen = [CLIENTS[name] for name in wanted.client or CLIENTS]
+    ready = [client for client in chosen if available(client, console)]
+    started = time.monotonic()
+    with (
+        tempfile.TemporaryDirectory(prefix="clients-") as folder,
+        broker_context(wanted.apache, Path(folder)) as broker,
+    ):
+        table = run_all(ready, broker, wanted.scenario or FIRST_SCENARIOS)
+    name = "Apache Kafka 4.3.1" if wanted.apache else "kraft-wire"
+    title = f"clients against {name}, {time.monotonic() - started:.0f} s"
+    print_table(console, title, table)
+    green = all(result.green for results in table.values() for result in results.values())
+    if not green:
+        return 1
+    return 0 if len(ready) == len(chosen) else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

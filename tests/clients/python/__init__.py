@@ -1,0 +1,1 @@
+"""The Python side of the client table: one adapter per client, the scenarios written once."""
