@@ -1,7 +1,7 @@
 """`python -m tests.check`: what must hold before a test is worth running; behind `make check`.
 
-Every step is a program of its own; as many run at a time as there are processors, the longest first.
-The output of a step is shown only when it fails.
+Every step is a program of its own; as many run at a time as there are processors, the longest
+first. The output of a step is shown only when it fails.
 """
 
 import os

@@ -156,6 +156,7 @@ class WantedPartition:
         self.is_drained = (
             not failed
             and self.params.fetch_offset == data.high_watermark
+            and data.preferred_read_replica < 0
             and data.diverging_epoch is None
         )
 
@@ -167,7 +168,7 @@ def listed_partitions(
     wanted: dict[PartitionKey, WantedPartition] = {}
     by_id = version >= FIRST_TOPIC_ID_VERSION
     for topic in request.topics:
-        topic_id = Uuid(bytes(topic.topic_id)) if by_id else ZERO_UUID
+        topic_id = topic.topic_id if by_id else ZERO_UUID
         name = topic_names(topic_id) if by_id else topic.topic
         identity = topic_id if by_id else topic.topic
         for params in topic.partitions:
@@ -180,7 +181,7 @@ def forgotten_keys(request: FetchRequest, version: int) -> Iterable[PartitionKey
     """Return the partitions that a request removes from its session."""
     by_id = version >= FIRST_TOPIC_ID_VERSION
     for topic in request.forgotten_topics_data:
-        identity = Uuid(bytes(topic.topic_id)) if by_id else topic.topic
+        identity = topic.topic_id if by_id else topic.topic
         for partition in topic.partitions:
             yield identity, partition
 
