@@ -18,6 +18,8 @@ from rich.console import Console
 from rich.table import Table
 
 from tests import judges
+from tests.apache.jars import JarsMissing
+from tests.apache.java_process import JavaFailed
 from tests.apache.node import ApacheNode
 from tests.clients.registry import CLIENTS, FIRST_SCENARIOS, TABLE_ROWS, Client, HarnessNotBuilt
 from tests.clients.running import Broker, Result, run_all
@@ -41,7 +43,7 @@ def available(client: Client, console: Console) -> bool:
         return False
     try:
         client.command()
-    except (HarnessNotBuilt, subprocess.TimeoutExpired) as problem:
+    except (HarnessNotBuilt, JavaFailed, JarsMissing, subprocess.TimeoutExpired) as problem:
         console.print(f"{client.name}: not run: {problem}", markup=False)
         return False
     return True
