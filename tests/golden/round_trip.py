@@ -37,8 +37,9 @@ class MessageClass(Protocol):
 
 
 def snake_case(name: str) -> str:
-    """``KRaftVersionRecord`` is ``k_raft_version_record`` in the generated package."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    """``KRaftVersionRecord`` is ``kraft_version_record``, the protocol's name staying one word."""
+    whole = name.replace("KRaft", "Kraft")
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", whole).lower()
 
 
 @cache

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 WIRE_SECONDS_MAX = 1200
@@ -19,7 +18,6 @@ class WireCommandFailed(RuntimeError):
 
 def ask(verb: str, questions: Iterable[str]) -> Iterator[dict[str, Any]]:
     """The answer to every question line, in order."""
-    program = Path(sys.executable).parent / "kraft-wire"
     with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as answers:
         count = 0
         for question in questions:
@@ -27,7 +25,7 @@ def ask(verb: str, questions: Iterable[str]) -> Iterator[dict[str, Any]]:
             count += 1
         asked.seek(0)
         done = subprocess.run(
-            [str(program), "wire", verb],
+            [sys.executable, "-m", "kraft_wire.cli.wire", verb],
             stdin=asked,
             stdout=answers,
             stderr=subprocess.PIPE,

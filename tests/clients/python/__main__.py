@@ -1,6 +1,6 @@
 """Run scenarios with one Python client.
 
-``python -m tests.clients.python CLIENT BOOTSTRAP PREFIX SCENARIO…``; the prefix begins all topic names.
+``python -m tests.clients.python CLIENT BOOTSTRAP PREFIX SCENARIO…``; topics begin with the prefix.
 One JSON line per scenario:
 ``{"scenario", "status": "ok" | "fail", "detail", "seconds"}``. Every harness of every language
 takes the same arguments and prints the same lines.
