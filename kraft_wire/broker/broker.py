@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from kraft_wire.broker.context import ReplyTo
 from kraft_wire.broker.fetch_sessions import FetchSessionCache
+from kraft_wire.broker.metadata_cache import CurrentLeader, current_leader
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.ports import (
     ControllerChannel,
@@ -97,6 +98,10 @@ class Broker:
         """Return the topic that has an id now."""
         topic = self.image.topic_by_id(topic_id)
         return None if topic is None else topic.name
+
+    def current_leader(self, partition: Partition, listener: str) -> CurrentLeader:
+        """Return who leads a partition, and where clients of a listener find it."""
+        return current_leader(self.image, partition.topic, partition.partition, listener)
 
     def complete(self, reply_to: ReplyTo, response: Message) -> None:
         """Answer a parked request."""
@@ -207,7 +212,7 @@ class Broker:
         if log is None:
             log = self.logs.create(name, topic.topic_id, config)
         partition = Partition(topic.name, topic.topic_id, name.partition, log, LeaderEpoch(0))
-        partition.high_watermark = log.log_end_offset
+        log.high_watermark = log.log_end_offset
         self.partitions[name] = partition
         return partition
 

@@ -5,6 +5,7 @@ promises that acknowledged records survive power loss (`flush.messages`). Read `
 next: what is checked before a byte is written. Not here: replication by followers.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -34,11 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AppendResult", "Partition"]
 
-_START: Final = Offset(0)
 _NO_OFFSET: Final = Offset(-1)
 _NO_RECORD_ERRORS: Final[tuple[RecordError, ...]] = ()
-_NEVER: Final = (1 << 63) - 1
-"""`flush.messages` of a topic whose appends wait for no flush: Kafka's default."""
 
 
 @dataclass(slots=True)
@@ -67,8 +65,6 @@ class Partition:
     is_leader: bool = True
     in_sync_replicas: int = 1
     replicas: int = 1
-    high_watermark: Offset = _START
-    """Exclusive end of what is committed: what consumers may read."""
     watchers: "dict[ReplyTo, ParkedFetch]" = field(default_factory=dict)
     """Parked fetches to wake when this partition grows."""
     offline: bool = False
@@ -90,14 +86,19 @@ class Partition:
         return self.log.log_end_offset
 
     @property
+    def high_watermark(self) -> Offset:
+        """Exclusive end of what is committed: what consumers may read."""
+        return self.log.high_watermark
+
+    @property
     def last_stable_offset(self) -> Offset:
         """Exclusive end of what read_committed consumers may read; no transaction is ever open."""
         return self.high_watermark
 
     @property
     def flushes_before_acknowledging(self) -> bool:
-        """Whether acknowledged records must be on the disk (`flush.messages` is within reach)."""
-        return self.log.config.flush_messages < _NEVER
+        """Whether what was appended must reach the disk first: `flush.messages` is reached."""
+        return self.log.unflushed_records >= self.log.config.flush_messages
 
     def check_leader_epoch(self, current_leader_epoch: int) -> ErrorCode:
         """Compare a client's idea of the leader epoch with ours (KIP-320); -1 means no idea."""
@@ -109,7 +110,7 @@ class Partition:
 
     def append_as_leader(
         self,
-        records: memoryview | bytes | bytearray | None,
+        records: memoryview | bytes | bytearray | Sequence[RecordBatch] | None,
         *,
         origin: AppendOrigin,
         acks: int,
@@ -174,10 +175,15 @@ class Partition:
 
     def flushed(self, end_offset: Offset) -> bool:
         """Take note that records below `end_offset` are on the disk; true if that commits some."""
-        if end_offset <= self.high_watermark:
+        if end_offset <= self.log.high_watermark:
             return False
-        self.high_watermark = end_offset
+        self.log.high_watermark = end_offset
         return True
+
+    def leader_epoch_at(self, offset: Offset) -> int:
+        """Return the leader epoch that a client may tie to an offset, -1 when none is known."""
+        epoch = self.log.epochs.epoch_at(offset)
+        return -1 if epoch is None else epoch
 
     def _append_validated(self, append: ValidatedAppend, now_ms: int, wall_ms: int) -> AppendResult:
         first, last = append.batches[0], append.batches[-1]
@@ -187,7 +193,7 @@ class Partition:
                 return self._known_or_refused(check, first)
         self.log.append(append.data, append.batches, now_ms, wall_ms)
         if not self.flushes_before_acknowledging:
-            self.high_watermark = self.log.log_end_offset
+            self.log.high_watermark = self.log.log_end_offset
         return AppendResult(
             base_offset=append.base_offset,
             last_offset=Offset(last.last_offset),

@@ -15,14 +15,18 @@ __all__ = [
     "BrokerView",
     "ControllerChannel",
     "EndpointView",
+    "FeatureRangeView",
+    "LeaderEpochsView",
     "LogReadView",
     "LogStore",
     "MetadataView",
     "NamedVerdict",
     "PartitionLog",
     "PartitionView",
+    "PendingFlushView",
     "ProducerStatesView",
     "ProducerVerdict",
+    "TimestampAndOffsetView",
     "TopicLimits",
     "TopicView",
 ]
@@ -74,6 +78,15 @@ class EndpointView(Protocol):
     def port(self) -> int: ...
 
 
+class FeatureRangeView(Protocol):
+    """Levels of a feature that a node supports, inclusive."""
+
+    @property
+    def min_level(self) -> int: ...
+    @property
+    def max_level(self) -> int: ...
+
+
 class BrokerView(Protocol):
     """A registered broker."""
 
@@ -87,6 +100,8 @@ class BrokerView(Protocol):
     def fenced(self) -> bool: ...
     @property
     def endpoints(self) -> Mapping[str, EndpointView]: ...
+    @property
+    def features(self) -> Mapping[str, FeatureRangeView]: ...
 
 
 class MetadataView(Protocol):
@@ -99,6 +114,11 @@ class MetadataView(Protocol):
 
     @property
     def finalized_features(self) -> Mapping[str, int]: ...
+    @property
+    def finalized_features_epoch(self) -> int:
+        """Offset of the last image in which a feature changed."""
+        ...
+
     @property
     def brokers(self) -> Mapping[int, BrokerView]: ...
     def topic(self, name: str) -> TopicView | None: ...
@@ -182,6 +202,22 @@ class TopicLimits(Protocol):
     def flush_messages(self) -> int: ...
 
 
+class LeaderEpochsView(Protocol):
+    """Where each leader epoch of a log began (KIP-101)."""
+
+    def epoch_at(self, offset: Offset) -> LeaderEpoch | None: ...
+    @property
+    def latest(self) -> LeaderEpoch | None: ...
+
+
+class PendingFlushView(Protocol):
+    """A flush that another thread may run; `end_offset` is durable once it has."""
+
+    @property
+    def end_offset(self) -> Offset: ...
+    def run(self) -> None: ...
+
+
 class PartitionLog(Protocol):
     """One partition's log, as `storage.Log` provides it."""
 
@@ -190,9 +226,20 @@ class PartitionLog(Protocol):
     @property
     def producer_states(self) -> ProducerStatesView: ...
     @property
+    def epochs(self) -> LeaderEpochsView: ...
+
+    high_watermark: Offset
+    """Exclusive end of what is committed; written by the partition alone."""
+
+    @property
     def log_start_offset(self) -> Offset: ...
     @property
     def log_end_offset(self) -> Offset: ...
+    @property
+    def unflushed_records(self) -> int:
+        """Records that a power loss would take."""
+        ...
+
     def append(
         self,
         data: bytes | bytearray | memoryview,
@@ -204,6 +251,20 @@ class PartitionLog(Protocol):
         self, offset: Offset, max_bytes: int, *, upper_bound: Offset, min_one_batch: bool
     ) -> LogReadView: ...
     def end_offset_for_epoch(self, epoch: LeaderEpoch) -> OffsetAndEpoch: ...
+    def begin_flush(self) -> PendingFlushView: ...
+    def complete_flush(self, flushed: PendingFlushView) -> None: ...
+    def flush(self) -> None: ...
+
+
+class TimestampAndOffsetView(Protocol):
+    """A record found by its time."""
+
+    @property
+    def timestamp(self) -> int: ...
+    @property
+    def offset(self) -> Offset: ...
+    @property
+    def leader_epoch(self) -> LeaderEpoch: ...
 
 
 class LogStore(Protocol):
@@ -213,6 +274,12 @@ class LogStore(Protocol):
     def create(
         self, partition: TopicPartition, topic_id: Uuid, config: Mapping[str, str]
     ) -> PartitionLog: ...
+    def offset_for_timestamp(
+        self, log: PartitionLog, timestamp: int, *, upper_bound: Offset
+    ) -> TimestampAndOffsetView | None: ...
+    def offset_of_max_timestamp(
+        self, log: PartitionLog, *, upper_bound: Offset
+    ) -> TimestampAndOffsetView | None: ...
     def configure(self, partition: TopicPartition, config: Mapping[str, str]) -> None: ...
     def delete(self, partition: TopicPartition) -> None: ...
 

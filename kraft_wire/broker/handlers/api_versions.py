@@ -1,0 +1,75 @@
+"""ApiVersions, API key 18, versions 0-4.
+
+Behaviour:   lists exactly what is served, Produce from version 0 for old librdkafka (KAFKA-18659) ·
+             may be asked at any time and repeatedly · a version that is not served is answered in
+             the form of version 0 (KIP-511), by the node's decoder
+Versions:    v3 client software name and version (KIP-511), features (KIP-584) · v4 features whose
+             lowest version is 0
+Left out:    nothing
+"""
+
+import re
+from typing import Final
+
+from kraft_wire.broker.api_table import advertised
+from kraft_wire.broker.broker import Broker
+from kraft_wire.broker.context import RequestContext
+from kraft_wire.wire.generated.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+__all__ = ["API_KEY", "VERSIONS", "handle"]
+
+API_KEY: Final = 18
+VERSIONS: Final = (0, 4)
+
+_FIRST_SOFTWARE_VERSION: Final = 3
+_FIRST_ZERO_FEATURE_VERSION: Final = 4
+_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: ApiVersionsRequest
+) -> ApiVersionsResponse:
+    """List the APIs and features of this broker; INVALID_REQUEST for an unnamed client (v3)."""
+    if context.api_version >= _FIRST_SOFTWARE_VERSION and not _names_itself(request):
+        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    response = ApiVersionsResponse(
+        api_keys=[
+            ApiVersion(api_key=key, min_version=low, max_version=high)
+            for key, (low, high) in advertised().items()
+        ]
+    )
+    if context.api_version >= _FIRST_SOFTWARE_VERSION:
+        _add_features(broker, context, response)
+    return response
+
+
+def _names_itself(request: ApiVersionsRequest) -> bool:
+    return (
+        _SOFTWARE.fullmatch(request.client_software_name) is not None
+        and _SOFTWARE.fullmatch(request.client_software_version) is not None
+    )
+
+
+def _add_features(broker: Broker, context: RequestContext, response: ApiVersionsResponse) -> None:
+    image = broker.image
+    own = image.brokers.get(broker.node_id)
+    shows_zero = context.api_version >= _FIRST_ZERO_FEATURE_VERSION
+    # Java clients below v4 throw at a feature whose range begins with 0 (KAFKA-17492).
+    response.supported_features = [
+        SupportedFeatureKey(name=name, min_version=levels.min_level, max_version=levels.max_level)
+        for name, levels in (own.features.items() if own is not None else ())
+        if shows_zero or levels.min_level > 0
+    ]
+    response.finalized_features_epoch = image.finalized_features_epoch
+    response.finalized_features = [
+        FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+        for name, level in image.finalized_features.items()
+        if level > 0
+    ]

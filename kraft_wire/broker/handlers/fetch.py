@@ -1,0 +1,245 @@
+"""Fetch, API key 1, versions 4-18.
+
+Behaviour:   whole batches, the first of which contains the offset asked for · the first batch of
+             the answer is returned whatever its size · waits for MinBytes until MaxWait unless a
+             partition has an error or diverges · an unknown topic or partition is an error of that
+             partition
+Versions:    v7 sessions (KIP-227) · v9 leader epoch fencing (KIP-320) · v12 divergence (KIP-595) ·
+             v13 topic ids (KIP-516) · v16 node endpoints (KIP-951)
+Left out:    preferred read replica (KIP-392); fetches by followers, see docs/DEVIATIONS.md
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kraft_wire.broker.broker import Broker
+from kraft_wire.broker.context import PARKED, Parked, RequestContext
+from kraft_wire.broker.fetch_contexts import FetchContext, ReadResult
+from kraft_wire.broker.fetch_session import WantedPartition
+from kraft_wire.broker.partition import Partition
+from kraft_wire.broker.purgatory import ParkedFetch
+from kraft_wire.model import Offset, StorageError
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.fetch import (
+    EpochEndOffset,
+    FetchRequest,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
+
+__all__ = ["API_KEY", "VERSIONS", "handle"]
+
+API_KEY: Final = 1
+VERSIONS: Final = (4, 18)
+
+_READ_COMMITTED: Final = 1
+_CONSUMER: Final = -1
+_UNKNOWN: Final = -1
+_NO_RECORDS: Final = b""
+_FIRST_LEADER_VERSION: Final = 16
+_FIRST_TOPIC_ID_VERSION: Final = 13
+_FIRST_REPLICA_STATE_VERSION: Final = 15
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: FetchRequest
+) -> FetchResponse | Parked:
+    """Return what there is, or wait for more.
+
+    KIP-227 for sessions. Top-level errors are those of `FetchSessionCache.begin`; per partition,
+    first match wins: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR,
+    NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, OFFSET_OUT_OF_RANGE.
+    A parked fetch is read again from the top when a partition of it grows.
+    """
+    begun = broker.fetch_sessions.begin(
+        request,
+        context.api_version,
+        context.now_ms,
+        privileged=_replica_id(request, context.api_version) != _CONSUMER,
+        topic_names=broker.topic_name,
+    )
+    if isinstance(begun, ErrorCode):
+        return FetchResponse(error_code=begun)
+    run = _FetchRun(broker, context, request, begun)
+    results = run.read()
+    if run.is_satisfied() or request.max_wait_ms <= 0 or broker.is_stopping:
+        return run.response(results, context.now_ms)
+    watched = run.watched()
+    if not watched:
+        return run.response(results, context.now_ms)
+    broker.fetch_purgatory.park(
+        ParkedFetch(context.reply_to, context.now_ms + request.max_wait_ms, run.run_again, watched)
+    )
+    return PARKED
+
+
+def _replica_id(request: FetchRequest, version: int) -> int:
+    if version < _FIRST_REPLICA_STATE_VERSION:
+        return request.replica_id
+    return _CONSUMER if request.replica_state is None else request.replica_state.replica_id
+
+
+@dataclass(slots=True)
+class _FetchRun:
+    """One fetch, as often as it is read."""
+
+    broker: Broker
+    context: RequestContext
+    request: FetchRequest
+    fetch: FetchContext
+    read_bytes: int = 0
+    must_answer: bool = False
+    """Whether a partition has something to tell that is not records."""
+
+    def run_again(self, now_ms: int, expired: bool) -> bool:
+        """Read from the top; complete the answer when it is due."""
+        results = self.read()
+        if not (expired or self.is_satisfied()):
+            return False
+        self.broker.complete(self.context.reply_to, self.response(results, now_ms))
+        return True
+
+    def is_satisfied(self) -> bool:
+        """Whether the answer need not wait."""
+        return self.must_answer or self.read_bytes >= self.request.min_bytes
+
+    def watched(self) -> list[Partition]:
+        """Return the partitions whose growth matters."""
+        partitions = self.broker.partitions
+        found = [
+            partitions.get((wanted.topic, wanted.partition))
+            for wanted in self.fetch.partitions()
+            if wanted.topic is not None
+        ]
+        return [partition for partition in found if partition is not None]
+
+    def read(self) -> list[ReadResult]:
+        """Read the partitions in order, spending the byte limit of the request."""
+        left = min(self.request.max_bytes, self.broker.settings.fetch_max_bytes)
+        self.read_bytes = 0
+        self.must_answer = False
+        results: list[ReadResult] = []
+        for wanted in self.fetch.to_read():
+            data = self._read_partition(wanted, left)
+            size = _records_bytes(data)
+            self.read_bytes += size
+            left = max(0, left - size)
+            results.append((wanted, data))
+        return results
+
+    def _read_partition(self, wanted: WantedPartition, left: int) -> PartitionData:
+        params = wanted.params
+        if wanted.topic is None:
+            return self._error(wanted, ErrorCode.UNKNOWN_TOPIC_ID)
+        partition = self.broker.partitions.get((wanted.topic, params.partition))
+        if partition is None:
+            return self._error(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        error = self._access_error(partition, params.current_leader_epoch)
+        if error is not ErrorCode.NONE:
+            return self._error(wanted, error)
+        if not partition.log_start_offset <= params.fetch_offset <= partition.log_end_offset:
+            return self._error(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
+        wanted.note_source(partition)
+        diverging = partition.diverging_point(
+            Offset(params.fetch_offset), params.last_fetched_epoch
+        )
+        if diverging is not None:
+            self.must_answer = True
+            data = self._data(partition, params.partition)
+            data.diverging_epoch = EpochEndOffset(
+                epoch=diverging.epoch, end_offset=diverging.offset
+            )
+            return data
+        return self._records(wanted, partition, left)
+
+    def _access_error(self, partition: Partition, current_leader_epoch: int) -> ErrorCode:
+        if partition.offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        fenced = partition.check_leader_epoch(current_leader_epoch)
+        if fenced is not ErrorCode.NONE:
+            return fenced
+        follower = _replica_id(self.request, self.context.api_version) >= 0
+        if follower or not partition.is_leader:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return ErrorCode.NONE
+
+    def _records(self, wanted: WantedPartition, partition: Partition, left: int) -> PartitionData:
+        params = wanted.params
+        data = self._data(partition, params.partition)
+        upper_bound = partition.high_watermark
+        if self.request.isolation_level == _READ_COMMITTED:
+            upper_bound = partition.last_stable_offset
+            data.aborted_transactions = []
+        if params.fetch_offset < upper_bound:
+            try:
+                found = partition.log.read(
+                    Offset(params.fetch_offset),
+                    min(params.partition_max_bytes, left),
+                    upper_bound=upper_bound,
+                    min_one_batch=self.read_bytes == 0,
+                )
+            except StorageError:
+                partition.offline = True
+                return self._error(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
+            data.records = found.records
+        return data
+
+    def _data(self, partition: Partition, number: int) -> PartitionData:
+        return PartitionData(
+            partition_index=number,
+            high_watermark=partition.high_watermark,
+            last_stable_offset=partition.last_stable_offset,
+            log_start_offset=partition.log.log_start_offset,
+            aborted_transactions=None,
+            records=_NO_RECORDS,
+        )
+
+    def _error(self, wanted: WantedPartition, error: ErrorCode) -> PartitionData:
+        self.must_answer = True
+        return PartitionData(
+            partition_index=wanted.partition,
+            error_code=error,
+            high_watermark=_UNKNOWN,
+            last_stable_offset=_UNKNOWN,
+            log_start_offset=_UNKNOWN,
+            aborted_transactions=None,
+            records=_NO_RECORDS,
+        )
+
+    def response(self, results: list[ReadResult], now_ms: int) -> FetchResponse:
+        """Make the answer, with the leaders that a client in the wrong place needs."""
+        response = self.fetch.finish(results, now_ms)
+        if self.must_answer and self.context.api_version >= _FIRST_LEADER_VERSION:
+            self._name_leaders(response, results)
+        return response
+
+    def _name_leaders(self, response: FetchResponse, results: list[ReadResult]) -> None:
+        """KIP-951: say who leads where this broker does not, or not in that epoch."""
+        leaders: dict[int, NodeEndpoint] = {}
+        for wanted, data in results:
+            if data.error_code not in _LEADER_ERRORS or wanted.topic is None:
+                continue
+            partition = self.broker.partitions.get((wanted.topic, wanted.partition))
+            if partition is None:
+                continue
+            leader = self.broker.current_leader(partition, self.context.listener)
+            data.current_leader = LeaderIdAndEpoch(
+                leader_id=leader.broker_id, leader_epoch=leader.leader_epoch
+            )
+            if leader.host is not None:
+                leaders[leader.broker_id] = NodeEndpoint(
+                    node_id=leader.broker_id, host=leader.host, port=leader.port, rack=leader.rack
+                )
+        response.node_endpoints = list(leaders.values())
+
+
+_LEADER_ERRORS: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+
+
+def _records_bytes(data: PartitionData) -> int:
+    records = data.records
+    if records is None or records is _NO_RECORDS:
+        return 0
+    return len(records) if isinstance(records, bytes) else records.size_bytes  # type: ignore[union-attr]  # logs read bytes or slices

@@ -1,0 +1,163 @@
+"""ListOffsets, API key 2, versions 1-11.
+
+Behaviour:   the first record whose time is at or after the timestamp, offset -1 when there is none
+             below what the isolation level lets a client read · special timestamps: -1 latest, -2
+             earliest, -3 record with the largest time, -4 earliest on the local disk, -5 end of
+             what is in tiered storage, -6 start of what is not uploaded yet
+Versions:    v4 leader epochs (KIP-320) · v7 -3 (KIP-734) · v8 -4 (KIP-405) · v9 -5 (KIP-1005) ·
+             v10 timeout · v11 -6 (KIP-1023)
+Left out:    tiered storage: -5 and -6 are answered as by a broker without it
+"""
+
+from typing import Final, NamedTuple
+
+from kraft_wire.broker.broker import Broker
+from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.partition import Partition
+from kraft_wire.model import Offset, StorageError
+from kraft_wire.wire.corruption import CorruptRecordBatch
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+__all__ = ["API_KEY", "VERSIONS", "handle"]
+
+API_KEY: Final = 2
+VERSIONS: Final = (1, 11)
+
+_LATEST, _EARLIEST, _MAX_TIMESTAMP, _EARLIEST_LOCAL = -1, -2, -3, -4
+_LATEST_TIERED, _EARLIEST_PENDING_UPLOAD = -5, -6
+_FIRST_VERSION: Final = {
+    _LATEST: 1,
+    _EARLIEST: 1,
+    _MAX_TIMESTAMP: 7,
+    _EARLIEST_LOCAL: 8,
+    _LATEST_TIERED: 9,
+    _EARLIEST_PENDING_UPLOAD: 11,
+}
+_READ_COMMITTED: Final = 1
+_CONSUMER: Final = -1
+
+
+class _Found(NamedTuple):
+    """An answer for one partition; -1 stands for "nothing"."""
+
+    timestamp: int = -1
+    offset: int = -1
+    leader_epoch: int = -1
+
+
+_NOTHING: Final = _Found()
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: ListOffsetsRequest
+) -> ListOffsetsResponse:
+    """Look up offsets by time.
+
+    Errors per partition, first match wins: INVALID_REQUEST (named twice),
+    UNKNOWN_TOPIC_OR_PARTITION, UNSUPPORTED_VERSION (special timestamp of a later version),
+    KAFKA_STORAGE_ERROR, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER.
+    """
+    duplicates = _duplicates(request)
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[
+                    _answer(broker, context, request, topic.name, partition, duplicates)
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _duplicates(request: ListOffsetsRequest) -> dict[tuple[str, int], int]:
+    """Return how often each partition is named, for those named more than once."""
+    counts: dict[tuple[str, int], int] = {}
+    for topic in request.topics:
+        for partition in topic.partitions:
+            name = (topic.name, partition.partition_index)
+            counts[name] = counts.get(name, 0) + 1
+    return {name: count for name, count in counts.items() if count > 1}
+
+
+def _answer(
+    broker: Broker,
+    context: RequestContext,
+    request: ListOffsetsRequest,
+    topic: str,
+    asked: ListOffsetsPartition,
+    duplicates: dict[tuple[str, int], int],
+) -> ListOffsetsPartitionResponse:
+    found = _NOTHING
+    error = ErrorCode.INVALID_REQUEST
+    if (topic, asked.partition_index) not in duplicates:
+        partition = broker.partition(topic, asked.partition_index)
+        error = _error(context, partition, asked)
+        if partition is not None and error is ErrorCode.NONE:
+            try:
+                found = _find(broker, request, partition, asked.timestamp)
+            except (StorageError, CorruptRecordBatch):
+                error = ErrorCode.KAFKA_STORAGE_ERROR
+    return ListOffsetsPartitionResponse(
+        partition_index=asked.partition_index,
+        error_code=error,
+        timestamp=found.timestamp,
+        offset=found.offset,
+        leader_epoch=found.leader_epoch,
+    )
+
+
+def _error(
+    context: RequestContext, partition: Partition | None, asked: ListOffsetsPartition
+) -> ErrorCode:
+    if partition is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    first_version = _FIRST_VERSION.get(asked.timestamp, 1 if asked.timestamp >= 0 else None)
+    if first_version is None or context.api_version < first_version:
+        return ErrorCode.UNSUPPORTED_VERSION
+    if partition.offline:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    fenced = partition.check_leader_epoch(asked.current_leader_epoch)
+    if fenced is not ErrorCode.NONE:
+        return fenced
+    return ErrorCode.NONE if partition.is_leader else ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def _find(
+    broker: Broker, request: ListOffsetsRequest, partition: Partition, timestamp: int
+) -> _Found:
+    bound = _readable_end(request, partition)
+    log = partition.log
+    match timestamp:
+        case -1:
+            return _Found(offset=bound, leader_epoch=partition.leader_epoch_at(bound))
+        case -2 | -4:
+            start = log.log_start_offset
+            return _Found(offset=start, leader_epoch=partition.leader_epoch_at(start))
+        case -5 | -6:
+            return _NOTHING
+        case -3:
+            newest = broker.logs.offset_of_max_timestamp(log, upper_bound=bound)
+        case _:
+            newest = broker.logs.offset_for_timestamp(log, timestamp, upper_bound=bound)
+    if newest is None:
+        return _NOTHING
+    return _Found(newest.timestamp, newest.offset, newest.leader_epoch)
+
+
+def _readable_end(request: ListOffsetsRequest, partition: Partition) -> Offset:
+    """Return the exclusive end of what the asker may read."""
+    if request.replica_id != _CONSUMER:
+        return partition.log_end_offset
+    if request.isolation_level == _READ_COMMITTED:
+        return partition.last_stable_offset
+    return partition.high_watermark

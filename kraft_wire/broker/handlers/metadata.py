@@ -1,0 +1,192 @@
+"""Metadata, API key 3, versions 0-13.
+
+Behaviour:   no topics named in v0, null from v1: every topic · an unknown topic is created where
+             both request and broker allow it, and is answered as existing when the controller is
+             this process · an invalid name is INVALID_TOPIC_EXCEPTION · brokers are shown under the
+             listener that the request came through
+Versions:    v4 AllowAutoTopicCreation (below: allowed) · v8 to v10 cluster operations (KIP-430) ·
+             v10 topic ids · v12 requests by id (KIP-516) · v13 top-level error
+Left out:    authorization
+"""
+
+from typing import Final
+
+from kraft_wire.broker.broker import Broker
+from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.metadata_cache import (
+    CLUSTER_OPERATIONS,
+    NO_OPERATIONS,
+    TOPIC_OPERATIONS,
+    alive_brokers,
+    endpoint_of,
+    is_internal,
+    offline_replicas,
+    topic_name_problem,
+)
+from kraft_wire.broker.ports import PartitionView, TopicView
+from kraft_wire.broker.topic_creation import create_topics
+from kraft_wire.model import ZERO_UUID, Uuid
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+__all__ = ["API_KEY", "VERSIONS", "handle"]
+
+API_KEY: Final = 3
+VERSIONS: Final = (0, 13)
+
+_NO_LEADER: Final = -1
+_FIRST_NULL_MEANS_ALL: Final = 1
+_FIRST_LISTENER_NOT_FOUND: Final = 6
+_FIRST_BY_ID: Final = 12
+_FIRST_TOP_LEVEL_ERROR: Final = 13
+
+
+def handle(broker: Broker, context: RequestContext, request: MetadataRequest) -> MetadataResponse:
+    """Describe brokers and topics.
+
+    Errors per topic: UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION; per
+    partition: LEADER_NOT_AVAILABLE, LISTENER_NOT_FOUND. INVALID_REQUEST for the whole request when
+    it names topics by id before v12. Effects: may have topics created.
+    """
+    wanted = request.topics
+    if wanted is not None and context.api_version < _FIRST_BY_ID and _uses_ids(wanted):
+        return _invalid(request, context)
+    if wanted is None or (not wanted and context.api_version < _FIRST_NULL_MEANS_ALL):
+        topics = [_existing(broker, context, request, topic) for topic in broker.image.topics()]
+    else:
+        topics = _named(broker, context, request, wanted)
+    brokers = alive_brokers(broker.image, context.listener)
+    response = MetadataResponse(
+        brokers=[
+            MetadataResponseBroker(
+                node_id=each.broker_id, host=each.host, port=each.port, rack=each.rack
+            )
+            for each in brokers
+        ],
+        cluster_id=broker.cluster_id,
+        controller_id=brokers[0].broker_id if brokers else _NO_LEADER,
+        topics=topics,
+    )
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+    return response
+
+
+def _uses_ids(topics: list[MetadataRequestTopic]) -> bool:
+    return any(topic.name is None or topic.topic_id != ZERO_UUID for topic in topics)
+
+
+def _invalid(request: MetadataRequest, context: RequestContext) -> MetadataResponse:
+    assert request.topics is not None
+    response = MetadataResponse(
+        topics=[
+            MetadataResponseTopic(
+                error_code=ErrorCode.INVALID_REQUEST, name=topic.name or "", topic_id=topic.topic_id
+            )
+            for topic in request.topics
+        ]
+    )
+    if context.api_version >= _FIRST_TOP_LEVEL_ERROR:
+        response.error_code = ErrorCode.INVALID_REQUEST
+    return response
+
+
+def _named(
+    broker: Broker,
+    context: RequestContext,
+    request: MetadataRequest,
+    wanted: list[MetadataRequestTopic],
+) -> list[MetadataResponseTopic]:
+    """Describe the topics that a request names, each once, having the missing ones created."""
+    names = dict.fromkeys(topic.name for topic in wanted if topic.name is not None)
+    ids = dict.fromkeys(topic.topic_id for topic in wanted if topic.name is None)
+    missing = [name for name in names if broker.image.topic(name) is None]
+    errors: dict[str, ErrorCode] = {}
+    if missing:
+        errors = _errors_of_missing(broker, context, request, missing)
+    answered = [_by_id(broker, context, request, topic_id) for topic_id in ids]
+    for name in names:
+        topic = broker.image.topic(name)
+        if topic is not None:
+            answered.append(_existing(broker, context, request, topic))
+        else:
+            answered.append(
+                MetadataResponseTopic(
+                    error_code=errors.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+                    name=name,
+                    is_internal=is_internal(name),
+                    topic_authorized_operations=NO_OPERATIONS,
+                )
+            )
+    return answered
+
+
+def _errors_of_missing(
+    broker: Broker, context: RequestContext, request: MetadataRequest, missing: list[str]
+) -> dict[str, ErrorCode]:
+    """Have the missing topics created where that is allowed; return why others are not there."""
+    errors = {
+        name: ErrorCode.INVALID_TOPIC_EXCEPTION
+        for name in missing
+        if topic_name_problem(name) is not None
+    }
+    if request.allow_auto_topic_creation and broker.settings.auto_create_topics_enable:
+        valid = [name for name in missing if name not in errors]
+        errors.update(create_topics(broker, valid))
+    return errors
+
+
+def _by_id(
+    broker: Broker, context: RequestContext, request: MetadataRequest, topic_id: Uuid
+) -> MetadataResponseTopic:
+    topic = broker.image.topic_by_id(topic_id)
+    if topic is not None:
+        return _existing(broker, context, request, topic)
+    return MetadataResponseTopic(
+        error_code=ErrorCode.UNKNOWN_TOPIC_ID,
+        name=None,
+        topic_id=topic_id,
+        topic_authorized_operations=NO_OPERATIONS,
+    )
+
+
+def _existing(
+    broker: Broker, context: RequestContext, request: MetadataRequest, topic: TopicView
+) -> MetadataResponseTopic:
+    asked = request.include_topic_authorized_operations
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=is_internal(topic.name),
+        partitions=[_partition(broker, context, view) for view in topic.partitions.values()],
+        topic_authorized_operations=TOPIC_OPERATIONS if asked else NO_OPERATIONS,
+    )
+
+
+def _partition(
+    broker: Broker, context: RequestContext, view: PartitionView
+) -> MetadataResponsePartition:
+    error = ErrorCode.NONE
+    leader = broker.image.brokers.get(view.leader)
+    if leader is None or leader.fenced:
+        error = ErrorCode.LEADER_NOT_AVAILABLE
+    elif endpoint_of(leader, context.listener) is None:
+        error = ErrorCode.LEADER_NOT_AVAILABLE
+        if context.api_version >= _FIRST_LISTENER_NOT_FOUND:
+            error = ErrorCode.LISTENER_NOT_FOUND
+    return MetadataResponsePartition(
+        error_code=error,
+        partition_index=view.partition,
+        leader_id=view.leader if error is ErrorCode.NONE else _NO_LEADER,
+        leader_epoch=view.leader_epoch,
+        replica_nodes=list(view.replicas),
+        isr_nodes=list(view.isr),
+        offline_replicas=offline_replicas(broker.image, view, context.listener),
+    )

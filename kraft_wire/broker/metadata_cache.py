@@ -1,0 +1,133 @@
+"""What the broker tells clients of the metadata image: brokers, leaders, topics.
+
+Pure functions over an image; nothing is kept. A client is told the endpoints of the listener that
+it came through (KIP-103), and only brokers that are not fenced.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from kraft_wire.broker.ports import BrokerView, EndpointView, MetadataView, PartitionView, TopicView
+
+__all__ = [
+    "CLUSTER_OPERATIONS",
+    "NO_OPERATIONS",
+    "TOPIC_OPERATIONS",
+    "AliveBroker",
+    "CurrentLeader",
+    "alive_brokers",
+    "current_leader",
+    "endpoint_of",
+    "is_internal",
+    "offline_replicas",
+    "operation_bits",
+    "topic_name_problem",
+]
+
+INTERNAL_TOPICS: Final = frozenset(
+    {"__consumer_offsets", "__transaction_state", "__share_group_state"}
+)
+_NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
+_NAME_LENGTH_MAX: Final = 249
+
+_READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE = 3, 4, 5, 6, 7, 8
+_CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE = 9, 10, 11, 12
+NO_OPERATIONS: Final = -(1 << 31)
+"""`authorized_operations` of an answer that was not asked for them (KIP-430)."""
+
+
+def operation_bits(operations: Iterable[int]) -> int:
+    """Return the bit field of KIP-430 for ACL operation codes."""
+    return sum(1 << operation for operation in operations)
+
+
+TOPIC_OPERATIONS: Final = operation_bits(
+    (_READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS)
+)
+CLUSTER_OPERATIONS: Final = operation_bits(
+    (
+        *(_CREATE, _ALTER, _DESCRIBE, _CLUSTER_ACTION),
+        *(_DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE),
+    )
+)
+"""Without an authorizer everybody may do everything that a resource knows."""
+
+
+class AliveBroker(NamedTuple):
+    """A broker that serves the listener asked for."""
+
+    broker_id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+class CurrentLeader(NamedTuple):
+    """Who leads a partition; host is None where that broker cannot be reached."""
+
+    broker_id: int
+    leader_epoch: int
+    host: str | None = None
+    port: int = -1
+    rack: str | None = None
+
+
+def is_internal(topic: str) -> bool:
+    """Whether clients may not write to a topic."""
+    return topic in INTERNAL_TOPICS
+
+
+def topic_name_problem(name: str) -> str | None:
+    """Return why a name is no topic's, in Kafka's words, or None."""
+    if not name:
+        return "the empty string is not allowed"
+    if name in (".", ".."):
+        return f"'{name}' is not allowed"
+    if len(name) > _NAME_LENGTH_MAX:
+        return f"the length of '{name}' is longer than the max allowed length {_NAME_LENGTH_MAX}"
+    if _NAME.fullmatch(name) is None:
+        return (
+            f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' "
+            "and '-'"
+        )
+    return None
+
+
+def endpoint_of(broker: BrokerView, listener: str) -> EndpointView | None:
+    """Return where a broker listens under a listener's name; None when fenced or not there."""
+    return None if broker.fenced else broker.endpoints.get(listener)
+
+
+def alive_brokers(image: MetadataView, listener: str) -> list[AliveBroker]:
+    """Return the brokers that a client of a listener can reach, by id."""
+    alive = []
+    for broker_id in sorted(image.brokers):
+        broker = image.brokers[broker_id]
+        endpoint = endpoint_of(broker, listener)
+        if endpoint is not None:
+            alive.append(AliveBroker(broker_id, endpoint.host, endpoint.port, broker.rack))
+    return alive
+
+
+def current_leader(image: MetadataView, topic: str, partition: int, listener: str) -> CurrentLeader:
+    """Return the leader of a partition as the newest image has it, -1 when there is none."""
+    found: TopicView | None = image.topic(topic)
+    view: PartitionView | None = None if found is None else found.partitions.get(partition)
+    if view is None:
+        return CurrentLeader(-1, -1)
+    broker = image.brokers.get(view.leader)
+    endpoint = None if broker is None else endpoint_of(broker, listener)
+    if broker is None or endpoint is None:
+        return CurrentLeader(view.leader, view.leader_epoch)
+    return CurrentLeader(view.leader, view.leader_epoch, endpoint.host, endpoint.port, broker.rack)
+
+
+def offline_replicas(image: MetadataView, view: PartitionView, listener: str) -> list[int]:
+    """Return the replicas on brokers that are fenced, gone, or not on the listener (KIP-112)."""
+    offline = []
+    for replica in view.replicas:
+        broker = image.brokers.get(replica)
+        if broker is None or endpoint_of(broker, listener) is None:
+            offline.append(replica)
+    return offline
