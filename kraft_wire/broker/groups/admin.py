@@ -1,0 +1,115 @@
+"""What tools see of groups, and how they delete one: list, describe, delete."""
+
+from collections.abc import Collection
+from typing import Final
+
+from kraft_wire.broker.groups.commit import write_tombstones
+from kraft_wire.broker.groups.foreign import ForeignGroup
+from kraft_wire.broker.groups.group import ClassicGroup
+from kraft_wire.broker.groups.moment import Moment
+from kraft_wire.broker.groups.records import group_tombstone
+from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.groups.states import GroupState
+from kraft_wire.wire.generated.describe_groups import DescribedGroup, DescribedGroupMember
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.list_groups import ListedGroup
+
+__all__ = ["delete_group", "describe_group", "list_groups"]
+
+_CLASSIC: Final = "Classic"
+_NOT_FOUND_ERROR_FROM: Final = 6
+
+
+def list_groups(
+    shard: GroupShard, states: Collection[str], types: Collection[str]
+) -> list[ListedGroup]:
+    """Return the groups whose state and type are asked for; nothing asked for means all.
+
+    `states` and `types` are in lower case; what no group can be simply matches nothing.
+    """
+    listed = [_listed(group) for group in shard.groups.values()]
+    listed += [_listed_foreign(group) for group in shard.foreign.values()]
+    return [
+        group
+        for group in listed
+        if (not states or group.group_state.lower() in states)
+        and (not types or group.group_type.lower() in types)
+    ]
+
+
+def describe_group(shard: GroupShard, group_id: str, api_version: int) -> DescribedGroup:
+    """Describe a classic group; metadata of members only while the group is stable.
+
+    A group that does not exist is dead, with GROUP_ID_NOT_FOUND since v6 (KIP-1043).
+    """
+    group = shard.groups.get(group_id)
+    if group is None:
+        reason = f"Group {group_id} not found."
+        if group_id in shard.foreign:
+            reason = f"Group {group_id} is not a classic group."
+        dead = DescribedGroup(group_id=group_id, group_state=GroupState.DEAD.value)
+        if api_version >= _NOT_FOUND_ERROR_FROM:
+            dead.error_code = ErrorCode.GROUP_ID_NOT_FOUND
+            dead.error_message = reason
+        return dead
+    protocol_name = group.protocol_name if group.is_in(GroupState.STABLE) else None
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=group.state.value,
+        protocol_type=group.protocol_type or "",
+        protocol_data=protocol_name or "",
+        members=[
+            DescribedGroupMember(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=b"" if protocol_name is None else member.protocols[protocol_name],
+                member_assignment=member.assignment,
+            )
+            for member in group.members.values()
+        ],
+    )
+
+
+def delete_group(shard: GroupShard, group_id: str, at: Moment) -> ErrorCode:
+    """Delete a group without members, and all its offsets.
+
+    Errors, first match wins: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, those of the append. The group
+    goes last: what an error leaves behind is an empty group with the offsets that remain.
+    """
+    group = shard.groups.get(group_id)
+    foreign = shard.foreign.get(group_id)
+    if group is None and foreign is None:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    if group is not None and not group.is_in(GroupState.EMPTY):
+        return ErrorCode.NON_EMPTY_GROUP
+    if foreign is not None and not foreign.is_empty:
+        return ErrorCode.NON_EMPTY_GROUP
+    error = write_tombstones(shard, shard.offsets.keys_of(group_id), at)
+    if error is not ErrorCode.NONE:
+        return error
+    tombstones = [group_tombstone(group_id)] if foreign is None else foreign.tombstones()
+    error = shard.append(tombstones, at)
+    if error is ErrorCode.NONE:
+        shard.remove_group(group_id, at)
+    return error
+
+
+def _listed(group: ClassicGroup) -> ListedGroup:
+    return ListedGroup(
+        group_id=group.group_id,
+        protocol_type=group.protocol_type or "",
+        group_state=group.state.value,
+        group_type=_CLASSIC,
+    )
+
+
+def _listed_foreign(group: ForeignGroup) -> ListedGroup:
+    state = GroupState.EMPTY if group.is_empty else GroupState.STABLE
+    return ListedGroup(
+        group_id=group.group_id,
+        protocol_type=group.kind.protocol_type,
+        group_state=state.value,
+        group_type=group.kind.value,
+    )

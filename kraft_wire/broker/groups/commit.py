@@ -1,0 +1,323 @@
+"""Offsets of groups: commit, fetch, delete.
+
+A commit is in the log before it is visible. Transactional commits do not come here (transactions
+are not served yet); open ones of a log that Apache wrote make their offsets unstable (KIP-447).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kraft_wire.broker.groups.group import ClassicGroup
+from kraft_wire.broker.groups.moment import Moment
+from kraft_wire.broker.groups.offsets import CommittedOffset, OffsetKey
+from kraft_wire.broker.groups.records import offset_record, offset_tombstone
+from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.groups.states import GroupState
+from kraft_wire.broker.groups.store import CoordinatorRecord
+from kraft_wire.model import ZERO_UUID, Uuid
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from kraft_wire.wire.generated.offset_fetch import (
+    OffsetFetchRequestTopics,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+
+__all__ = [
+    "commit_offsets",
+    "delete_offsets",
+    "fetch_all_offsets",
+    "fetch_offsets",
+    "write_tombstones",
+]
+
+_DEFAULT_RETENTION: Final = -1
+_NO_OFFSET: Final = -1
+_NEVER_MS: Final = (1 << 63) - 1
+"""The latest time that a record can carry."""
+_STALE_GROUP_ERROR_FROM: Final = 9
+_TOMBSTONES_PER_BATCH: Final = 1_000
+
+
+@dataclass(slots=True)
+class _Commit:
+    """One request's worth of offsets, on their way into the log."""
+
+    records: list[CoordinatorRecord]
+    offsets: list[tuple[OffsetKey, CommittedOffset]]
+    accepted: list[OffsetCommitResponsePartition]
+
+
+def commit_offsets(
+    shard: GroupShard,
+    request: OffsetCommitRequest,
+    topics: Sequence[OffsetCommitRequestTopic],
+    api_version: int,
+    at: Moment,
+) -> list[OffsetCommitResponseTopic]:
+    """Commit for `topics`, the request's topics that exist, names and ids filled in.
+
+    Errors of all partitions, first match wins: GROUP_ID_NOT_FOUND (v9+; ILLEGAL_GENERATION before)
+    for a generation of a group that does not exist, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID,
+    ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS, POLICY_VIOLATION (our limit), those of the append.
+    Error of one partition: OFFSET_METADATA_TOO_LARGE; the others are committed.
+    """
+    error = _validate_commit(shard, request, api_version, at)
+    if error is not ErrorCode.NONE:
+        return [_failed_topic(topic, error) for topic in topics]
+    commit = _Commit([], [], [])
+    responses = [_prepare_topic(shard, request, topic, commit, at) for topic in topics]
+    if not commit.records:
+        return responses
+    error = shard.append(commit.records, at)
+    if error is not ErrorCode.NONE:
+        return [_failed_topic(topic, error) for topic in topics]
+    if request.group_id not in shard.foreign:
+        shard.simple_group(request.group_id, at)
+    for key, committed in commit.offsets:
+        shard.offsets.put(key, committed)
+    return responses
+
+
+def fetch_offsets(
+    shard: GroupShard,
+    group_id: str,
+    topics: Sequence[OffsetFetchRequestTopics],
+    *,
+    require_stable: bool,
+) -> list[OffsetFetchResponseTopics]:
+    """Return the committed offset of each partition asked for, -1 where there is none."""
+    return [
+        OffsetFetchResponseTopics(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partitions=[
+                _fetched(
+                    shard,
+                    OffsetKey(group_id, topic.name, partition),
+                    topic.topic_id,
+                    require_stable,
+                )
+                for partition in topic.partition_indexes
+            ],
+        )
+        for topic in topics
+    ]
+
+
+def fetch_all_offsets(
+    shard: GroupShard, group_id: str, *, require_stable: bool
+) -> list[OffsetFetchResponseTopics]:
+    """Return every offset that the group committed; nothing for a group that does not exist."""
+    return [
+        OffsetFetchResponseTopics(
+            name=topic,
+            partitions=[
+                _fetched(shard, OffsetKey(group_id, topic, partition), ZERO_UUID, require_stable)
+                for partition in partitions
+            ],
+        )
+        for topic, partitions in shard.offsets.of_group(group_id).items()
+    ]
+
+
+def delete_offsets(
+    shard: GroupShard, group_id: str, keys: Sequence[OffsetKey], at: Moment
+) -> ErrorCode | dict[OffsetKey, ErrorCode]:
+    """Delete committed offsets of topics that no member reads; an error for all, or one per key.
+
+    Errors of all, first match wins: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP (members whose
+    subscriptions cannot be read), those of the append. Error of one: GROUP_SUBSCRIBED_TO_TOPIC.
+    """
+    error = _validate_delete(shard, group_id)
+    if error is not ErrorCode.NONE:
+        return error
+    group = shard.groups.get(group_id)
+    answers: dict[OffsetKey, ErrorCode] = {}
+    for key in keys:
+        subscribed = group is not None and group.is_subscribed_to(key.topic)
+        answers[key] = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
+    present = [
+        key
+        for key, answer in answers.items()
+        if answer is ErrorCode.NONE
+        and (shard.offsets.get(key) is not None or shard.offsets.is_unstable(key))
+    ]
+    error = write_tombstones(shard, present, at)
+    return answers if error is ErrorCode.NONE else error
+
+
+def write_tombstones(shard: GroupShard, keys: Sequence[OffsetKey], at: Moment) -> ErrorCode:
+    """Remove offsets, batch by batch; what an error leaves behind stays committed."""
+    for start in range(0, len(keys), _TOMBSTONES_PER_BATCH):
+        part = keys[start : start + _TOMBSTONES_PER_BATCH]
+        error = shard.append([offset_tombstone(key) for key in part], at)
+        if error is not ErrorCode.NONE:
+            return error
+        for key in part:
+            shard.offsets.remove(key)
+    return ErrorCode.NONE
+
+
+def _validate_commit(
+    shard: GroupShard, request: OffsetCommitRequest, api_version: int, at: Moment
+) -> ErrorCode:
+    """Check the committer against the group; a commit of a live member counts as a heartbeat."""
+    group_id = request.group_id
+    generation_id = request.generation_id_or_member_epoch
+    foreign = shard.foreign.get(group_id)
+    if foreign is not None:
+        simple = generation_id < 0 and foreign.is_empty
+        return ErrorCode.NONE if simple else ErrorCode.UNKNOWN_MEMBER_ID
+    group = shard.groups.get(group_id)
+    if group is None:
+        if generation_id >= 0:
+            stale = api_version >= _STALE_GROUP_ERROR_FROM
+            return ErrorCode.GROUP_ID_NOT_FOUND if stale else ErrorCode.ILLEGAL_GENERATION
+        full = len(shard.groups) >= shard.env.limits.groups_per_partition_max
+        return ErrorCode.POLICY_VIOLATION if full else ErrorCode.NONE
+    error = _validate_committer(group, request)
+    member = group.members.get(request.member_id)
+    if (
+        error is ErrorCode.NONE
+        and member is not None
+        and group.is_in(GroupState.STABLE, GroupState.PREPARING_REBALANCE)
+    ):
+        shard.schedule_session(group, member, at)
+    return error
+
+
+def _validate_committer(group: ClassicGroup, request: OffsetCommitRequest) -> ErrorCode:
+    """Check member and generation; tools and consumers without a group may commit when empty."""
+    generation_id = request.generation_id_or_member_epoch
+    member_id = request.member_id
+    if generation_id < 0 and group.is_in(GroupState.EMPTY):
+        return ErrorCode.NONE
+    if generation_id < 0 and not member_id and request.group_instance_id is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    error = group.validate_member(member_id, request.group_instance_id)
+    if error is not ErrorCode.NONE:
+        return error
+    if generation_id != group.generation_id:
+        return ErrorCode.ILLEGAL_GENERATION
+    if group.is_in(GroupState.COMPLETING_REBALANCE):
+        # The member is right about its generation, but has no assignment in it yet.
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return ErrorCode.NONE
+
+
+def _prepare_topic(
+    shard: GroupShard,
+    request: OffsetCommitRequest,
+    topic: OffsetCommitRequestTopic,
+    commit: _Commit,
+    at: Moment,
+) -> OffsetCommitResponseTopic:
+    """Collect the topic's records; answer each partition on the assumption that they get in."""
+    response = OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id)
+    metadata_max = shard.env.settings().offset_metadata_max_bytes
+    for partition in topic.partitions:
+        key = OffsetKey(request.group_id, topic.name, partition.partition_index)
+        error = ErrorCode.NONE
+        if utf16_length(partition.committed_metadata or "") > metadata_max:
+            error = ErrorCode.OFFSET_METADATA_TOO_LARGE
+        elif _is_full(shard, key):
+            error = ErrorCode.POLICY_VIOLATION
+        else:
+            committed = _committed(request, topic.topic_id, partition, at)
+            commit.records.append(offset_record(key, committed))
+            commit.offsets.append((key, committed))
+        response.partitions.append(
+            OffsetCommitResponsePartition(
+                partition_index=partition.partition_index, error_code=error
+            )
+        )
+    return response
+
+
+def utf16_length(text: str) -> int:
+    """Return the length that Java counts: characters beyond the basic plane count twice.
+
+    Kafka compares this length, not that of the encoded bytes, with `offset.metadata.max.bytes`.
+    """
+    return len(text) + sum(character > "\uffff" for character in text)
+
+
+def _is_full(shard: GroupShard, key: OffsetKey) -> bool:
+    is_new = shard.offsets.get(key) is None
+    return is_new and len(shard.offsets) >= shard.env.limits.offsets_per_partition_max
+
+
+def _committed(
+    request: OffsetCommitRequest,
+    topic_id: Uuid,
+    partition: OffsetCommitRequestPartition,
+    at: Moment,
+) -> CommittedOffset:
+    expires = None
+    if request.retention_time_ms != _DEFAULT_RETENTION:
+        expires = min(at.wall_ms + request.retention_time_ms, _NEVER_MS)
+    return CommittedOffset(
+        offset=partition.committed_offset,
+        leader_epoch=partition.committed_leader_epoch,
+        metadata=partition.committed_metadata or "",
+        commit_timestamp_ms=at.wall_ms,
+        expire_timestamp_ms=expires,
+        topic_id=topic_id,
+    )
+
+
+def _failed_topic(topic: OffsetCommitRequestTopic, error: ErrorCode) -> OffsetCommitResponseTopic:
+    return OffsetCommitResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=[
+            OffsetCommitResponsePartition(
+                partition_index=partition.partition_index, error_code=error
+            )
+            for partition in topic.partitions
+        ],
+    )
+
+
+def _fetched(
+    shard: GroupShard, key: OffsetKey, topic_id: Uuid, require_stable: bool
+) -> OffsetFetchResponsePartitions:
+    committed = shard.offsets.get(key)
+    error = ErrorCode.NONE
+    if require_stable and shard.offsets.is_unstable(key):
+        error, committed = ErrorCode.UNSTABLE_OFFSET_COMMIT, None
+    if committed is None or not committed.belongs_to(topic_id):
+        return OffsetFetchResponsePartitions(
+            partition_index=key.partition,
+            committed_offset=_NO_OFFSET,
+            committed_leader_epoch=-1,
+            metadata="",
+            error_code=error,
+        )
+    return OffsetFetchResponsePartitions(
+        partition_index=key.partition,
+        committed_offset=committed.offset,
+        committed_leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+        error_code=error,
+    )
+
+
+def _validate_delete(shard: GroupShard, group_id: str) -> ErrorCode:
+    foreign = shard.foreign.get(group_id)
+    if foreign is not None:
+        return ErrorCode.NONE if foreign.is_empty else ErrorCode.NON_EMPTY_GROUP
+    group = shard.groups.get(group_id)
+    if group is None:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    if group.is_in(GroupState.EMPTY) or group.uses_consumer_protocol:
+        return ErrorCode.NONE
+    return ErrorCode.NON_EMPTY_GROUP

@@ -1,0 +1,202 @@
+"""The group coordinator: the partitions of `__consumer_offsets` that this broker leads.
+
+A partition is loaded before its groups are served, in small pieces, one per tick, so that a long
+log does not hold up everything else; meanwhile its groups answer COORDINATOR_LOAD_IN_PROGRESS. The
+coordinator follows the metadata as a `MetadataFollower` of the broker. Requests reach the groups
+through `shard_of`; handlers do the rest with the functions of this package.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from kraft_wire.broker.groups.environment import GroupEnvironment
+from kraft_wire.broker.groups.expiry import delete_offsets_of_topics, expire_offsets
+from kraft_wire.broker.groups.moment import Moment
+from kraft_wire.broker.groups.offsets_topic import OffsetsTopicCreation, group_partition
+from kraft_wire.broker.groups.rebalance import group_loaded, tick
+from kraft_wire.broker.groups.replay import Replay
+from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.groups.store import OFFSETS_TOPIC
+from kraft_wire.broker.ports import MetadataView
+from kraft_wire.model import Uuid
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.join_group import JoinGroupResponse
+from kraft_wire.wire.generated.sync_group import SyncGroupResponse
+
+__all__ = ["GroupCoordinator"]
+
+_LOAD_PIECE_BYTES: Final = 256 << 10
+"""Read per tick while loading: some milliseconds of work."""
+
+
+@dataclass(slots=True)
+class _Loading:
+    """A partition on its way in."""
+
+    replay: Replay
+    next_offset: int = 0
+    deleted: dict[Uuid, str] = field(default_factory=dict)
+    """Topics that went away meanwhile."""
+
+
+class GroupCoordinator:
+    """Shards by partition, loaded and loading, and the time that they share."""
+
+    def __init__(
+        self, node_id: int, env: GroupEnvironment, topic_creation: OffsetsTopicCreation
+    ) -> None:
+        self.node_id = node_id
+        self.env = env
+        self.topic_creation = topic_creation
+        self.ignored: dict[str, int] = {}
+        """Reason to number of records that loading left alone, over all partitions."""
+        self._partition_count: int | None = None
+        self._shards: dict[int, GroupShard] = {}
+        self._loading: dict[int, _Loading] = {}
+        self._deleted: dict[Uuid, str] = {}
+        self._expiry_ms: int | None = None
+        self._now_ms = 0
+
+    @property
+    def partition_count(self) -> int:
+        """Partitions of the topic, or what it will be created with."""
+        if self._partition_count is not None:
+            return self._partition_count
+        return self.env.settings().offsets_topic_num_partitions
+
+    def partition_of(self, group_id: str) -> int:
+        """Return the partition of `__consumer_offsets` that a group belongs to."""
+        return group_partition(group_id, self.partition_count)
+
+    def shard_of(self, group_id: str) -> GroupShard | ErrorCode:
+        """Return where the group is coordinated.
+
+        Errors: COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR.
+        """
+        partition = self.partition_of(group_id)
+        shard = self._shards.get(partition)
+        if shard is not None:
+            return shard
+        if partition in self._loading:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return ErrorCode.NOT_COORDINATOR
+
+    def shards(self) -> list[GroupShard] | ErrorCode:
+        """Return every shard; COORDINATOR_LOAD_IN_PROGRESS while one is being loaded."""
+        if self._loading:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return list(self._shards.values())
+
+    def published(
+        self, old: MetadataView, new: MetadataView, deleted: Mapping[Uuid, str], now_ms: int
+    ) -> None:
+        """Take over the partitions that this broker leads now, and let go of the others."""
+        self._now_ms = now_ms
+        topic = new.topic(OFFSETS_TOPIC)
+        self._partition_count = None if topic is None else len(topic.partitions)
+        led = {
+            view.partition
+            for view in ([] if topic is None else topic.partitions.values())
+            if view.leader == self.node_id
+        }
+        for partition in [*self._shards, *self._loading]:
+            if partition not in led:
+                self.resigned(partition)
+        for partition in sorted(led):
+            self.elected(partition)
+        gone = {topic_id: name for topic_id, name in deleted.items() if name != OFFSETS_TOPIC}
+        self._deleted.update(gone)
+        for loading in self._loading.values():
+            loading.deleted.update(gone)
+
+    def elected(self, partition: int) -> None:
+        """Begin to load a partition; one without records is ready at once."""
+        if partition in self._shards or partition in self._loading:
+            return
+        shard = GroupShard(partition, self.env)
+        stretch = self.env.store.read(partition, 0, _LOAD_PIECE_BYTES)
+        if stretch is not None and stretch.is_end and not stretch.batches:
+            self._shards[partition] = shard
+        else:
+            self._loading[partition] = _Loading(Replay(shard))
+
+    def resigned(self, partition: int) -> None:
+        """Let go of a partition; whoever waits is told to look for the new coordinator."""
+        self._loading.pop(partition, None)
+        shard = self._shards.pop(partition, None)
+        if shard is None:
+            return
+        error = ErrorCode.NOT_COORDINATOR
+        for group in shard.groups.values():
+            for member in group.members.values():
+                lost = JoinGroupResponse(error_code=error, member_id=member.member_id)
+                shard.answer_join(group, member, lost)
+                shard.answer_sync(member, SyncGroupResponse(error_code=error))
+
+    def stop(self) -> None:
+        """Let go of everything, because the broker is going away."""
+        for partition in [*self._shards, *self._loading]:
+            self.resigned(partition)
+
+    def tick(self, now_ms: int, wall_ms: int) -> None:
+        """Load a piece, act on deadlines, and remove offsets that are not needed any more."""
+        at = Moment(now_ms, wall_ms)
+        self._now_ms = now_ms
+        self._load_piece(at)
+        for shard in list(self._shards.values()):
+            tick(shard, at)
+        if self._deleted:
+            deleted, self._deleted = self._deleted, {}
+            for shard in self._shards.values():
+                delete_offsets_of_topics(shard, deleted, at)
+        self._expire(at)
+
+    def deadline_ms(self) -> int | None:
+        """Return when `tick` is needed next."""
+        if self._loading or self._deleted or (self._shards and self._expiry_ms is None):
+            return self._now_ms
+        deadlines = [shard.deadlines.deadline_ms() for shard in self._shards.values()]
+        deadlines.append(self._expiry_ms if self._shards else None)
+        return min((at for at in deadlines if at is not None), default=None)
+
+    def _load_piece(self, at: Moment) -> None:
+        """Read on in the first partition that is not loaded yet."""
+        partition = next(iter(self._loading), None)
+        if partition is None:
+            return
+        loading = self._loading[partition]
+        stretch = self.env.store.read(partition, loading.next_offset, _LOAD_PIECE_BYTES)
+        if stretch is None:
+            # The partition is led, its log is not there yet: look again with the next one first.
+            del self._loading[partition]
+            self._loading[partition] = loading
+            return
+        for batch in stretch.batches:
+            loading.replay.batch(batch)
+        assert stretch.is_end or stretch.next_offset > loading.next_offset, stretch
+        loading.next_offset = stretch.next_offset
+        if stretch.is_end:
+            self._loaded(partition, loading, at)
+
+    def _loaded(self, partition: int, loading: _Loading, at: Moment) -> None:
+        del self._loading[partition]
+        shard = loading.replay.shard
+        self._shards[partition] = shard
+        for reason, count in loading.replay.ignored.items():
+            self.ignored[reason] = self.ignored.get(reason, 0) + count
+        for group in list(shard.groups.values()):
+            group_loaded(shard, group, at)
+        delete_offsets_of_topics(shard, loading.deleted, at)
+
+    def _expire(self, at: Moment) -> None:
+        """Run the retention check on every shard, every `offsets.retention.check.interval.ms`."""
+        if not self._shards:
+            return
+        interval_ms = self.env.settings().offsets_retention_check_interval_ms
+        if self._expiry_ms is None:
+            self._expiry_ms = at.now_ms + interval_ms
+        elif at.now_ms >= self._expiry_ms:
+            self._expiry_ms = at.now_ms + interval_ms
+            for shard in self._shards.values():
+                expire_offsets(shard, at)

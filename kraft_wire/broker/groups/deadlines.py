@@ -1,0 +1,96 @@
+"""Deadlines by key: set, moved, dropped, and taken out when they are due.
+
+A member's deadline moves with every heartbeat. Moving one later only writes the table; the heap
+entry stays and is pushed again when it comes up early. So the heap grows with the number of keys,
+not with the number of heartbeats.
+"""
+
+from enum import Enum
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+__all__ = ["Deadlines", "Timer", "TimerKind"]
+
+
+class TimerKind(Enum):
+    """What happens when the deadline passes."""
+
+    MEMBER = "member"
+    """The member's session is over, or the id that it was given was never used."""
+    JOIN = "join"
+    """The join phase ends with whoever has joined."""
+    SYNC = "sync"
+    """Members that have not asked for their assignment are removed."""
+
+
+class Timer(NamedTuple):
+    """The name of a deadline."""
+
+    kind: TimerKind
+    group_id: str
+    member_id: str = ""
+    """Only for `TimerKind.MEMBER`."""
+
+
+class Deadlines:
+    """The deadlines of one coordinator partition, in milliseconds of the monotonic clock."""
+
+    __slots__ = ("_deadlines", "_heap", "_sequence")
+
+    def __init__(self) -> None:
+        self._deadlines: dict[Timer, int] = {}
+        # The sequence number keeps timers of equal deadline in the order in which they were set.
+        self._heap: list[tuple[int, int, Timer]] = []
+        self._sequence = 0
+
+    def __len__(self) -> int:
+        return len(self._deadlines)
+
+    def __contains__(self, timer: Timer) -> bool:
+        return timer in self._deadlines
+
+    def schedule(self, timer: Timer, deadline_ms: int) -> None:
+        """Set the timer's deadline, in place of any that it had."""
+        before_ms = self._deadlines.get(timer)
+        self._deadlines[timer] = deadline_ms
+        if before_ms is None or deadline_ms < before_ms:
+            self._push(timer, deadline_ms)
+            self._shrink()
+
+    def cancel(self, timer: Timer) -> None:
+        """Forget the timer; its heap entry is dropped when it comes up."""
+        self._deadlines.pop(timer, None)
+        self._shrink()
+
+    def cancel_group(self, group_id: str) -> None:
+        """Forget every timer of a group that is going away."""
+        for timer in [timer for timer in self._deadlines if timer.group_id == group_id]:
+            self.cancel(timer)
+
+    def pop_due(self, now_ms: int) -> Timer | None:
+        """Take out the earliest timer whose deadline has passed; None when there is none."""
+        while self._heap and self._heap[0][0] <= now_ms:
+            _, _, timer = heappop(self._heap)
+            deadline_ms = self._deadlines.get(timer)
+            if deadline_ms is None:
+                continue
+            if deadline_ms <= now_ms:
+                del self._deadlines[timer]
+                return timer
+            self._push(timer, deadline_ms)
+        return None
+
+    def deadline_ms(self) -> int | None:
+        """Return when to look again: never later than the earliest deadline, None for never."""
+        return self._heap[0][0] if self._deadlines else None
+
+    def _push(self, timer: Timer, deadline_ms: int) -> None:
+        self._sequence += 1
+        heappush(self._heap, (deadline_ms, self._sequence, timer))
+
+    def _shrink(self) -> None:
+        if len(self._heap) <= 64 + 4 * len(self._deadlines):
+            return
+        self._heap = []
+        for timer, deadline_ms in self._deadlines.items():
+            self._push(timer, deadline_ms)

@@ -1,0 +1,87 @@
+"""Groups of the other protocols that Apache's coordinator left in `__consumer_offsets`.
+
+Consumer groups (KIP-848), share groups (KIP-932) and streams groups (KIP-1071) are not served here,
+yet their records must survive us: they stay in the log, and the group ids stay taken while the
+group has members. An empty one may be deleted or become a classic group, as in Apache's
+coordinator; for that every key that the group has in the log is remembered and gets a tombstone.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from struct import Struct
+from typing import Final
+
+from kraft_wire.broker.groups.store import CoordinatorRecord
+
+__all__ = ["FOREIGN_TYPES", "ForeignGroup", "ForeignType", "foreign_group_id"]
+
+_INT16: Final = Struct(">h")
+
+
+class ForeignType(Enum):
+    """The kind of a group, by the name that ListGroups shows."""
+
+    CONSUMER = "Consumer"
+    SHARE = "Share"
+    STREAMS = "Streams"
+
+    @property
+    def protocol_type(self) -> str:
+        """The protocol type that ListGroups shows."""
+        return self.value.lower()
+
+
+FOREIGN_TYPES: Final[dict[int, ForeignType]] = (
+    dict.fromkeys((3, 4, 5, 6, 7, 8, 16), ForeignType.CONSUMER)
+    | dict.fromkeys(range(10, 16), ForeignType.SHARE)
+    | dict.fromkeys(range(17, 24), ForeignType.STREAMS)
+)
+"""Record type to the kind of group that it describes."""
+
+_MEMBER_TYPES: Final = (5, 10, 19)
+"""Record types with one record per member."""
+
+
+def foreign_group_id(key: bytes) -> str | None:
+    """Return the group id that all these keys start with, after the record type."""
+    if len(key) < 2 * _INT16.size:
+        return None
+    size = _INT16.unpack_from(key, _INT16.size)[0]
+    text = key[2 * _INT16.size : 2 * _INT16.size + max(size, 0)]
+    if size < 0 or len(text) != size:
+        return None
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+@dataclass(slots=True)
+class ForeignGroup:
+    """A group that another kind of coordinator owns."""
+
+    group_id: str
+    kind: ForeignType
+    keys: dict[bytes, None] = field(default_factory=dict)
+    """Keys of the group that have a value in the log."""
+    member_count: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the group has no members."""
+        return self.member_count == 0
+
+    def replay(self, kind: int, key: bytes, *, is_tombstone: bool) -> None:
+        """Take one record of the group."""
+        assert FOREIGN_TYPES[kind] is self.kind, (kind, self.kind)
+        known = key in self.keys
+        if is_tombstone:
+            self.keys.pop(key, None)
+        else:
+            self.keys[key] = None
+        if kind in _MEMBER_TYPES:
+            self.member_count += (not is_tombstone) - known
+
+    def tombstones(self) -> list[CoordinatorRecord]:
+        """Return what removes the group from the log, latest key first."""
+        return [CoordinatorRecord(key, None) for key in reversed(self.keys)]

@@ -1,0 +1,70 @@
+"""One member of a classic group, as its JoinGroup requests describe it (KIP-62, KIP-345)."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kraft_wire.broker.context import ReplyTo
+
+__all__ = ["Member", "Waiting"]
+
+
+class Waiting(NamedTuple):
+    """A request whose answer is withheld, and the version in which it has to be answered."""
+
+    reply_to: ReplyTo
+    api_version: int
+
+
+@dataclass(slots=True)
+class Member:
+    """A member with an id; members that were only given an id are the group's `pending_members`."""
+
+    member_id: str
+    group_instance_id: str | None
+    """Not None for a static member, which keeps its assignment while it restarts."""
+    client_id: str
+    client_host: str
+    """The address with a leading slash, as Apache's coordinator writes it."""
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    protocol_type: str
+    protocols: Mapping[str, bytes]
+    """Name to metadata, in the order in which the member prefers them."""
+    assignment: bytes = b""
+    awaiting_join: Waiting | None = field(default=None)
+    awaiting_sync: Waiting | None = field(default=None)
+    is_new: bool = False
+    """True until its first generation: it does not know its id yet, so it cannot heartbeat."""
+
+    @property
+    def is_static(self) -> bool:
+        """Whether the member has a group instance id."""
+        return self.group_instance_id is not None
+
+    @property
+    def metadata_bytes(self) -> int:
+        """What the member's own data costs in memory."""
+        return sum(len(metadata) for metadata in self.protocols.values()) + len(self.assignment)
+
+    @property
+    def satisfies_heartbeat(self) -> bool:
+        """Whether a parked request stands for a heartbeat.
+
+        A new member is not excused: its client may be gone, and nobody would know until the
+        rebalance ends.
+        """
+        if self.is_new:
+            return False
+        return self.awaiting_join is not None or self.awaiting_sync is not None
+
+    def matches(self, protocols: Mapping[str, bytes]) -> bool:
+        """Whether a JoinGroup request says what the member already said, order included."""
+        return list(self.protocols.items()) == list(protocols.items())
+
+    def vote(self, candidates: Collection[str]) -> str:
+        """Return the candidate that the member prefers; it supports at least one of them."""
+        for name in self.protocols:
+            if name in candidates:
+                return name
+        raise AssertionError(f"{self.member_id} supports none of {candidates}")

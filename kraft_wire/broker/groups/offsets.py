@@ -1,0 +1,158 @@
+"""Committed offsets of one coordinator partition, and those of transactions still open.
+
+This node commits nothing inside transactions yet; a log that Apache's coordinator wrote can hold
+such commits, and their fate (marker seen, or still open) has to be known after loading: an open one
+makes the offset unstable for `require_stable` fetches (KIP-447).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kraft_wire.model import ZERO_UUID, Uuid
+from kraft_wire.wire.generated.offset_commit_value import OffsetCommitValue
+
+__all__ = ["CommittedOffset", "OffsetKey", "OffsetTable"]
+
+_AFTER_LOADING = (1 << 63) - 1
+"""Record offset of commits made while this node coordinates: later than every loaded record."""
+
+
+class OffsetKey(NamedTuple):
+    """What an offset is committed for."""
+
+    group_id: str
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedOffset:
+    """One committed offset."""
+
+    offset: int
+    leader_epoch: int
+    """-1 where the client did not say."""
+    metadata: str
+    commit_timestamp_ms: int
+    expire_timestamp_ms: int | None
+    """Set by clients older than OffsetCommit v5 that chose a retention time."""
+    topic_id: Uuid = ZERO_UUID
+    """The topic's id at the time of the commit; zero where it was not known."""
+    record_offset: int = _AFTER_LOADING
+    """Position in the log, which decides between a commit and a transaction's older one."""
+
+    @staticmethod
+    def from_record(value: OffsetCommitValue, record_offset: int) -> "CommittedOffset":
+        """Read one back from the log."""
+        expires = None if value.expire_timestamp == -1 else value.expire_timestamp
+        return CommittedOffset(
+            offset=value.offset,
+            leader_epoch=value.leader_epoch,
+            metadata=value.metadata,
+            commit_timestamp_ms=value.commit_timestamp,
+            expire_timestamp_ms=expires,
+            topic_id=value.topic_id,
+            record_offset=record_offset,
+        )
+
+    def belongs_to(self, topic_id: Uuid) -> bool:
+        """Whether the commit was for this topic, and not for one of the same name before it."""
+        return ZERO_UUID in (self.topic_id, topic_id) or self.topic_id == topic_id
+
+
+class OffsetTable:
+    """Group, topic and partition to committed offset."""
+
+    __slots__ = ("_committed", "_count", "_open")
+
+    def __init__(self) -> None:
+        self._committed: dict[str, dict[str, dict[int, CommittedOffset]]] = {}
+        self._count = 0
+        self._open: dict[int, dict[OffsetKey, CommittedOffset]] = {}
+        """Producer id to the commits of its open transaction."""
+
+    def __len__(self) -> int:
+        return self._count
+
+    def get(self, key: OffsetKey) -> CommittedOffset | None:
+        """Return the committed offset."""
+        return self._committed.get(key.group_id, {}).get(key.topic, {}).get(key.partition)
+
+    def of_group(self, group_id: str) -> dict[str, dict[int, CommittedOffset]]:
+        """Return a group's offsets by topic and partition; not to be changed by the caller."""
+        return self._committed.get(group_id, {})
+
+    def keys_of(self, group_id: str) -> list[OffsetKey]:
+        """Return what the group has committed offsets for, open transactions included."""
+        keys = {
+            OffsetKey(group_id, topic, partition): None
+            for topic, partitions in self.of_group(group_id).items()
+            for partition in partitions
+        }
+        keys.update(dict.fromkeys(self._open_keys(group_id)))
+        return list(keys)
+
+    def keys_of_topic(self, topic: str, topic_id: Uuid) -> list[OffsetKey]:
+        """Return the commits of every group for a topic that is gone."""
+        found = {
+            OffsetKey(group_id, topic, partition): None
+            for group_id, topics in self._committed.items()
+            for partition, committed in topics.get(topic, {}).items()
+            if committed.belongs_to(topic_id)
+        }
+        for commits in self._open.values():
+            found.update(
+                (key, None)
+                for key, committed in commits.items()
+                if key.topic == topic and committed.belongs_to(topic_id)
+            )
+        return list(found)
+
+    def put(self, key: OffsetKey, committed: CommittedOffset) -> None:
+        """Store an offset whose record is in the log."""
+        partitions = self._committed.setdefault(key.group_id, {}).setdefault(key.topic, {})
+        self._count += key.partition not in partitions
+        partitions[key.partition] = committed
+
+    def remove(self, key: OffsetKey) -> None:
+        """Forget an offset whose tombstone is in the log."""
+        for commits in self._open.values():
+            commits.pop(key, None)
+        topics = self._committed.get(key.group_id, {})
+        partitions = topics.get(key.topic, {})
+        if partitions.pop(key.partition, None) is None:
+            return
+        self._count -= 1
+        if not partitions:
+            del topics[key.topic]
+        if not topics:
+            del self._committed[key.group_id]
+
+    def has_open_transaction(self, group_id: str) -> bool:
+        """Whether a transaction that is still open commits offsets of the group."""
+        return next(self._open_keys(group_id), None) is not None
+
+    def is_unstable(self, key: OffsetKey) -> bool:
+        """Whether a transaction that is still open commits this offset."""
+        return any(key in commits for commits in self._open.values())
+
+    def put_open(self, producer_id: int, key: OffsetKey, committed: CommittedOffset) -> None:
+        """Note an offset that becomes visible if the producer's transaction commits."""
+        self._open.setdefault(producer_id, {})[key] = committed
+
+    def end_transaction(self, producer_id: int, *, commits: bool) -> None:
+        """Apply or drop what the producer's transaction committed.
+
+        An older commit never replaces a newer one that was made outside the transaction.
+        """
+        for key, committed in self._open.pop(producer_id, {}).items():
+            present = self.get(key)
+            if commits and (present is None or committed.record_offset > present.record_offset):
+                self.put(key, committed)
+
+    def _open_keys(self, group_id: str) -> Iterator[OffsetKey]:
+        for commits in self._open.values():
+            for key in commits:
+                if key.group_id == group_id:
+                    yield key

@@ -1,0 +1,132 @@
+"""Records of `__consumer_offsets`, in the versions that Kafka 4.3.1 writes.
+
+A key is an int16 record type and the key struct in version 0; a value is an int16 version and the
+value struct; a tombstone has no value. Offset commits are written in version 4 (topic id), or in
+version 1 where the client asked for a retention time of its own; group metadata in version 3.
+"""
+
+from struct import Struct
+from typing import TYPE_CHECKING, Final
+
+from kraft_wire.broker.groups.store import CoordinatorRecord
+from kraft_wire.wire.generated.group_metadata_key import GroupMetadataKey
+from kraft_wire.wire.generated.group_metadata_value import GroupMetadataValue, MemberMetadata
+from kraft_wire.wire.generated.offset_commit_key import OffsetCommitKey
+from kraft_wire.wire.generated.offset_commit_value import OffsetCommitValue
+
+if TYPE_CHECKING:
+    from kraft_wire.broker.groups.group import ClassicGroup
+    from kraft_wire.broker.groups.offsets import CommittedOffset, OffsetKey
+
+__all__ = [
+    "GROUP_METADATA",
+    "LEGACY_OFFSET_COMMIT",
+    "OFFSET_COMMIT",
+    "empty_group_record",
+    "group_record",
+    "group_tombstone",
+    "offset_record",
+    "offset_tombstone",
+    "record_type",
+    "value_version",
+]
+
+LEGACY_OFFSET_COMMIT: Final = 0
+OFFSET_COMMIT: Final = 1
+GROUP_METADATA: Final = 2
+
+_INT16: Final = Struct(">h")
+_OFFSET_VERSION: Final = 4
+_OFFSET_WITH_EXPIRY_VERSION: Final = 1
+_GROUP_VERSION: Final = 3
+
+
+def record_type(key: bytes) -> int:
+    """Return the record type that a key starts with; -1 where it is too short to have one."""
+    return int(_INT16.unpack_from(key)[0]) if len(key) >= _INT16.size else -1
+
+
+def value_version(value: bytes) -> int:
+    """Return the version that a value starts with; -1 where it is too short to have one."""
+    return int(_INT16.unpack_from(value)[0]) if len(value) >= _INT16.size else -1
+
+
+def group_record(group: "ClassicGroup", assignments: dict[str, bytes]) -> CoordinatorRecord:
+    """Write the group's current generation with the assignments that it is about to have."""
+    members = []
+    for member in group.members.values():
+        assert group.protocol_name is not None, group.group_id
+        members.append(
+            MemberMetadata(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout=member.rebalance_timeout_ms,
+                session_timeout=member.session_timeout_ms,
+                subscription=member.protocols[group.protocol_name],
+                assignment=assignments[member.member_id],
+            )
+        )
+    value = GroupMetadataValue(
+        protocol_type=group.protocol_type or "",
+        generation=group.generation_id,
+        protocol=group.protocol_name,
+        leader=group.leader_id,
+        current_state_timestamp=_timestamp(group.state_timestamp_ms),
+        members=members,
+    )
+    return _group(group.group_id, value)
+
+
+def empty_group_record(group_id: str, wall_ms: int) -> CoordinatorRecord:
+    """Write that a group exists, before its first generation."""
+    value = GroupMetadataValue(
+        protocol_type="", generation=0, protocol=None, leader=None, current_state_timestamp=wall_ms
+    )
+    return _group(group_id, value)
+
+
+def group_tombstone(group_id: str) -> CoordinatorRecord:
+    """Write that a group is gone."""
+    return CoordinatorRecord(_key(GROUP_METADATA, GroupMetadataKey(group=group_id).encode(0)), None)
+
+
+def offset_record(key: "OffsetKey", committed: "CommittedOffset") -> CoordinatorRecord:
+    """Write one committed offset."""
+    expires = committed.expire_timestamp_ms is not None
+    version = _OFFSET_WITH_EXPIRY_VERSION if expires else _OFFSET_VERSION
+    value = OffsetCommitValue(
+        offset=committed.offset,
+        leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+        commit_timestamp=committed.commit_timestamp_ms,
+        expire_timestamp=_timestamp(committed.expire_timestamp_ms),
+        topic_id=committed.topic_id,
+    )
+    return CoordinatorRecord(_offset_key(key), _INT16.pack(version) + value.encode(version))
+
+
+def offset_tombstone(key: "OffsetKey") -> CoordinatorRecord:
+    """Write that a committed offset is gone."""
+    return CoordinatorRecord(_offset_key(key), None)
+
+
+def _group(group_id: str, value: GroupMetadataValue) -> CoordinatorRecord:
+    return CoordinatorRecord(
+        _key(GROUP_METADATA, GroupMetadataKey(group=group_id).encode(0)),
+        _INT16.pack(_GROUP_VERSION) + value.encode(_GROUP_VERSION),
+    )
+
+
+def _offset_key(key: "OffsetKey") -> bytes:
+    struct = OffsetCommitKey(group=key.group_id, topic=key.topic, partition=key.partition)
+    return _key(OFFSET_COMMIT, struct.encode(0))
+
+
+def _key(kind: int, body: bytes) -> bytes:
+    return _INT16.pack(kind) + body
+
+
+def _timestamp(wall_ms: int | None) -> int:
+    return -1 if wall_ms is None else wall_ms

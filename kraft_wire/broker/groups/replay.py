@@ -1,0 +1,210 @@
+"""Reading a partition of `__consumer_offsets` back: record type to change of the shard.
+
+Records of other protocols' groups are kept in mind (`foreign.py`). What cannot be read is left
+where it is in the log, and counted under a named reason.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from kraft_wire.broker.groups.foreign import FOREIGN_TYPES, ForeignGroup, foreign_group_id
+from kraft_wire.broker.groups.group import ClassicGroup
+from kraft_wire.broker.groups.member import Member
+from kraft_wire.broker.groups.offsets import CommittedOffset, OffsetKey
+from kraft_wire.broker.groups.records import (
+    GROUP_METADATA,
+    LEGACY_OFFSET_COMMIT,
+    OFFSET_COMMIT,
+    record_type,
+    value_version,
+)
+from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.groups.states import GroupState
+from kraft_wire.wire.corruption import CorruptRecordBatch, DecompressedTooLarge, InvalidRecord
+from kraft_wire.wire.generated.group_metadata_key import GroupMetadataKey
+from kraft_wire.wire.generated.group_metadata_value import GroupMetadataValue, MemberMetadata
+from kraft_wire.wire.generated.legacy_offset_commit_value import LegacyOffsetCommitValue
+from kraft_wire.wire.generated.offset_commit_key import OffsetCommitKey
+from kraft_wire.wire.generated.offset_commit_value import OffsetCommitValue
+from kraft_wire.wire.message import MalformedMessage
+from kraft_wire.wire.record import Record
+from kraft_wire.wire.record_batch import RecordBatch
+
+__all__ = ["Replay"]
+
+_BODY_AT: Final = 2
+"""Keys and values begin with an int16: record type, version."""
+_COMMIT_MARKER: Final = 1
+_ABORT_MARKER: Final = 0
+
+
+class Replay:
+    """One loading of one partition."""
+
+    def __init__(self, shard: GroupShard) -> None:
+        self.shard = shard
+        self.records_count = 0
+        self.ignored: dict[str, int] = {}
+        """Reason to number of records that were left alone."""
+        by_type: dict[int, Callable[[RecordBatch, Record, bytes], None]] = {
+            LEGACY_OFFSET_COMMIT: self._offset_commit,
+            OFFSET_COMMIT: self._offset_commit,
+            GROUP_METADATA: self._group_metadata,
+        }
+        by_type.update((kind, self._foreign) for kind in FOREIGN_TYPES)
+        self._by_type = by_type
+
+    def batch(self, batch: RecordBatch) -> None:
+        """Take every record of a batch, in order."""
+        try:
+            for record in batch.iter_records():
+                self.records_count += 1
+                if batch.is_control:
+                    self._marker(batch, record)
+                else:
+                    self._record(batch, record)
+        except (CorruptRecordBatch, DecompressedTooLarge, InvalidRecord):
+            self._ignore("batch that cannot be read")
+
+    def _record(self, batch: RecordBatch, record: Record) -> None:
+        key = record.key
+        if key is None:
+            self._ignore("record without key")
+            return
+        replay = self._by_type.get(record_type(key))
+        if replay is None:
+            self._ignore(f"record type {record_type(key)}")
+            return
+        try:
+            replay(batch, record, key)
+        except MalformedMessage as malformed:
+            self._ignore(f"malformed {malformed.field}")
+
+    def _marker(self, batch: RecordBatch, record: Record) -> None:
+        """Take the end of a transaction: key is int16 version, int16 type."""
+        key = record.key
+        kind = record_type(key[_BODY_AT:]) if key is not None else -1
+        if kind not in (_ABORT_MARKER, _COMMIT_MARKER):
+            self._ignore(f"control record of type {kind}")
+            return
+        self.shard.offsets.end_transaction(batch.producer_id, commits=kind == _COMMIT_MARKER)
+
+    def _offset_commit(self, batch: RecordBatch, record: Record, key: bytes) -> None:
+        # The legacy key has the same fields, its value is the same but for what came later.
+        struct, _ = OffsetCommitKey.decode(key, 0, _BODY_AT)
+        offset_key = OffsetKey(struct.group, struct.topic, struct.partition)
+        if record.value is None:
+            self.shard.offsets.remove(offset_key)
+            return
+        committed = CommittedOffset.from_record(
+            _offset_value(record_type(key), record.value), record.offset
+        )
+        group_id = offset_key.group_id
+        if group_id not in self.shard.groups and group_id not in self.shard.foreign:
+            self.shard.groups[group_id] = ClassicGroup(group_id, None)
+        if batch.is_transactional:
+            self.shard.offsets.put_open(batch.producer_id, offset_key, committed)
+        else:
+            self.shard.offsets.put(offset_key, committed)
+
+    def _group_metadata(self, batch: RecordBatch, record: Record, key: bytes) -> None:
+        struct, _ = GroupMetadataKey.decode(key, 0, _BODY_AT)
+        group_id = struct.group
+        self.shard.groups.pop(group_id, None)
+        if record.value is None:
+            return
+        version = value_version(record.value)
+        if not GroupMetadataValue.MIN_VERSION <= version <= GroupMetadataValue.MAX_VERSION:
+            self._ignore(f"group metadata of version {version}")
+            return
+        value, _ = GroupMetadataValue.decode(record.value, version, _BODY_AT)
+        if not _is_consistent(value):
+            self._ignore("group metadata that contradicts itself")
+            return
+        self.shard.foreign.pop(group_id, None)
+        self.shard.groups[group_id] = _loaded_group(group_id, value)
+
+    def _foreign(self, batch: RecordBatch, record: Record, key: bytes) -> None:
+        group_id = foreign_group_id(key)
+        if group_id is None:
+            self._ignore(f"key of record type {record_type(key)}")
+            return
+        kind = record_type(key)
+        foreign = self.shard.foreign.get(group_id)
+        if foreign is None or foreign.kind is not FOREIGN_TYPES[kind]:
+            if record.value is None:
+                return
+            foreign = ForeignGroup(group_id, FOREIGN_TYPES[kind])
+            self.shard.foreign[group_id] = foreign
+            # A group that only had offsets turns out to be the other protocol's; one with members
+            # was converted, and its own tombstone may have been compacted away.
+            self.shard.groups.pop(group_id, None)
+        foreign.replay(kind, key, is_tombstone=record.value is None)
+        if not foreign.keys:
+            del self.shard.foreign[group_id]
+            self._keep_offsets_reachable(group_id)
+
+    def _keep_offsets_reachable(self, group_id: str) -> None:
+        if self.shard.offsets.of_group(group_id):
+            self.shard.groups[group_id] = ClassicGroup(group_id, None)
+
+    def _ignore(self, reason: str) -> None:
+        self.ignored[reason] = self.ignored.get(reason, 0) + 1
+
+
+def _offset_value(kind: int, value: bytes) -> OffsetCommitValue:
+    version = value_version(value)
+    if kind == LEGACY_OFFSET_COMMIT:
+        legacy, _ = LegacyOffsetCommitValue.decode(value, 0, _BODY_AT)
+        return OffsetCommitValue(
+            offset=legacy.offset,
+            metadata=legacy.metadata,
+            commit_timestamp=legacy.commit_timestamp,
+        )
+    if not OffsetCommitValue.MIN_VERSION <= version <= OffsetCommitValue.MAX_VERSION:
+        raise MalformedMessage("version", 0, f"offset commit value of version {version}")
+    return OffsetCommitValue.decode(value, version, _BODY_AT)[0]
+
+
+def _is_consistent(value: GroupMetadataValue) -> bool:
+    """Whether a group can be made of the record: its members differ, its leader is one of them."""
+    if not value.members:
+        return True
+    member_ids = [member.member_id for member in value.members]
+    instance_ids = [m.group_instance_id for m in value.members if m.group_instance_id is not None]
+    return (
+        len(dict.fromkeys(member_ids)) == len(member_ids)
+        and len(dict.fromkeys(instance_ids)) == len(instance_ids)
+        and value.leader in member_ids
+        and value.protocol is not None
+    )
+
+
+def _loaded_group(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
+    """Return the group as its last record left it: stable with members, else empty."""
+    state = GroupState.STABLE if value.members else GroupState.EMPTY
+    stamp = value.current_state_timestamp
+    group = ClassicGroup(group_id, None if stamp == -1 else stamp, state)
+    for loaded in value.members:
+        group.add(_loaded_member(value, loaded), None)
+    group.generation_id = value.generation
+    group.protocol_type = value.protocol_type or None
+    group.protocol_name = value.protocol
+    group.leader_id = value.leader
+    group.subscribed_topics = group.read_subscriptions()
+    return group
+
+
+def _loaded_member(value: GroupMetadataValue, loaded: MemberMetadata) -> Member:
+    timeout_ms = loaded.rebalance_timeout
+    return Member(
+        member_id=loaded.member_id,
+        group_instance_id=loaded.group_instance_id,
+        client_id=loaded.client_id,
+        client_host=loaded.client_host,
+        rebalance_timeout_ms=loaded.session_timeout if timeout_ms == -1 else timeout_ms,
+        session_timeout_ms=loaded.session_timeout,
+        protocol_type=value.protocol_type,
+        protocols={value.protocol or "": bytes(loaded.subscription)},
+        assignment=bytes(loaded.assignment),
+    )

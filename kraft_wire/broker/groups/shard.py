@@ -1,0 +1,139 @@
+"""One partition of `__consumer_offsets`: the groups that it coordinates, and their offsets.
+
+Holds state and reads it back from the log (`replay`). What requests do to the groups is in
+`join.py`, `sync.py`, `leave.py`, `rebalance.py` (membership) and `commit.py` (offsets); time comes
+in through `rebalance.tick` and `expiry.expire_offsets`.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from kraft_wire.broker.groups.deadlines import Deadlines, Timer, TimerKind
+from kraft_wire.broker.groups.environment import GroupEnvironment
+from kraft_wire.broker.groups.foreign import ForeignGroup
+from kraft_wire.broker.groups.group import ClassicGroup
+from kraft_wire.broker.groups.member import Member, Waiting
+from kraft_wire.broker.groups.moment import Moment
+from kraft_wire.broker.groups.offsets import OffsetTable
+from kraft_wire.broker.groups.records import empty_group_record
+from kraft_wire.broker.groups.states import GroupEvent
+from kraft_wire.broker.groups.store import CoordinatorRecord
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.join_group import JoinGroupResponse
+from kraft_wire.wire.generated.sync_group import SyncGroupResponse
+from kraft_wire.wire.message import Message
+
+__all__ = ["COORDINATOR_ERRORS", "GroupShard", "coordinator_error"]
+
+COORDINATOR_ERRORS: Final[dict[ErrorCode, ErrorCode]] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+"""What a group's client is told when the append to `__consumer_offsets` failed."""
+
+
+def coordinator_error(append_error: ErrorCode) -> ErrorCode:
+    """Return what to tell a client about a failed append: a client knows no offsets topic."""
+    return COORDINATOR_ERRORS.get(append_error, append_error)
+
+
+class GroupShard:
+    """The groups of one partition, once it is loaded."""
+
+    __slots__ = ("deadlines", "env", "foreign", "groups", "offsets", "partition")
+
+    def __init__(self, partition: int, env: GroupEnvironment) -> None:
+        self.partition = partition
+        self.env = env
+        self.groups: dict[str, ClassicGroup] = {}
+        self.foreign: dict[str, ForeignGroup] = {}
+        """Groups of other protocols; no group id is in both tables."""
+        self.offsets = OffsetTable()
+        self.deadlines = Deadlines()
+
+    def append(self, records: Sequence[CoordinatorRecord], at: Moment) -> ErrorCode:
+        """Write records as one batch; the error, if any, is one for clients."""
+        return coordinator_error(self.env.store.append(self.partition, records, at))
+
+    def answer(self, waiting: Waiting, response: Message) -> None:
+        """Answer a parked request."""
+        self.env.complete(waiting.reply_to, response)
+
+    def answer_join(self, group: ClassicGroup, member: Member, response: JoinGroupResponse) -> bool:
+        """Answer the member's parked JoinGroup request; whether it had one."""
+        waiting = group.set_awaiting_join(member, None)
+        if waiting is None:
+            return False
+        response.protocol_name = protocol_name_in(response.protocol_name, waiting.api_version)
+        self.answer(waiting, response)
+        return True
+
+    def answer_sync(self, member: Member, response: SyncGroupResponse) -> bool:
+        """Answer the member's parked SyncGroup request; whether it had one."""
+        waiting = member.awaiting_sync
+        if waiting is None:
+            return False
+        member.awaiting_sync = None
+        self.answer(waiting, response)
+        return True
+
+    def create_group(self, group_id: str, at: Moment) -> ClassicGroup | ErrorCode:
+        """Create a group that outlives a restart, in place of an empty one of another protocol."""
+        assert group_id not in self.groups, group_id
+        if len(self.groups) >= self.env.limits.groups_per_partition_max:
+            return ErrorCode.POLICY_VIOLATION
+        records = [empty_group_record(group_id, at.wall_ms)]
+        foreign = self.foreign.get(group_id)
+        if foreign is not None:
+            assert foreign.is_empty, group_id
+            records = foreign.tombstones() + records
+        error = self.append(records, at)
+        if error is not ErrorCode.NONE:
+            return error
+        self.foreign.pop(group_id, None)
+        group = ClassicGroup(group_id, at.wall_ms)
+        self.groups[group_id] = group
+        return group
+
+    def simple_group(self, group_id: str, at: Moment) -> ClassicGroup:
+        """Return the group, created without a record: its offsets in the log stand for it."""
+        group = self.groups.get(group_id)
+        if group is None:
+            assert group_id not in self.foreign, group_id
+            group = ClassicGroup(group_id, at.wall_ms)
+            self.groups[group_id] = group
+        return group
+
+    def remove_group(self, group_id: str, at: Moment) -> None:
+        """Forget a group that is gone from the log; nobody can be waiting in it."""
+        group = self.groups.pop(group_id, None)
+        self.foreign.pop(group_id, None)
+        if group is not None:
+            assert not group.members, group_id
+            group.apply(GroupEvent.REMOVED, at.wall_ms)
+            self.deadlines.cancel_group(group_id)
+
+    def schedule_session(self, group: ClassicGroup, member: Member, at: Moment) -> None:
+        """Count the member's session timeout from now."""
+        self.schedule_member(group, member.member_id, at.now_ms + member.session_timeout_ms)
+
+    def schedule_member(self, group: ClassicGroup, member_id: str, deadline_ms: int) -> None:
+        """Set when the member, or the id that was given out, is given up."""
+        self.deadlines.schedule(Timer(TimerKind.MEMBER, group.group_id, member_id), deadline_ms)
+
+    def cancel_member(self, group: ClassicGroup, member_id: str) -> None:
+        """Stop waiting for a member that is gone."""
+        self.deadlines.cancel(Timer(TimerKind.MEMBER, group.group_id, member_id))
+
+
+def protocol_name_in(name: str | None, api_version: int) -> str | None:
+    """Return how a JoinGroup answer says "no protocol": the empty string before v7, null since."""
+    if api_version < 7:
+        return name or ""
+    return name or None

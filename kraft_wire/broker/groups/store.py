@@ -1,0 +1,118 @@
+"""The log that group state lives in, as the coordinator sees it: `__consumer_offsets`.
+
+`PartitionOffsetsStore` is the port's production side, over the broker's own partitions; tests hand
+in a list. A commit is visible only after `append` has answered NONE, so nothing is ever shown that
+a restart would not show again.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from kraft_wire.broker.append_validation import AppendOrigin
+from kraft_wire.broker.groups.moment import Moment
+from kraft_wire.broker.partition import Partition
+from kraft_wire.model import FileSlice, Offset
+from kraft_wire.wire.batch_builder import build_batch
+from kraft_wire.wire.compression import Compression
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.record import Record
+from kraft_wire.wire.record_batch import RecordBatch, parse_batches
+
+__all__ = [
+    "OFFSETS_TOPIC",
+    "CoordinatorRecord",
+    "LogStretch",
+    "OffsetsStore",
+    "PartitionOffsetsStore",
+]
+
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+_ALL_IN_SYNC: Final = -1
+
+
+class CoordinatorRecord(NamedTuple):
+    """A record of `__consumer_offsets`: encoded key, and encoded value or None for a tombstone."""
+
+    key: bytes
+    value: bytes | None
+
+
+class LogStretch(NamedTuple):
+    """Whole batches of one read, and the offset to read on from."""
+
+    batches: Sequence[RecordBatch]
+    next_offset: int
+    is_end: bool
+    """Whether everything committed has been read."""
+
+
+class OffsetsStore(Protocol):
+    """Append to and read from one partition of `__consumer_offsets`."""
+
+    def append(self, partition: int, records: Sequence[CoordinatorRecord], at: Moment) -> ErrorCode:
+        """Append the records as one batch; all of them are in the log, or none is.
+
+        Errors: the ones of a produce request with acks=all, MESSAGE_TOO_LARGE among them.
+        """
+        ...
+
+    def read(self, partition: int, offset: int, max_bytes: int) -> LogStretch | None:
+        """Read from an offset, or from the log's start if that is later; None: not readable."""
+        ...
+
+
+class PartitionOffsetsStore:
+    """The port over the partitions of a broker."""
+
+    __slots__ = ("_appended", "_compression", "_partition")
+
+    def __init__(
+        self,
+        partition: Callable[[int], Partition | None],
+        appended: Callable[[Partition], None],
+        compression: Compression,
+    ) -> None:
+        """Take the look-up of a partition, what to call after an append, and the codec."""
+        self._partition = partition
+        self._appended = appended
+        self._compression = compression
+
+    def append(self, partition: int, records: Sequence[CoordinatorRecord], at: Moment) -> ErrorCode:
+        """Append one batch, flushed when the topic's acknowledgements promise that."""
+        assert records, partition
+        led = self._partition(partition)
+        if led is None:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        batch = build_batch(
+            [Record(key, value, timestamp=at.wall_ms) for key, value in records],
+            compression=self._compression,
+        )
+        result = led.append_as_leader(
+            batch,
+            origin=AppendOrigin.COORDINATOR,
+            acks=_ALL_IN_SYNC,
+            now_ms=at.now_ms,
+            wall_ms=at.wall_ms,
+        )
+        if result.error is not ErrorCode.NONE:
+            return result.error
+        if led.flushes_before_acknowledging:
+            led.log.flush()
+            led.flushed(led.log_end_offset)
+        self._appended(led)
+        return ErrorCode.NONE
+
+    def read(self, partition: int, offset: int, max_bytes: int) -> LogStretch | None:
+        """Read what is committed, in pieces of about `max_bytes`."""
+        led = self._partition(partition)
+        if led is None:
+            return None
+        start = Offset(max(offset, led.log_start_offset))
+        if start >= led.high_watermark:
+            return LogStretch((), start, True)
+        read = led.read(start, max_bytes, upper_bound=led.high_watermark, min_one_batch=True)
+        records = read.records
+        data = records.read() if isinstance(records, FileSlice) else records
+        batches = parse_batches(data)
+        next_offset = batches[-1].next_offset if batches else led.high_watermark
+        return LogStretch(batches, next_offset, next_offset >= led.high_watermark)

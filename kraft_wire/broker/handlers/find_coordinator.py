@@ -1,0 +1,99 @@
+"""FindCoordinator, API key 10, versions 0-6.
+
+Behaviour:   the first look for a group's coordinator creates `__consumer_offsets`; until it is
+             there, and its partition has a leader, COORDINATOR_NOT_AVAILABLE asks to try again
+Versions:    v1 key types, error message · v4 several keys (KIP-699) · v6 share groups (KIP-932)
+Left out:    coordinators of transactions (COORDINATOR_NOT_AVAILABLE) and of share groups
+             (INVALID_REQUEST): neither is served, so neither topic is created
+"""
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.groups.store import OFFSETS_TOPIC
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+
+if TYPE_CHECKING:
+    from kraft_wire.broker.broker import Broker
+
+__all__ = ["API_KEY", "VERSIONS", "handle"]
+
+API_KEY: Final = 10
+VERSIONS: Final = (0, 6)
+_SEVERAL_KEYS_FROM: Final = 4
+
+_GROUP: Final = 0
+_TRANSACTION: Final = 1
+
+_MESSAGES: Final[dict[ErrorCode, str]] = {
+    ErrorCode.NONE: "NONE",
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+    ErrorCode.INVALID_REQUEST: "No coordinator of this type is served here.",
+}
+
+
+class _Found(NamedTuple):
+    """A coordinator's place, or why there is none."""
+
+    error: ErrorCode
+    node_id: int = -1
+    host: str = ""
+    port: int = -1
+
+
+def handle(
+    broker: "Broker", context: RequestContext, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse:
+    """Say which broker coordinates a group.
+
+    Errors per key, first match wins: INVALID_REQUEST (a key type that is not served),
+    COORDINATOR_NOT_AVAILABLE.
+    """
+    if context.api_version < _SEVERAL_KEYS_FROM:
+        found = _find(broker, context, request.key_type, request.key)
+        return FindCoordinatorResponse(
+            error_code=found.error,
+            error_message=_MESSAGES[found.error],
+            node_id=found.node_id,
+            host=found.host,
+            port=found.port,
+        )
+    coordinators = []
+    for key in request.coordinator_keys:
+        found = _find(broker, context, request.key_type, key)
+        coordinators.append(
+            Coordinator(
+                key=key,
+                node_id=found.node_id,
+                host=found.host,
+                port=found.port,
+                error_code=found.error,
+            )
+        )
+    return FindCoordinatorResponse(coordinators=coordinators)
+
+
+def _find(broker: "Broker", context: RequestContext, key_type: int, key: str) -> _Found:
+    if key_type == _TRANSACTION:
+        return _Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    if key_type != _GROUP:
+        return _Found(ErrorCode.INVALID_REQUEST)
+    topic = broker.image.topic(OFFSETS_TOPIC)
+    if topic is None:
+        broker.groups.topic_creation.request(broker.settings, context.now_ms)
+        topic = broker.image.topic(OFFSETS_TOPIC)
+    if topic is None:
+        return _Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    partition = topic.partitions[broker.groups.partition_of(key)]
+    leader = broker.image.brokers.get(partition.leader)
+    if leader is None or leader.fenced:
+        return _Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    endpoint = leader.endpoints.get(context.listener)
+    if endpoint is None:
+        return _Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return _Found(ErrorCode.NONE, leader.broker_id, endpoint.host, endpoint.port)

@@ -1,0 +1,43 @@
+"""Heartbeat, API key 12, versions 0-4.
+
+Behaviour:   counts the member's session from now; REBALANCE_IN_PROGRESS tells it to join again;
+             while the coordinator loads, members are told that all is well
+Versions:    v3 static members (KIP-345)
+Left out:    nothing
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.groups.moment import moment_of
+from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.groups.sync import heartbeat
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+if TYPE_CHECKING:
+    from kraft_wire.broker.broker import Broker
+
+__all__ = ["API_KEY", "VERSIONS", "handle"]
+
+API_KEY: Final = 12
+VERSIONS: Final = (0, 4)
+
+
+def handle(
+    broker: "Broker", context: RequestContext, request: HeartbeatRequest
+) -> HeartbeatResponse:
+    """Keep a member alive.
+
+    Errors, first match wins: INVALID_GROUP_ID, NOT_COORDINATOR, then those of
+    `groups.sync.heartbeat`.
+    """
+    if not request.group_id:
+        return HeartbeatResponse(error_code=ErrorCode.INVALID_GROUP_ID)
+    shard = broker.groups.shard_of(request.group_id)
+    if isinstance(shard, GroupShard):
+        return HeartbeatResponse(error_code=heartbeat(shard, request, moment_of(context)))
+    if shard is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+        # A member must not give up its assignment because its coordinator moved.
+        return HeartbeatResponse()
+    return HeartbeatResponse(error_code=shard)

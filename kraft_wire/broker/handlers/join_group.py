@@ -1,0 +1,52 @@
+"""JoinGroup, API key 11, versions 0-9.
+
+Behaviour:   parked until the group has a generation, unless there is an error or the request of a
+             follower changes nothing; the leader's answer lists the members and their metadata
+Versions:    v1 rebalance timeout of its own (KIP-62) · v4 MEMBER_ID_REQUIRED (KIP-394) · v5 static
+             members (KIP-345) · v7 protocol type in the answer · v8 reason (KIP-800) ·
+             v9 SkipAssignment for a restarted static leader (KIP-814)
+Left out:    a classic member in a group of KIP-848 (INCONSISTENT_GROUP_PROTOCOL instead of a live
+             migration); a GROUP_MAX_SIZE_REACHED of ours bounds the bytes of a group
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from kraft_wire.broker.context import PARKED, Parked, RequestContext
+from kraft_wire.broker.groups.join import JoinAttempt, join
+from kraft_wire.broker.groups.member import Waiting
+from kraft_wire.broker.groups.moment import moment_of
+from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.join_group import JoinGroupRequest, JoinGroupResponse
+
+if TYPE_CHECKING:
+    from kraft_wire.broker.broker import Broker
+
+__all__ = ["API_KEY", "VERSIONS", "handle"]
+
+API_KEY: Final = 11
+VERSIONS: Final = (0, 9)
+
+
+def handle(
+    broker: "Broker", context: RequestContext, request: JoinGroupRequest
+) -> JoinGroupResponse | Parked:
+    """Let a member into its group.
+
+    Errors, first match wins: INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT, NOT_COORDINATOR,
+    COORDINATOR_LOAD_IN_PROGRESS, then those of `groups.join.join`.
+    """
+    waiting = Waiting(context.reply_to, context.api_version)
+    client_host = "/" + context.client_host.removeprefix("/")
+    attempt = JoinAttempt.of(request, waiting, context.client_id or "", client_host)
+    if not request.group_id:
+        return attempt.refused(ErrorCode.INVALID_GROUP_ID, request.member_id)
+    settings = broker.settings
+    shortest, longest = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
+    if not shortest <= request.session_timeout_ms <= longest:
+        return attempt.refused(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id)
+    shard = broker.groups.shard_of(request.group_id)
+    if not isinstance(shard, GroupShard):
+        return attempt.refused(shard)
+    answer = join(shard, attempt, moment_of(context))
+    return PARKED if answer is None else answer

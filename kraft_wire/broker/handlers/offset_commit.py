@@ -1,0 +1,117 @@
+"""OffsetCommit, API key 8, versions 2-10.
+
+Behaviour:   the answer comes when the offsets are in `__consumer_offsets`; partitions that do not
+             exist, or whose metadata is too long, get an error each and the others are committed;
+             without members in the group anyone may commit (generation -1)
+Versions:    v2-v4 retention time (KIP-211 took it out) · v6 leader epoch (KIP-320) · v7 static
+             members (KIP-345) · v9 GROUP_ID_NOT_FOUND (KIP-848) · v10 topic ids (KIP-848)
+Left out:    commits of members of KIP-848 groups
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.groups.commit import commit_offsets
+from kraft_wire.broker.groups.moment import moment_of
+from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.model import ZERO_UUID, Uuid
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from kraft_wire.broker.broker import Broker
+
+__all__ = ["API_KEY", "VERSIONS", "handle"]
+
+API_KEY: Final = 8
+VERSIONS: Final = (2, 10)
+_TOPIC_IDS_FROM: Final = 10
+
+
+def handle(
+    broker: "Broker", context: RequestContext, request: OffsetCommitRequest
+) -> OffsetCommitResponse:
+    """Commit offsets for a group.
+
+    Errors per partition, first match wins: UNKNOWN_TOPIC_ID (v10+), UNKNOWN_TOPIC_OR_PARTITION,
+    NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, then those of `groups.commit.commit_offsets`.
+    """
+    answer = _Answer(by_id=context.api_version >= _TOPIC_IDS_FROM)
+    known = [
+        topic
+        for topic in (_existing(broker, requested, answer) for requested in request.topics)
+        if topic.partitions
+    ]
+    if not known:
+        return answer.response
+    shard = broker.groups.shard_of(request.group_id)
+    if not isinstance(shard, GroupShard):
+        for topic in known:
+            answer.fail(topic, shard)
+        return answer.response
+    committed = commit_offsets(shard, request, known, context.api_version, moment_of(context))
+    for topic_response in committed:
+        answer.merge(topic_response)
+    return answer.response
+
+
+class _Answer:
+    """The response as it grows: refused and committed partitions of a topic end up together."""
+
+    def __init__(self, *, by_id: bool) -> None:
+        self.by_id = by_id
+        self.response = OffsetCommitResponse()
+        self._topics: dict[Uuid | str, OffsetCommitResponseTopic] = {}
+
+    def merge(self, part: OffsetCommitResponseTopic) -> None:
+        """Add a topic's partitions to those already answered."""
+        key = part.topic_id if self.by_id else part.name
+        topic = self._topics.get(key)
+        if topic is None:
+            self._topics[key] = part
+            self.response.topics.append(part)
+        else:
+            topic.partitions += part.partitions
+
+    def fail(self, topic: OffsetCommitRequestTopic, error: ErrorCode) -> None:
+        """Answer every partition of a topic with an error."""
+        partitions = [
+            OffsetCommitResponsePartition(
+                partition_index=partition.partition_index, error_code=error
+            )
+            for partition in topic.partitions
+        ]
+        if partitions:
+            self.merge(
+                OffsetCommitResponseTopic(
+                    name=topic.name, topic_id=topic.topic_id, partitions=partitions
+                )
+            )
+
+
+def _existing(
+    broker: "Broker", requested: OffsetCommitRequestTopic, answer: _Answer
+) -> OffsetCommitRequestTopic:
+    """Return the topic with name, id, and only the partitions that exist; answer the others."""
+    image = broker.image
+    topic = image.topic_by_id(requested.topic_id) if answer.by_id else image.topic(requested.name)
+    if topic is None:
+        unknown = (
+            ErrorCode.UNKNOWN_TOPIC_ID if answer.by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        )
+        answer.fail(requested, unknown)
+        return OffsetCommitRequestTopic()
+    known = OffsetCommitRequestTopic(name=topic.name, topic_id=topic.topic_id)
+    missing = OffsetCommitRequestTopic(name=topic.name, topic_id=topic.topic_id)
+    for partition in requested.partitions:
+        chosen = known if partition.partition_index in topic.partitions else missing
+        chosen.partitions.append(partition)
+    answer.fail(missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    assert known.topic_id != ZERO_UUID, topic.name
+    return known

@@ -1,0 +1,76 @@
+"""OffsetDelete, API key 47, version 0.
+
+Behaviour:   deletes committed offsets of topics that no member of the group reads (KIP-496); a
+             partition without an offset is no error
+Versions:    v0
+Left out:    nothing
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.groups.commit import delete_offsets
+from kraft_wire.broker.groups.moment import moment_of
+from kraft_wire.broker.groups.offsets import OffsetKey
+from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from kraft_wire.broker.broker import Broker
+
+__all__ = ["API_KEY", "VERSIONS", "handle"]
+
+API_KEY: Final = 47
+VERSIONS: Final = (0, 0)
+
+
+def handle(
+    broker: "Broker", context: RequestContext, request: OffsetDeleteRequest
+) -> OffsetDeleteResponse:
+    """Delete committed offsets.
+
+    Errors of the answer, first match wins: INVALID_GROUP_ID, NOT_COORDINATOR,
+    COORDINATOR_LOAD_IN_PROGRESS, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP. Errors per partition:
+    UNKNOWN_TOPIC_OR_PARTITION, GROUP_SUBSCRIBED_TO_TOPIC.
+    """
+    if not request.group_id:
+        return OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID)
+    shard = broker.groups.shard_of(request.group_id)
+    if not isinstance(shard, GroupShard):
+        return OffsetDeleteResponse(error_code=shard)
+    answers = dict.fromkeys(_asked_for(request), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    known = [key for key in answers if _exists(broker, key)]
+    deleted = delete_offsets(shard, request.group_id, known, moment_of(context))
+    if isinstance(deleted, ErrorCode):
+        return OffsetDeleteResponse(error_code=deleted)
+    answers.update(deleted)
+    return OffsetDeleteResponse(topics=_by_topic(answers))
+
+
+def _asked_for(request: OffsetDeleteRequest) -> list[OffsetKey]:
+    return [
+        OffsetKey(request.group_id, topic.name, partition.partition_index)
+        for topic in request.topics
+        for partition in topic.partitions
+    ]
+
+
+def _exists(broker: "Broker", key: OffsetKey) -> bool:
+    topic = broker.image.topic(key.topic)
+    return topic is not None and key.partition in topic.partitions
+
+
+def _by_topic(answers: dict[OffsetKey, ErrorCode]) -> list[OffsetDeleteResponseTopic]:
+    topics: dict[str, OffsetDeleteResponseTopic] = {}
+    for key, error in answers.items():
+        topic = topics.setdefault(key.topic, OffsetDeleteResponseTopic(name=key.topic))
+        topic.partitions.append(
+            OffsetDeleteResponsePartition(partition_index=key.partition, error_code=error)
+        )
+    return list(topics.values())

@@ -1,0 +1,158 @@
+"""OffsetFetch, API key 9, versions 1-10.
+
+Behaviour:   -1 for partitions without a committed offset, also for groups and topics that do not
+             exist; no topics asked for (null) means all that the group committed
+Versions:    v2 error of the whole answer · v5 leader epoch (KIP-320) · v7 require stable
+             (KIP-447) · v8 several groups (KIP-709) · v9 member id and epoch (KIP-848) ·
+             v10 topic ids
+Left out:    member id and epoch are not checked, they matter to groups of KIP-848 only
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.groups.commit import fetch_all_offsets, fetch_offsets
+from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+if TYPE_CHECKING:
+    from kraft_wire.broker.broker import Broker
+
+__all__ = ["API_KEY", "VERSIONS", "handle"]
+
+API_KEY: Final = 9
+VERSIONS: Final = (1, 10)
+_TOP_LEVEL_ERROR_FROM: Final = 2
+_SEVERAL_GROUPS_FROM: Final = 8
+_TOPIC_IDS_FROM: Final = 10
+
+
+def handle(
+    broker: "Broker", context: RequestContext, request: OffsetFetchRequest
+) -> OffsetFetchResponse:
+    """Return committed offsets.
+
+    Errors per group, first match wins: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS (in every
+    partition before v2). Errors per partition: UNKNOWN_TOPIC_ID (v10+), UNSTABLE_OFFSET_COMMIT.
+    """
+    version = context.api_version
+    if version >= _SEVERAL_GROUPS_FROM:
+        groups = [
+            _fetch(broker, group, version, request.require_stable) for group in request.groups
+        ]
+        return OffsetFetchResponse(groups=groups)
+    answer = _fetch(broker, _only_group(request), version, request.require_stable)
+    return OffsetFetchResponse(error_code=answer.error_code, topics=_before_v8(answer))
+
+
+def _fetch(
+    broker: "Broker", group: OffsetFetchRequestGroup, version: int, require_stable: bool
+) -> OffsetFetchResponseGroup:
+    answer = OffsetFetchResponseGroup(group_id=group.group_id)
+    shard = broker.groups.shard_of(group.group_id)
+    if not isinstance(shard, GroupShard):
+        return _failed(answer, group, shard, version)
+    if group.topics is None:
+        fetched = fetch_all_offsets(shard, group.group_id, require_stable=require_stable)
+        answer.topics = _with_ids(broker, fetched) if version >= _TOPIC_IDS_FROM else fetched
+        return answer
+    known = group.topics
+    unknown: list[OffsetFetchRequestTopics] = []
+    if version >= _TOPIC_IDS_FROM:
+        known, unknown = _named(broker, group.topics)
+    answer.topics = fetch_offsets(shard, group.group_id, known, require_stable=require_stable)
+    answer.topics += [_failed_topic(topic, ErrorCode.UNKNOWN_TOPIC_ID) for topic in unknown]
+    return answer
+
+
+def _named(
+    broker: "Broker", topics: list[OffsetFetchRequestTopics]
+) -> tuple[list[OffsetFetchRequestTopics], list[OffsetFetchRequestTopics]]:
+    """Give the topics the names that their ids have now; those without one are the second list."""
+    known: list[OffsetFetchRequestTopics] = []
+    unknown: list[OffsetFetchRequestTopics] = []
+    for topic in topics:
+        name = broker.topic_name(topic.topic_id)
+        topic.name = name or ""
+        (unknown if name is None else known).append(topic)
+    return known, unknown
+
+
+def _with_ids(
+    broker: "Broker", topics: list[OffsetFetchResponseTopics]
+) -> list[OffsetFetchResponseTopics]:
+    """Give the topics their ids; offsets of topics that are gone have none and are not shown."""
+    found = []
+    for topic in topics:
+        view = broker.image.topic(topic.name)
+        if view is not None:
+            topic.topic_id = view.topic_id
+            found.append(topic)
+    return found
+
+
+def _failed(
+    answer: OffsetFetchResponseGroup,
+    group: OffsetFetchRequestGroup,
+    error: ErrorCode,
+    version: int,
+) -> OffsetFetchResponseGroup:
+    if version >= _TOP_LEVEL_ERROR_FROM:
+        answer.error_code = error
+    else:
+        answer.topics = [_failed_topic(topic, error) for topic in group.topics or []]
+    return answer
+
+
+def _failed_topic(topic: OffsetFetchRequestTopics, error: ErrorCode) -> OffsetFetchResponseTopics:
+    return OffsetFetchResponseTopics(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=[
+            OffsetFetchResponsePartitions(
+                partition_index=partition, committed_offset=-1, metadata="", error_code=error
+            )
+            for partition in topic.partition_indexes
+        ],
+    )
+
+
+def _only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
+    """Return the one group of a request before v8 in the form of later ones."""
+    if request.topics is None:
+        return OffsetFetchRequestGroup(group_id=request.group_id, topics=None)
+    topics = [
+        OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
+        for topic in request.topics
+    ]
+    return OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
+
+
+def _before_v8(answer: OffsetFetchResponseGroup) -> list[OffsetFetchResponseTopic]:
+    return [
+        OffsetFetchResponseTopic(
+            name=topic.name,
+            partitions=[
+                OffsetFetchResponsePartition(
+                    partition_index=partition.partition_index,
+                    committed_offset=partition.committed_offset,
+                    committed_leader_epoch=partition.committed_leader_epoch,
+                    metadata=partition.metadata,
+                    error_code=partition.error_code,
+                )
+                for partition in topic.partitions
+            ],
+        )
+        for topic in answer.topics
+    ]

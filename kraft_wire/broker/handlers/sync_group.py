@@ -1,0 +1,50 @@
+"""SyncGroup, API key 14, versions 0-5.
+
+Behaviour:   parked until the leader has brought the assignment and it is stored; a stable group
+             answers at once with the assignment that it has
+Versions:    v3 static members (KIP-345) · v5 protocol type and name, mandatory in the request
+             (KIP-559)
+Left out:    nothing
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from kraft_wire.broker.context import PARKED, Parked, RequestContext
+from kraft_wire.broker.groups.member import Waiting
+from kraft_wire.broker.groups.moment import moment_of
+from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.groups.sync import sync
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.sync_group import SyncGroupRequest, SyncGroupResponse
+
+if TYPE_CHECKING:
+    from kraft_wire.broker.broker import Broker
+
+__all__ = ["API_KEY", "VERSIONS", "handle"]
+
+API_KEY: Final = 14
+VERSIONS: Final = (0, 5)
+_PROTOCOL_MANDATORY_FROM: Final = 5
+
+
+def handle(
+    broker: "Broker", context: RequestContext, request: SyncGroupRequest
+) -> SyncGroupResponse | Parked:
+    """Hand out a member's assignment.
+
+    Errors, first match wins: INCONSISTENT_GROUP_PROTOCOL (v5+ without protocol type or name),
+    INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, then those of
+    `groups.sync.sync`.
+    """
+    if context.api_version >= _PROTOCOL_MANDATORY_FROM and (
+        request.protocol_type is None or request.protocol_name is None
+    ):
+        return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    if not request.group_id:
+        return SyncGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)
+    shard = broker.groups.shard_of(request.group_id)
+    if not isinstance(shard, GroupShard):
+        return SyncGroupResponse(error_code=shard)
+    waiting = Waiting(context.reply_to, context.api_version)
+    answer = sync(shard, request, waiting, moment_of(context))
+    return PARKED if answer is None else answer
