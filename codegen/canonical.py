@@ -74,7 +74,7 @@ def field_facts(field: FieldSpec) -> dict[str, object]:
     if field.flexible is not None:
         facts["flexibleVersions"] = str(field.flexible)
     if field.default != implied_default(field.kind, field.is_array):
-        facts["default"] = field.default
+        facts["default"] = "null" if field.default is None else field.default
     flags = {"ignorable": field.ignorable, "mapKey": field.map_key, "zeroCopy": field.zero_copy}
     facts.update({key: True for key, value in flags.items() if value})
     if field.entity_type:

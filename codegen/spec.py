@@ -314,11 +314,15 @@ class Reader:
         return self.structs[name]
 
     def default(self, item: Json, kind: str, is_array: bool, where: str) -> object:
-        """Read the default as a Python value of the field's type."""
-        if "default" not in item:
+        """Read the default as a Python value of the field's type.
+
+        The text "null" is null; a JSON null says nothing, as in the release's own generator: the
+        default of such a field is what its type implies.
+        """
+        value = item.get("default")
+        if value is None:
             return implied_default(kind, is_array)
-        value = item["default"]
-        if value is None or value == "null":
+        if value == "null":
             return None
         if is_array or kind not in SCALARS or kind in ("bytes", "records", "uuid"):
             raise self.fail(where, f"default {value!r} is not null")
