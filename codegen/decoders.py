@@ -1,8 +1,287 @@
-from codegen.formats import Formats
-from codegen.layout import NamedMessage
+"""Plan the functions that read a message: one per distinct layout of each struct.
+
+A run of fixed-size fields is read together with the payload before it, by a function that the
+payload's length byte picks from a table. Arrays of fixed-size structs go through `iter_unpack`.
+Tagged fields have a function of their own, entered only when there are any.
+"""
+
+from codegen.formats import FIXED_SIZES, Formats
+from codegen.layout import FieldLayout, NamedMessage, StructLayout, layout_of
+from codegen.literals import default_literal
+from codegen.names import snake_case
+from codegen.steps import Fixed, Payload, Step, field_steps, steps_of
+
+__all__ = ["plan_decoders"]
+
+INDENT = "    "
 
 
 def plan_decoders(
     message: NamedMessage, formats: Formats
 ) -> tuple[dict[int, str], list[list[str]]]:
-    return {}, []
+    """Return the function of every version, and the functions' lines in definition order."""
+    plan = DecoderPlan(formats)
+    by_version = {
+        version: plan.one(layout_of(message, message.spec.root, version))
+        for version in message.spec.versions
+    }
+    return by_version, plan.functions
+
+
+class DecoderPlan:
+    """The reading functions of one message, each layout once."""
+
+    def __init__(self, formats: Formats) -> None:
+        self.formats = formats
+        self.functions: list[list[str]] = []
+        self.names: dict[tuple[str, StructLayout], str] = {}
+        self.counts: dict[str, int] = {}
+
+    def name(self, form: str, layout: StructLayout) -> str:
+        """Choose the name of a new function."""
+        stem = f"_read_{snake_case(layout.class_name)}{form}"
+        self.counts[stem] = self.counts.get(stem, 0) + 1
+        return f"{stem}_{self.counts[stem]}"
+
+    def one(self, layout: StructLayout) -> str:
+        """Return the function that reads one struct."""
+        key = ("one", layout)
+        if key not in self.names:
+            body = [*self.read(steps_of(layout)), *self.build(layout), "return item, pos"]
+            self.names[key] = self.name("", layout)
+            head = f"def {self.names[key]}(data: Buffer, pos: int)"
+            self.define(f"{head} -> tuple[{layout.class_name}, int]:", body)
+        return self.names[key]
+
+    def array(self, layout: StructLayout) -> str:
+        """Return the function that reads `count` structs."""
+        key = ("array", layout)
+        if key not in self.names:
+            steps = steps_of(layout)
+            assert steps, f"{layout.class_name} takes no byte, so its count is not bounded"
+            fixed = [step for step in steps if isinstance(step, Fixed)]
+            if len(fixed) == len(steps) and not layout.tagged:
+                body = self.fixed_array(layout, fixed)
+            else:
+                inner = [*self.read(steps), *self.build(layout), "items.append(item)"]
+                body = ["items = []", "for _ in range(count):", *indent(inner)]
+            self.names[key] = self.name("_list", layout)
+            head = f"def {self.names[key]}(data: Buffer, pos: int, count: int)"
+            result = f"tuple[list[{layout.class_name}], int]"
+            self.define(f"{head} -> {result}:", [*body, "return items, pos"])
+        return self.names[key]
+
+    def fixed_array(self, layout: StructLayout, fixed: list[Fixed]) -> list[str]:
+        """Read equal runs with one iterator; a struct with tags is left to the reference codec."""
+        size = sum(FIXED_SIZES[step.code] for step in fixed)
+        iterate = self.formats.iterate([step.code for step in fixed])
+        inner = ["if tags:", f"{INDENT}raise Unusual"] if layout.is_flexible else []
+        inner += [*self.build(layout, reads_tags=False), "items.append(item)"]
+        targets = ", ".join(step.local for step in fixed) + ("," if len(fixed) == 1 else "")
+        return [
+            f"end = pos + count * {size}",
+            "if end > len(data):",
+            f"{INDENT}raise Unusual",
+            "items = []",
+            f"for {targets} in {iterate}(memoryview(data)[pos:end]):",
+            *indent(inner),
+            "pos = end",
+        ]
+
+    def define(self, head: str, body: list[str]) -> None:
+        """Add a function."""
+        self.functions.append([head, *indent(body)])
+
+    def read(self, steps: list[Step]) -> list[str]:
+        """Read steps into local variables, every payload together with the run behind it."""
+        lines: list[str] = []
+        payload: Payload | None = None
+        run: list[Fixed] = []
+        for step in steps:
+            if isinstance(step, Fixed):
+                run.append(step)
+            else:
+                lines += self.read_payload(payload, run)
+                payload, run = step, []
+        return lines + self.read_payload(payload, run)
+
+    def read_run(self, run: list[Fixed]) -> list[str]:
+        """Read a run of fixed-size values."""
+        if not run:
+            return []
+        size = sum(FIXED_SIZES[step.code] for step in run)
+        if len(run) == 1 and run[0].code == "B":
+            return [f"{run[0].local} = data[pos]", "pos += 1"]
+        unpack = self.formats.unpack([step.code for step in run])
+        return [f"{targets(run)} = {unpack}(data, pos)", f"pos += {size}"]
+
+    def read_payload(self, payload: Payload | None, run: list[Fixed]) -> list[str]:
+        """Read a payload and the run behind it."""
+        if payload is None:
+            return self.read_run(run)
+        if payload.kind in ("text", "numbers"):
+            return self.read_by_table(payload, run)
+        if payload.kind == "struct":
+            return [*self.read_struct(payload), *self.read_run(run)]
+        style = "compact" if payload.field.is_compact else "classic"
+        local = payload.local
+        if payload.kind == "structs":
+            return [*self.read_structs(payload), *self.read_run(run)]
+        function = f"{style}_{payload.kind}"
+        n = payload.length
+        take = f"{local}, pos = {function}(data, pos, {n})"
+        if not payload.field.is_nullable:
+            return [take, *self.read_run(run)]
+        present = n if payload.field.is_compact else f"{n} >= 0"
+        null = [f"if {present}:", f"{INDENT}{take}", "else:", f"{INDENT}{local} = None"]
+        return [*null, *self.read_run(run)]
+
+    def read_by_table(self, payload: Payload, run: list[Fixed]) -> list[str]:
+        """Read a short string or array with the run behind it, a long one by itself."""
+        field, local, n = payload.field, payload.local, payload.length
+        element = payload.code
+        width = FIXED_SIZES.get(element, 1)
+        bias = 1 if field.is_compact else 0
+        rest = sum(FIXED_SIZES[step.code] for step in run) - bias * width
+        table = self.formats.unpackers(element, [step.code for step in run], field.is_compact)
+        style = "compact" if field.is_compact else "classic"
+        take = f"{table}[{n}](data, pos)"
+        if payload.kind == "text":
+            names = ", ".join([local, *(step.local for step in run)]) + ("" if run else ",")
+            short = [f"{names} = {take}", f"{local} = {local}.decode()"]
+            long = f"{local}, pos = {style}_text(data, pos, {n})"
+        else:
+            names = ", ".join([f"*{local}", *(step.local for step in run)])
+            short = [f"{names} = {take}" if run else f"{local} = list({take})"]
+            long = f'{local}, pos = {style}_numbers(data, pos, {n}, "{element}", {width})'
+        short.append(f"pos += {advance(n, width, rest)}")
+        long_lines = [long, *self.read_run(run)]
+        null = [f"{local} = None", *self.read_run(run)] if field.is_nullable else []
+        return branch_by_length(payload, short, null, long_lines)
+
+    def read_structs(self, payload: Payload) -> list[str]:
+        """Read an array of structs."""
+        field, n = payload.field, payload.length
+        assert field.struct is not None
+        call = f"{payload.local}, pos = {self.array(field.struct)}(data, pos, "
+        null = [f"{payload.local} = None"] if field.is_nullable else ["raise Unusual"]
+        if not field.is_compact:
+            return [f"if {n} >= 0:", f"{INDENT}{call}{n})", "else:", *indent(null)]
+        return [
+            f"if 0 < {n} < 128:",
+            f"{INDENT}{call}{n} - 1)",
+            f"elif {n}:",
+            f"{INDENT}{n}, pos = long_count(data, pos, {n})",
+            f"{INDENT}{call}{n})",
+            "else:",
+            *indent(null),
+        ]
+
+    def read_struct(self, payload: Payload) -> list[str]:
+        """Read one struct; a marker other than the two that are written is left to others."""
+        field = payload.field
+        assert field.struct is not None
+        call = f"{payload.local}, pos = {self.one(field.struct)}(data, pos)"
+        if not field.is_nullable:
+            return [call]
+        null = "-1" if field.tag < 0 else "0"
+        return [
+            f"if {payload.length} == 1:",
+            f"{INDENT}{call}",
+            f"elif {payload.length} == {null}:",
+            f"{INDENT}{payload.local} = None",
+            "else:",
+            f"{INDENT}raise Unusual",
+        ]
+
+    def build(self, layout: StructLayout, reads_tags: bool = True) -> list[str]:
+        """Make the object from the local variables, and read its tagged fields."""
+        lines = [f"item = new({layout.class_name})"]
+        for step in steps_of(layout):
+            if isinstance(step, Payload) or step.field is not None:
+                assert step.field is not None
+                lines.append(f"item.{step.field.name} = {step.local}")
+        for field in (*layout.tagged, *layout.absent):
+            lines.append(f"item.{field.name} = {default_literal(field)}")
+        if layout.keeps_tags:
+            lines.append("item.unknown_tagged_fields = None")
+        if layout.is_flexible and reads_tags:
+            lines += ["if tags:", f"{INDENT}{self.read_tags(layout)}"]
+        return lines
+
+    def read_tags(self, layout: StructLayout) -> str:
+        """Return the line that reads the tagged fields of an object."""
+        if not layout.tagged and not layout.foreign_tags:
+            return "item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)"
+        key = ("tags", layout)
+        if key not in self.names:
+            body = self.tags_body(layout)
+            self.names[key] = self.name("_tags", layout)
+            arguments = f"item: {layout.class_name}, data: Buffer, pos: int, count: int"
+            self.define(f"def {self.names[key]}({arguments}) -> int:", body)
+        return f"pos = {self.names[key]}(item, data, pos, tags)"
+
+    def tags_body(self, layout: StructLayout) -> list[str]:
+        """Read tagged fields: the known, the known of other versions, the unknown."""
+        inner = ["tag, size, pos = tag_head(data, pos)"]
+        word = "if"
+        for field in layout.tagged:
+            inner += [f"{word} tag == {field.tag}:", *indent(self.read_tagged(field))]
+            word = "elif"
+        if layout.foreign_tags:
+            foreign = ", ".join(map(str, sorted(layout.foreign_tags)))
+            inner += [f"{word} tag in ({foreign},):", f"{INDENT}raise Unusual"]
+        return [
+            "if count > 64:",
+            f"{INDENT}raise Unusual",
+            "unknown = []",
+            "for _ in range(count):",
+            *indent(inner),
+            f"{INDENT}else:",
+            f"{INDENT * 2}value, pos = unknown_tag(data, pos, size)",
+            f"{INDENT * 2}unknown.append((tag, value))",
+            "if unknown:",
+            f"{INDENT}item.unknown_tagged_fields = unknown",
+            "return pos",
+        ]
+
+    def read_tagged(self, field: FieldLayout) -> list[str]:
+        """Read one tagged field and store it."""
+        steps = field_steps(field, is_tagged=True)
+        last = steps[-1]
+        return [*self.read(steps), f"item.{field.name} = {last.local}"]
+
+
+def branch_by_length(
+    payload: Payload, short: list[str], null: list[str], long: list[str]
+) -> list[str]:
+    """Choose by the length; `null` is empty where the field is never null."""
+    n, field = payload.length, payload.field
+    if not field.is_compact:
+        lines = [f"if 0 <= {n} < 128:", *indent(short)]
+        if null:
+            lines += [f"elif {n} < 0:", *indent(null)]
+    elif null:
+        lines = [f"if 0 < {n} < 128:", *indent(short), f"elif {n} == 0:", *indent(null)]
+    else:
+        lines = [f"if {n} < 128:", *indent(short)]
+    return [*lines, "else:", *indent(long)]
+
+
+def advance(n: str, width: int, rest: int) -> str:
+    """Spell how far a payload of so many elements and the run behind it reach."""
+    elements = n if width == 1 else f"{width} * {n}"
+    if rest == 0:
+        return elements
+    return f"{elements} + {rest}" if rest > 0 else f"{elements} - {-rest}"
+
+
+def targets(run: list[Fixed]) -> str:
+    """Spell the variables that a run is unpacked into."""
+    names = ", ".join(step.local for step in run)
+    return f"({names},)" if len(run) == 1 else names
+
+
+def indent(lines: list[str]) -> list[str]:
+    """Move lines one level in."""
+    return [INDENT + line for line in lines]

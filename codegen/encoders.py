@@ -1,8 +1,316 @@
+"""Plan the functions that write a message: one per distinct layout of each struct.
+
+A run of fixed-size fields is packed together with the string or number array behind it, by a
+function that the payload's length picks from a table; the last payload of a struct takes the run
+behind it along. What a version cannot carry is tested first. Unknown tagged fields, and every
+value of a wrong type, are left to the reference codec.
+"""
+
 from codegen.formats import Formats
-from codegen.layout import NamedMessage
+from codegen.layout import FieldLayout, NamedMessage, StructLayout, layout_of
+from codegen.literals import default_literal, is_default_test, not_default_test
+from codegen.names import snake_case
+from codegen.steps import Fixed, Payload, Step, field_steps, local_name, steps_of
+
+__all__ = ["plan_encoders"]
+
+INDENT = "    "
+
+Values = list[tuple[str, str]]
+"""Format code and expression of each value of a run; the expression of a zero byte is empty."""
 
 
 def plan_encoders(
     message: NamedMessage, formats: Formats
 ) -> tuple[dict[int, str], list[list[str]]]:
-    return {}, []
+    """Return the function of every version, and the functions' lines in definition order."""
+    plan = EncoderPlan(formats)
+    by_version = {
+        version: plan.one(layout_of(message, message.spec.root, version))
+        for version in message.spec.versions
+    }
+    return by_version, plan.functions
+
+
+class EncoderPlan:
+    """The writing functions of one message, each layout once."""
+
+    def __init__(self, formats: Formats) -> None:
+        self.formats = formats
+        self.functions: list[list[str]] = []
+        self.names: dict[tuple[str, StructLayout], str] = {}
+        self.counts: dict[str, int] = {}
+
+    def name(self, form: str, layout: StructLayout) -> str:
+        """Choose the name of a new function."""
+        stem = f"_write_{snake_case(layout.class_name)}{form}"
+        self.counts[stem] = self.counts.get(stem, 0) + 1
+        return f"{stem}_{self.counts[stem]}"
+
+    def one(self, layout: StructLayout) -> str:
+        """Return the function that writes one struct."""
+        key = ("one", layout)
+        if key not in self.names:
+            body = self.struct(layout)
+            self.names[key] = self.name("", layout)
+            arguments = f"item: {layout.class_name}, out: Append"
+            self.define(f"def {self.names[key]}({arguments}) -> None:", body or ["pass"])
+        return self.names[key]
+
+    def array(self, layout: StructLayout) -> str:
+        """Return the function that writes the elements of an array."""
+        key = ("array", layout)
+        if key not in self.names:
+            body = ["for item in items:", *indent(self.struct(layout))]
+            self.names[key] = self.name("_list", layout)
+            arguments = f"items: list[{layout.class_name}], out: Append"
+            self.define(f"def {self.names[key]}({arguments}) -> None:", body)
+        return self.names[key]
+
+    def define(self, head: str, body: list[str]) -> None:
+        """Add a function."""
+        self.functions.append([head, *indent(body)])
+
+    def struct(self, layout: StructLayout) -> list[str]:
+        """Write the fields of `item`."""
+        lines: list[str] = []
+        if layout.keeps_tags and not layout.tagged:
+            lines += ["if item.unknown_tagged_fields is not None:", f"{INDENT}raise Unusual"]
+        for field in layout.absent:
+            if not field.ignorable:
+                lines += [
+                    f"if {not_default_test(field, f'item.{field.name}')}:",
+                    f"{INDENT}raise Unusual",
+                ]
+        steps = steps_of(layout)
+        if layout.tagged:
+            steps = steps[:-1]  # the count belongs to the tag section below
+        lines += Body(self, "out").write(steps)
+        return lines + (self.tag_section(layout) if layout.tagged else [])
+
+    def tag_section(self, layout: StructLayout) -> list[str]:
+        """Write no tags when all known ones are default, else call what writes them."""
+        tests = [is_default_test(field, f"item.{field.name}") for field in layout.tagged]
+        return [
+            f"if item.unknown_tagged_fields is None and {' and '.join(tests)}:",
+            f'{INDENT}out(b"\\x00")',
+            "else:",
+            f"{INDENT}{self.tags(layout)}(item, out)",
+        ]
+
+    def tags(self, layout: StructLayout) -> str:
+        """Return the function that writes the tag section of an object that has tags."""
+        key = ("tags", layout)
+        if key not in self.names:
+            body = [
+                "if item.unknown_tagged_fields is not None:",
+                f"{INDENT}raise Unusual",
+                "fields: list[tuple[int, list[Part]]] = []",
+            ]
+            for field in layout.tagged:
+                default_is_none = default_literal(field) == "None"
+                inside = Body(self, "put", is_never_null=default_is_none)
+                value = f"item.{field.name}"
+                if default_is_none:
+                    body.append(f"{local_name(field)} = {value}")
+                    value = local_name(field)
+                body += [
+                    f"if {not_default_test(field, value)}:",
+                    f"{INDENT}parts: list[Part] = []",
+                    f"{INDENT}put = parts.append",
+                    *indent(inside.write(field_steps(field, is_tagged=True))),
+                    f"{INDENT}fields.append(({field.tag}, parts))",
+                ]
+            self.names[key] = self.name("_tags", layout)
+            arguments = f"item: {layout.class_name}, out: Append"
+            self.define(
+                f"def {self.names[key]}({arguments}) -> None:",
+                [*without_repeated_annotations(body), "write_tags(fields, out)"],
+            )
+        return self.names[key]
+
+
+class Body:
+    """Writes steps from the attributes of `item` through one append function.
+
+    Inside a tag whose default is null the value was tested before, and `is_never_null` holds.
+    """
+
+    def __init__(self, plan: EncoderPlan, out: str, is_never_null: bool = False) -> None:
+        self.plan = plan
+        self.is_never_null = is_never_null
+        self.formats = plan.formats
+        self.out = out
+
+    def write(self, steps: list[Step]) -> list[str]:
+        """Write all steps; the run behind the last payload goes with it where it can."""
+        lines: list[str] = []
+        prefix: Values = []
+        last = max((at for at, step in enumerate(steps) if isinstance(step, Payload)), default=-1)
+        for at, step in enumerate(steps[: last + 1]):
+            if isinstance(step, Fixed):
+                if step.field is not None:
+                    prefix.append((step.code, f"item.{step.field.name}"))
+                continue
+            suffix = self.values(steps[last + 1 :]) if at == last else []
+            fused = step.kind in ("text", "numbers")
+            lines += self.payload(step, prefix, suffix if fused else [])
+            prefix = [] if fused else suffix
+        if last < 0:
+            prefix = self.values(steps)
+        return [*lines, *self.run(prefix)]
+
+    def values(self, steps: list[Step]) -> Values:
+        """Turn a run of fixed steps into values; an empty tag section is a zero byte."""
+        values: Values = []
+        for step in steps:
+            assert isinstance(step, Fixed)
+            if step.field is None:
+                values.append(("x", ""))
+            else:
+                values.append((step.code, f"item.{step.field.name}"))
+        return values
+
+    def run(self, values: Values) -> list[str]:
+        """Write a run of values."""
+        if not values:
+            return []
+        if all(code == "x" for code, _ in values):
+            zeros = "\\x00" * len(values)
+            return [f'{self.out}(b"{zeros}")']
+        pack = self.formats.pack([code for code, _ in values])
+        return [f"{self.out}({pack}({arguments(values)}))"]
+
+    def payload(self, step: Payload, prefix: Values, suffix: Values) -> list[str]:
+        """Write the run before a payload with its length, the payload, and the run behind it."""
+        field = step.field
+        if step.kind == "struct":
+            return self.one(step, prefix)
+        value = f"item.{field.name}"
+        if not field.is_optional:
+            return self.present(step, prefix, value, suffix)
+        if not field.is_nullable:
+            check = [
+                f"{step.local} = {value}",
+                f"if {step.local} is None:",
+                f"{INDENT}raise Unusual",
+            ]
+            return [*check, *self.present(step, prefix, step.local, suffix)]
+        if self.is_never_null:
+            return self.present(step, prefix, step.local, suffix)
+        code = length_code(field)
+        null = [(code, "0" if field.is_compact else "-1")]
+        return [
+            f"{step.local} = {value}",
+            f"if {step.local} is None:",
+            *indent(self.run([*prefix, *null, *suffix])),
+            "else:",
+            *indent(self.present(step, prefix, step.local, suffix)),
+        ]
+
+    def present(self, step: Payload, prefix: Values, value: str, suffix: Values) -> list[str]:
+        """Write a payload that is not null."""
+        if step.kind == "text":
+            head = [f"raw = {value}.encode()", "n = len(raw)"]
+            return head + self.by_table(step, prefix, "raw", suffix)
+        local = step.local
+        head = [] if value == local else [f"{local} = {value}"]
+        if step.kind == "numbers":
+            return [*head, f"n = len({local})", *self.by_table(step, prefix, local, suffix)]
+        if step.kind == "blob":
+            is_records = step.field.kind == "records"
+            size = f"size_of({local})" if is_records else f"len({local})"
+            return [*head, f"n = {size}", *self.length(step, prefix), f"{self.out}({local})"]
+        if step.kind == "texts":
+            style = "compact" if step.field.is_compact else "classic"
+            write = f"write_{style}_texts({local}, {self.out})"
+        else:
+            assert step.field.struct is not None
+            write = f"{self.plan.array(step.field.struct)}({local}, {self.out})"
+        return [*head, f"n = len({local})", *self.length(step, prefix), write]
+
+    def by_table(self, step: Payload, prefix: Values, payload: str, suffix: Values) -> list[str]:
+        """Write a short string or array in one call with the runs around it."""
+        field = step.field
+        bias = 1 if field.is_compact else 0
+        code = length_code(field)
+        table = self.formats.packers(
+            [each for each, _ in prefix], code, step.code, [each for each, _ in suffix], bias
+        )
+        spread = f"*{payload}" if step.kind == "numbers" else payload
+        length = "n + 1" if field.is_compact else "n"
+        values = [arguments(prefix), length, spread, arguments(suffix)]
+        call = f"{table}[n]({', '.join(value for value in values if value)})"
+        if step.kind == "numbers":
+            long = f'long_numbers({payload}, "{step.code}")'
+        else:
+            long = f"long_text({payload})" if field.is_compact else payload
+        has_length = step.kind == "text" and field.is_compact
+        return [
+            f"if n < {128 - bias}:",
+            f"{INDENT}{self.out}({call})",
+            "else:",
+            *indent(self.run(prefix) if has_length else self.length(step, prefix, is_long=True)),
+            f"{INDENT}{self.out}({long})",
+            *indent(self.run(suffix)),
+        ]
+
+    def length(self, step: Payload, prefix: Values, is_long: bool = False) -> list[str]:
+        """Write the run before a payload and its length `n`."""
+        if not step.field.is_compact:
+            return self.run([*prefix, (length_code(step.field), "n")])
+        long = [*self.run(prefix), f"{self.out}(varint(n + 1))"]
+        if is_long:
+            return long
+        return ["if n < 127:", *indent(self.run([*prefix, ("B", "n + 1")])), "else:", *indent(long)]
+
+    def one(self, step: Payload, prefix: Values) -> list[str]:
+        """Write one struct, with the marker in front where it may be null."""
+        field = step.field
+        assert field.struct is not None
+        value = f"item.{field.name}"
+        call = f"{self.plan.one(field.struct)}({step.local}, {self.out})"
+        if not field.is_nullable and self.is_never_null:
+            return [*self.run(prefix), call]
+        if not field.is_nullable:
+            return [*self.run(prefix), f"{step.local} = {value}", call]
+        code, null = ("b", "-1") if field.tag < 0 else ("B", "0")
+        if self.is_never_null:
+            return [*self.run([*prefix, (code, "1")]), call]
+        return [
+            f"{step.local} = {value}",
+            f"if {step.local} is None:",
+            *indent(self.run([*prefix, (code, null)])),
+            "else:",
+            *indent(self.run([*prefix, (code, "1")])),
+            f"{INDENT}{call}",
+        ]
+
+
+def length_code(field: FieldLayout) -> str:
+    """Return the format of a field's length."""
+    if field.is_compact:
+        return "B"
+    return "h" if field.kind == "string" and not field.is_array else "i"
+
+
+def arguments(values: Values) -> str:
+    """Spell the arguments of a run; zero bytes take none."""
+    return ", ".join(expression for _, expression in values if expression)
+
+
+def without_repeated_annotations(lines: list[str]) -> list[str]:
+    """Annotate `parts` where it is first assigned only, as mypy wants it."""
+    seen = False
+    kept = []
+    for line in lines:
+        if line.strip() == "parts: list[Part] = []" and seen:
+            line = line.replace(": list[Part]", "")
+        seen = seen or line.strip() == "parts: list[Part] = []"
+        kept.append(line)
+    return kept
+
+
+def indent(lines: list[str]) -> list[str]:
+    """Move lines one level in."""
+    return [INDENT + line for line in lines]

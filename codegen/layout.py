@@ -38,6 +38,8 @@ class FieldLayout:
     kind: str
     is_array: bool
     is_nullable: bool
+    is_optional: bool
+    """Whether the attribute may hold None, in this version or another."""
     is_compact: bool
     tag: int
     default: object
@@ -105,6 +107,7 @@ def field_layout(message: NamedMessage, field: FieldSpec, version: int) -> Field
         kind=field.kind,
         is_array=field.is_array,
         is_nullable=version in field.nullable,
+        is_optional=bool(field.nullable) or field.kind == "records",
         is_compact=is_flexible and (field.flexible is None or version in field.flexible),
         tag=field.tag,
         default=field.default,

@@ -52,7 +52,8 @@ def class_name(message: MessageSpec, struct: str, taken: set[str]) -> str:
     if struct not in taken:
         return struct
     prefixed = f"Response{struct}"
-    assert message.type == "response" and prefixed not in taken, (message.name, struct)
+    assert message.type == "response", (message.name, struct)
+    assert prefixed not in taken, (message.name, struct)
     return prefixed
 
 

@@ -20,10 +20,31 @@ __all__ = ["differences", "read_schemas", "render_tree", "write_tree"]
 WORD = re.compile(r"\w+")
 IMPORTS = {
     "kraft_wire.model": ["ZERO_UUID", "FileSlice", "Uuid"],
-    "kraft_wire.wire.message": ["Append", "Buffer", "Message", "Struct"],
-    "kraft_wire.wire.primitives": [
-        "UNSET",
-        "Unusual",
+    "kraft_wire.wire.message": ["Append", "Buffer", "Message", "Part", "Struct"],
+    "kraft_wire.wire.primitives": ["UNSET", "Unusual"],
+    "kraft_wire.wire.runtime": [
+        "classic_blob",
+        "classic_numbers",
+        "classic_text",
+        "classic_texts",
+        "compact_blob",
+        "compact_numbers",
+        "compact_text",
+        "compact_texts",
+        "long_count",
+        "long_numbers",
+        "long_text",
+        "new",
+        "packers",
+        "size_of",
+        "tag_head",
+        "unknown_tag",
+        "unknown_tags",
+        "unpackers",
+        "varint",
+        "write_classic_texts",
+        "write_compact_texts",
+        "write_tags",
     ],
 }
 
@@ -47,13 +68,13 @@ def render_tree(schemas: Path) -> dict[str, str]:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701  # the output is Python
+        autoescape=False,  # the output is Python
     )
     release = (schemas / "VERSION").read_text().split("\n")[0]
     modules = plan_modules(read_schemas(schemas))
     tree = {
-        "__init__.py": '"""Generated codecs; `registry` finds them."""\n\n__all__: list[str] = []\n',
-        "tables/__init__.py": '"""Generated field tables."""\n\n__all__: list[str] = []\n',
+        "__init__.py": package_text("Generated codecs; `registry` finds them."),
+        "tables/__init__.py": package_text("Generated field tables."),
     }
     for module in modules:
         tree[f"{module.name}.py"] = render_module(environment, module)
@@ -70,6 +91,11 @@ def render_tree(schemas: Path) -> dict[str, str]:
         sha256=hashlib.sha256(errors.encode()).hexdigest(),
     )
     return tree
+
+
+def package_text(summary: str) -> str:
+    """Return an `__init__.py` that exports nothing."""
+    return f'"""{summary}"""\n\n__all__: list[str] = []\n'
 
 
 def render_module(environment: Environment, module: ModulePlan) -> str:

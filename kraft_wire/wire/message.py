@@ -10,7 +10,7 @@ the fast path pays nothing for them.
 
 import struct
 from collections.abc import Callable, Mapping
-from typing import ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from kraft_wire.model import FileSlice
 
@@ -108,7 +108,7 @@ class Message(Struct):
     LATEST_VERSION_UNSTABLE: ClassVar[bool] = False
 
     _decoders: ClassVar[Mapping[int, Callable[[Buffer, int], tuple["Message", int]]]] = {}
-    _encoders: ClassVar[Mapping[int, Callable[["Message", Append], None]]] = {}
+    _encoders: ClassVar[Mapping[int, Callable[[Any, Append], None]]] = {}
 
     @classmethod
     def decode(

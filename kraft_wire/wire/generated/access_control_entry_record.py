@@ -5,11 +5,27 @@
 AccessControlEntryRecord, type 18, versions 0, flexible 0+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import compact_text, long_text, new, packers, unknown_tags, unpackers
 
 __all__ = ["AccessControlEntryRecord"]
 
+unpack_ubB = Codec(">16sbB").unpack_from
+compact_s_bB = unpackers("s", "bB", 1)
+unpack_bB = Codec(">bB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+compact_s_bbB = unpackers("s", "bbB", 1)
+unpack_bbB = Codec(">bbB").unpack_from
+pack_ub_Bs = packers("16sbB", "s", "", 2, 1)
+pack_ub = Codec(">16sb").pack
+pack_b_Bs = packers("bB", "s", "", 1, 1)
+pack_b = Codec(">b").pack
+pack__Bs_bbx = packers("B", "s", "bbx", 0, 1)
+pack_bbx = Codec(">bbx").pack
 
 
 class AccessControlEntryRecord(Message):
@@ -58,7 +74,77 @@ class AccessControlEntryRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_access_control_entry_record_1(data: Buffer, pos: int) -> tuple[AccessControlEntryRecord, int]:
+    id, resource_type, n_resource_name = unpack_ubB(data, pos)
+    pos += 18
+    if n_resource_name < 128:
+        resource_name, pattern_type, n_principal = compact_s_bB[n_resource_name](data, pos)
+        resource_name = resource_name.decode()
+        pos += n_resource_name + 1
+    else:
+        resource_name, pos = compact_text(data, pos, n_resource_name)
+        pattern_type, n_principal = unpack_bB(data, pos)
+        pos += 2
+    if n_principal < 128:
+        principal, n_host = compact_s_B[n_principal](data, pos)
+        principal = principal.decode()
+        pos += n_principal
+    else:
+        principal, pos = compact_text(data, pos, n_principal)
+        n_host = data[pos]
+        pos += 1
+    if n_host < 128:
+        host, operation, permission_type, tags = compact_s_bbB[n_host](data, pos)
+        host = host.decode()
+        pos += n_host + 2
+    else:
+        host, pos = compact_text(data, pos, n_host)
+        operation, permission_type, tags = unpack_bbB(data, pos)
+        pos += 3
+    item = new(AccessControlEntryRecord)
+    item.id = id
+    item.resource_type = resource_type
+    item.resource_name = resource_name
+    item.pattern_type = pattern_type
+    item.principal = principal
+    item.host = host
+    item.operation = operation
+    item.permission_type = permission_type
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_access_control_entry_record_1(item: AccessControlEntryRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.resource_name.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack_ub_Bs[n](item.id, item.resource_type, n + 1, raw))
+    else:
+        out(pack_ub(item.id, item.resource_type))
+        out(long_text(raw))
+    raw = item.principal.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack_b_Bs[n](item.pattern_type, n + 1, raw))
+    else:
+        out(pack_b(item.pattern_type))
+        out(long_text(raw))
+    raw = item.host.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs_bbx[n](n + 1, raw, item.operation, item.permission_type))
+    else:
+        out(long_text(raw))
+        out(pack_bbx(item.operation, item.permission_type))
+
+
 AccessControlEntryRecord._decoders = {
+    0: _read_access_control_entry_record_1,
 }
 AccessControlEntryRecord._encoders = {
+    0: _write_access_control_entry_record_1,
 }

@@ -7,10 +7,32 @@ AddOffsetsToTxnRequest, API key 25, versions 0-4, flexible 3+.
 AddOffsetsToTxnResponse, API key 25, versions 0-4, flexible 3+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import classic_text, compact_text, long_text, new, packers, unknown_tags, unpackers
 
 __all__ = ["AddOffsetsToTxnRequest", "AddOffsetsToTxnResponse"]
 
+unpack_h = Codec(">h").unpack_from
+classic_s_qhh = unpackers("s", "qhh", 0)
+unpack_qhh = Codec(">qhh").unpack_from
+classic_s = unpackers("s", "", 0)
+compact_s_qhB = unpackers("s", "qhB", 1)
+unpack_qhB = Codec(">qhB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
+pack_qh_hs = packers("qhh", "s", "", 2, 0)
+pack_qhh = Codec(">qhh").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack_qh_Bs_x = packers("qhB", "s", "x", 2, 1)
+pack_qh = Codec(">qh").pack
+unpack_ih = Codec(">ih").unpack_from
+unpack_ihB = Codec(">ihB").unpack_from
+pack_ih = Codec(">ih").pack
+pack_ihx = Codec(">ihx").pack
 
 
 class AddOffsetsToTxnRequest(Message):
@@ -75,11 +97,159 @@ class AddOffsetsToTxnResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_add_offsets_to_txn_request_1(data: Buffer, pos: int) -> tuple[AddOffsetsToTxnRequest, int]:
+    (n_transactional_id,) = unpack_h(data, pos)
+    pos += 2
+    if 0 <= n_transactional_id < 128:
+        transactional_id, producer_id, producer_epoch, n_group_id = classic_s_qhh[n_transactional_id](data, pos)
+        transactional_id = transactional_id.decode()
+        pos += n_transactional_id + 12
+    else:
+        transactional_id, pos = classic_text(data, pos, n_transactional_id)
+        producer_id, producer_epoch, n_group_id = unpack_qhh(data, pos)
+        pos += 12
+    if 0 <= n_group_id < 128:
+        group_id, = classic_s[n_group_id](data, pos)
+        group_id = group_id.decode()
+        pos += n_group_id
+    else:
+        group_id, pos = classic_text(data, pos, n_group_id)
+    item = new(AddOffsetsToTxnRequest)
+    item.transactional_id = transactional_id
+    item.producer_id = producer_id
+    item.producer_epoch = producer_epoch
+    item.group_id = group_id
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_add_offsets_to_txn_request_2(data: Buffer, pos: int) -> tuple[AddOffsetsToTxnRequest, int]:
+    n_transactional_id = data[pos]
+    pos += 1
+    if n_transactional_id < 128:
+        transactional_id, producer_id, producer_epoch, n_group_id = compact_s_qhB[n_transactional_id](data, pos)
+        transactional_id = transactional_id.decode()
+        pos += n_transactional_id + 10
+    else:
+        transactional_id, pos = compact_text(data, pos, n_transactional_id)
+        producer_id, producer_epoch, n_group_id = unpack_qhB(data, pos)
+        pos += 11
+    if n_group_id < 128:
+        group_id, tags = compact_s_B[n_group_id](data, pos)
+        group_id = group_id.decode()
+        pos += n_group_id
+    else:
+        group_id, pos = compact_text(data, pos, n_group_id)
+        tags = data[pos]
+        pos += 1
+    item = new(AddOffsetsToTxnRequest)
+    item.transactional_id = transactional_id
+    item.producer_id = producer_id
+    item.producer_epoch = producer_epoch
+    item.group_id = group_id
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_add_offsets_to_txn_request_1(item: AddOffsetsToTxnRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.transactional_id.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack__hs[n](n, raw))
+    else:
+        out(pack_h(n))
+        out(raw)
+    raw = item.group_id.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack_qh_hs[n](item.producer_id, item.producer_epoch, n, raw))
+    else:
+        out(pack_qhh(item.producer_id, item.producer_epoch, n))
+        out(raw)
+
+
+def _write_add_offsets_to_txn_request_2(item: AddOffsetsToTxnRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.transactional_id.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs[n](n + 1, raw))
+    else:
+        out(long_text(raw))
+    raw = item.group_id.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack_qh_Bs_x[n](item.producer_id, item.producer_epoch, n + 1, raw))
+    else:
+        out(pack_qh(item.producer_id, item.producer_epoch))
+        out(long_text(raw))
+        out(b"\x00")
+
+
+def _read_add_offsets_to_txn_response_1(data: Buffer, pos: int) -> tuple[AddOffsetsToTxnResponse, int]:
+    throttle_time_ms, error_code = unpack_ih(data, pos)
+    pos += 6
+    item = new(AddOffsetsToTxnResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_add_offsets_to_txn_response_2(data: Buffer, pos: int) -> tuple[AddOffsetsToTxnResponse, int]:
+    throttle_time_ms, error_code, tags = unpack_ihB(data, pos)
+    pos += 7
+    item = new(AddOffsetsToTxnResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_add_offsets_to_txn_response_1(item: AddOffsetsToTxnResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_ih(item.throttle_time_ms, item.error_code))
+
+
+def _write_add_offsets_to_txn_response_2(item: AddOffsetsToTxnResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_ihx(item.throttle_time_ms, item.error_code))
+
+
 AddOffsetsToTxnRequest._decoders = {
+    0: _read_add_offsets_to_txn_request_1,
+    1: _read_add_offsets_to_txn_request_1,
+    2: _read_add_offsets_to_txn_request_1,
+    3: _read_add_offsets_to_txn_request_2,
+    4: _read_add_offsets_to_txn_request_2,
 }
 AddOffsetsToTxnRequest._encoders = {
+    0: _write_add_offsets_to_txn_request_1,
+    1: _write_add_offsets_to_txn_request_1,
+    2: _write_add_offsets_to_txn_request_1,
+    3: _write_add_offsets_to_txn_request_2,
+    4: _write_add_offsets_to_txn_request_2,
 }
 AddOffsetsToTxnResponse._decoders = {
+    0: _read_add_offsets_to_txn_response_1,
+    1: _read_add_offsets_to_txn_response_1,
+    2: _read_add_offsets_to_txn_response_1,
+    3: _read_add_offsets_to_txn_response_2,
+    4: _read_add_offsets_to_txn_response_2,
 }
 AddOffsetsToTxnResponse._encoders = {
+    0: _write_add_offsets_to_txn_response_1,
+    1: _write_add_offsets_to_txn_response_1,
+    2: _write_add_offsets_to_txn_response_1,
+    3: _write_add_offsets_to_txn_response_2,
+    4: _write_add_offsets_to_txn_response_2,
 }

@@ -7,11 +7,48 @@ AddPartitionsToTxnRequest, API key 24, versions 0-5, flexible 3+.
 AddPartitionsToTxnResponse, API key 24, versions 0-5, flexible 3+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import classic_numbers, classic_text, compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["AddPartitionsToTxnPartitionResult", "AddPartitionsToTxnRequest", "AddPartitionsToTxnResponse", "AddPartitionsToTxnResult", "AddPartitionsToTxnTopic", "AddPartitionsToTxnTopicResult", "AddPartitionsToTxnTransaction"]
 
+unpack_h = Codec(">h").unpack_from
+classic_s_qhi = unpackers("s", "qhi", 0)
+unpack_qhi = Codec(">qhi").unpack_from
+classic_s_i = unpackers("s", "i", 0)
+unpack_i = Codec(">i").unpack_from
+classic_i = unpackers("i", "", 0)
+compact_s_qhB = unpackers("s", "qhB", 1)
+unpack_qhB = Codec(">qhB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+compact_i_B = unpackers("i", "B", 1)
+compact_s_qhtB = unpackers("s", "qh?B", 1)
+unpack_qhtB = Codec(">qh?B").unpack_from
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
+pack__ii = packers("i", "i", "", 0, 0)
+pack_i = Codec(">i").pack
+pack_qhi = Codec(">qhi").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack__Bi_x = packers("B", "i", "x", 0, 1)
+pack_qh = Codec(">qh").pack
+pack_qhB = Codec(">qhB").pack
+pack_qht = Codec(">qh?").pack
+pack_qhtB = Codec(">qh?B").pack
+pack_B = Codec(">B").pack
+unpack_ii = Codec(">ii").unpack_from
+iterate_ih = Codec(">ih").iter_unpack
+unpack_iB = Codec(">iB").unpack_from
+iterate_ihB = Codec(">ihB").iter_unpack
+unpack_ihB = Codec(">ihB").unpack_from
+pack_ih = Codec(">ih").pack
+pack_ii = Codec(">ii").pack
+pack_ihx = Codec(">ihx").pack
+pack_iB = Codec(">iB").pack
+pack_ihB = Codec(">ihB").pack
 
 
 class AddPartitionsToTxnTopic(Struct):
@@ -199,11 +236,626 @@ class AddPartitionsToTxnResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_add_partitions_to_txn_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AddPartitionsToTxnTopic], int]:
+    items = []
+    for _ in range(count):
+        (n_name,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_name < 128:
+            name, n_partitions = classic_s_i[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 4
+        else:
+            name, pos = classic_text(data, pos, n_name)
+            (n_partitions,) = unpack_i(data, pos)
+            pos += 4
+        if 0 <= n_partitions < 128:
+            partitions = list(classic_i[n_partitions](data, pos))
+            pos += 4 * n_partitions
+        else:
+            partitions, pos = classic_numbers(data, pos, n_partitions, "i", 4)
+        item = new(AddPartitionsToTxnTopic)
+        item.name = name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_add_partitions_to_txn_request_1(data: Buffer, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
+    (n_v3_and_below_transactional_id,) = unpack_h(data, pos)
+    pos += 2
+    if 0 <= n_v3_and_below_transactional_id < 128:
+        v3_and_below_transactional_id, v3_and_below_producer_id, v3_and_below_producer_epoch, n_v3_and_below_topics = classic_s_qhi[n_v3_and_below_transactional_id](data, pos)
+        v3_and_below_transactional_id = v3_and_below_transactional_id.decode()
+        pos += n_v3_and_below_transactional_id + 14
+    else:
+        v3_and_below_transactional_id, pos = classic_text(data, pos, n_v3_and_below_transactional_id)
+        v3_and_below_producer_id, v3_and_below_producer_epoch, n_v3_and_below_topics = unpack_qhi(data, pos)
+        pos += 14
+    if n_v3_and_below_topics >= 0:
+        v3_and_below_topics, pos = _read_add_partitions_to_txn_topic_list_1(data, pos, n_v3_and_below_topics)
+    else:
+        raise Unusual
+    item = new(AddPartitionsToTxnRequest)
+    item.v3_and_below_transactional_id = v3_and_below_transactional_id
+    item.v3_and_below_producer_id = v3_and_below_producer_id
+    item.v3_and_below_producer_epoch = v3_and_below_producer_epoch
+    item.v3_and_below_topics = v3_and_below_topics
+    item.transactions = []
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_add_partitions_to_txn_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AddPartitionsToTxnTopic], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, n_partitions = compact_s_B[n_name](data, pos)
+            name = name.decode()
+            pos += n_name
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            n_partitions = data[pos]
+            pos += 1
+        if n_partitions < 128:
+            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            pos += 4 * n_partitions - 3
+        else:
+            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            tags = data[pos]
+            pos += 1
+        item = new(AddPartitionsToTxnTopic)
+        item.name = name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_add_partitions_to_txn_request_2(data: Buffer, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
+    n_v3_and_below_transactional_id = data[pos]
+    pos += 1
+    if n_v3_and_below_transactional_id < 128:
+        v3_and_below_transactional_id, v3_and_below_producer_id, v3_and_below_producer_epoch, n_v3_and_below_topics = compact_s_qhB[n_v3_and_below_transactional_id](data, pos)
+        v3_and_below_transactional_id = v3_and_below_transactional_id.decode()
+        pos += n_v3_and_below_transactional_id + 10
+    else:
+        v3_and_below_transactional_id, pos = compact_text(data, pos, n_v3_and_below_transactional_id)
+        v3_and_below_producer_id, v3_and_below_producer_epoch, n_v3_and_below_topics = unpack_qhB(data, pos)
+        pos += 11
+    if 0 < n_v3_and_below_topics < 128:
+        v3_and_below_topics, pos = _read_add_partitions_to_txn_topic_list_2(data, pos, n_v3_and_below_topics - 1)
+    elif n_v3_and_below_topics:
+        n_v3_and_below_topics, pos = long_count(data, pos, n_v3_and_below_topics)
+        v3_and_below_topics, pos = _read_add_partitions_to_txn_topic_list_2(data, pos, n_v3_and_below_topics)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(AddPartitionsToTxnRequest)
+    item.v3_and_below_transactional_id = v3_and_below_transactional_id
+    item.v3_and_below_producer_id = v3_and_below_producer_id
+    item.v3_and_below_producer_epoch = v3_and_below_producer_epoch
+    item.v3_and_below_topics = v3_and_below_topics
+    item.transactions = []
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_add_partitions_to_txn_transaction_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AddPartitionsToTxnTransaction], int]:
+    items = []
+    for _ in range(count):
+        n_transactional_id = data[pos]
+        pos += 1
+        if n_transactional_id < 128:
+            transactional_id, producer_id, producer_epoch, verify_only, n_topics = compact_s_qhtB[n_transactional_id](data, pos)
+            transactional_id = transactional_id.decode()
+            pos += n_transactional_id + 11
+        else:
+            transactional_id, pos = compact_text(data, pos, n_transactional_id)
+            producer_id, producer_epoch, verify_only, n_topics = unpack_qhtB(data, pos)
+            pos += 12
+        if 0 < n_topics < 128:
+            topics, pos = _read_add_partitions_to_txn_topic_list_2(data, pos, n_topics - 1)
+        elif n_topics:
+            n_topics, pos = long_count(data, pos, n_topics)
+            topics, pos = _read_add_partitions_to_txn_topic_list_2(data, pos, n_topics)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(AddPartitionsToTxnTransaction)
+        item.transactional_id = transactional_id
+        item.producer_id = producer_id
+        item.producer_epoch = producer_epoch
+        item.verify_only = verify_only
+        item.topics = topics
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_add_partitions_to_txn_request_3(data: Buffer, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
+    n_transactions = data[pos]
+    pos += 1
+    if 0 < n_transactions < 128:
+        transactions, pos = _read_add_partitions_to_txn_transaction_list_1(data, pos, n_transactions - 1)
+    elif n_transactions:
+        n_transactions, pos = long_count(data, pos, n_transactions)
+        transactions, pos = _read_add_partitions_to_txn_transaction_list_1(data, pos, n_transactions)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(AddPartitionsToTxnRequest)
+    item.transactions = transactions
+    item.v3_and_below_transactional_id = ''
+    item.v3_and_below_producer_id = 0
+    item.v3_and_below_producer_epoch = 0
+    item.v3_and_below_topics = []
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_add_partitions_to_txn_topic_list_1(items: list[AddPartitionsToTxnTopic], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 128:
+            out(pack__ii[n](n, *partitions))
+        else:
+            out(pack_i(n))
+            out(long_numbers(partitions, "i"))
+
+
+def _write_add_partitions_to_txn_request_1(item: AddPartitionsToTxnRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.transactions != []:
+        raise Unusual
+    raw = item.v3_and_below_transactional_id.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack__hs[n](n, raw))
+    else:
+        out(pack_h(n))
+        out(raw)
+    v3_and_below_topics = item.v3_and_below_topics
+    n = len(v3_and_below_topics)
+    out(pack_qhi(item.v3_and_below_producer_id, item.v3_and_below_producer_epoch, n))
+    _write_add_partitions_to_txn_topic_list_1(v3_and_below_topics, out)
+
+
+def _write_add_partitions_to_txn_topic_list_2(items: list[AddPartitionsToTxnTopic], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack__Bi_x[n](n + 1, *partitions))
+        else:
+            out(varint(n + 1))
+            out(long_numbers(partitions, "i"))
+            out(b"\x00")
+
+
+def _write_add_partitions_to_txn_request_2(item: AddPartitionsToTxnRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.transactions != []:
+        raise Unusual
+    raw = item.v3_and_below_transactional_id.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs[n](n + 1, raw))
+    else:
+        out(long_text(raw))
+    v3_and_below_topics = item.v3_and_below_topics
+    n = len(v3_and_below_topics)
+    if n < 127:
+        out(pack_qhB(item.v3_and_below_producer_id, item.v3_and_below_producer_epoch, n + 1))
+    else:
+        out(pack_qh(item.v3_and_below_producer_id, item.v3_and_below_producer_epoch))
+        out(varint(n + 1))
+    _write_add_partitions_to_txn_topic_list_2(v3_and_below_topics, out)
+    out(b"\x00")
+
+
+def _write_add_partitions_to_txn_transaction_list_1(items: list[AddPartitionsToTxnTransaction], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.transactional_id.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        topics = item.topics
+        n = len(topics)
+        if n < 127:
+            out(pack_qhtB(item.producer_id, item.producer_epoch, item.verify_only, n + 1))
+        else:
+            out(pack_qht(item.producer_id, item.producer_epoch, item.verify_only))
+            out(varint(n + 1))
+        _write_add_partitions_to_txn_topic_list_2(topics, out)
+        out(b"\x00")
+
+
+def _write_add_partitions_to_txn_request_3(item: AddPartitionsToTxnRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.v3_and_below_transactional_id != '':
+        raise Unusual
+    if item.v3_and_below_producer_id != 0:
+        raise Unusual
+    if item.v3_and_below_producer_epoch != 0:
+        raise Unusual
+    if item.v3_and_below_topics != []:
+        raise Unusual
+    transactions = item.transactions
+    n = len(transactions)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_add_partitions_to_txn_transaction_list_1(transactions, out)
+    out(b"\x00")
+
+
+def _read_add_partitions_to_txn_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AddPartitionsToTxnPartitionResult], int]:
+    end = pos + count * 6
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition_index, partition_error_code in iterate_ih(memoryview(data)[pos:end]):
+        item = new(AddPartitionsToTxnPartitionResult)
+        item.partition_index = partition_index
+        item.partition_error_code = partition_error_code
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_add_partitions_to_txn_topic_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AddPartitionsToTxnTopicResult], int]:
+    items = []
+    for _ in range(count):
+        (n_name,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_name < 128:
+            name, n_results_by_partition = classic_s_i[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 4
+        else:
+            name, pos = classic_text(data, pos, n_name)
+            (n_results_by_partition,) = unpack_i(data, pos)
+            pos += 4
+        if n_results_by_partition >= 0:
+            results_by_partition, pos = _read_add_partitions_to_txn_partition_result_list_1(data, pos, n_results_by_partition)
+        else:
+            raise Unusual
+        item = new(AddPartitionsToTxnTopicResult)
+        item.name = name
+        item.results_by_partition = results_by_partition
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_add_partitions_to_txn_response_1(data: Buffer, pos: int) -> tuple[AddPartitionsToTxnResponse, int]:
+    throttle_time_ms, n_results_by_topic_v3_and_below = unpack_ii(data, pos)
+    pos += 8
+    if n_results_by_topic_v3_and_below >= 0:
+        results_by_topic_v3_and_below, pos = _read_add_partitions_to_txn_topic_result_list_1(data, pos, n_results_by_topic_v3_and_below)
+    else:
+        raise Unusual
+    item = new(AddPartitionsToTxnResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.results_by_topic_v3_and_below = results_by_topic_v3_and_below
+    item.error_code = 0
+    item.results_by_transaction = []
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_add_partitions_to_txn_partition_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AddPartitionsToTxnPartitionResult], int]:
+    end = pos + count * 7
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition_index, partition_error_code, tags in iterate_ihB(memoryview(data)[pos:end]):
+        if tags:
+            raise Unusual
+        item = new(AddPartitionsToTxnPartitionResult)
+        item.partition_index = partition_index
+        item.partition_error_code = partition_error_code
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_add_partitions_to_txn_topic_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AddPartitionsToTxnTopicResult], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, n_results_by_partition = compact_s_B[n_name](data, pos)
+            name = name.decode()
+            pos += n_name
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            n_results_by_partition = data[pos]
+            pos += 1
+        if 0 < n_results_by_partition < 128:
+            results_by_partition, pos = _read_add_partitions_to_txn_partition_result_list_2(data, pos, n_results_by_partition - 1)
+        elif n_results_by_partition:
+            n_results_by_partition, pos = long_count(data, pos, n_results_by_partition)
+            results_by_partition, pos = _read_add_partitions_to_txn_partition_result_list_2(data, pos, n_results_by_partition)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(AddPartitionsToTxnTopicResult)
+        item.name = name
+        item.results_by_partition = results_by_partition
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_add_partitions_to_txn_response_2(data: Buffer, pos: int) -> tuple[AddPartitionsToTxnResponse, int]:
+    throttle_time_ms, n_results_by_topic_v3_and_below = unpack_iB(data, pos)
+    pos += 5
+    if 0 < n_results_by_topic_v3_and_below < 128:
+        results_by_topic_v3_and_below, pos = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_results_by_topic_v3_and_below - 1)
+    elif n_results_by_topic_v3_and_below:
+        n_results_by_topic_v3_and_below, pos = long_count(data, pos, n_results_by_topic_v3_and_below)
+        results_by_topic_v3_and_below, pos = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_results_by_topic_v3_and_below)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(AddPartitionsToTxnResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.results_by_topic_v3_and_below = results_by_topic_v3_and_below
+    item.error_code = 0
+    item.results_by_transaction = []
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_add_partitions_to_txn_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AddPartitionsToTxnResult], int]:
+    items = []
+    for _ in range(count):
+        n_transactional_id = data[pos]
+        pos += 1
+        if n_transactional_id < 128:
+            transactional_id, n_topic_results = compact_s_B[n_transactional_id](data, pos)
+            transactional_id = transactional_id.decode()
+            pos += n_transactional_id
+        else:
+            transactional_id, pos = compact_text(data, pos, n_transactional_id)
+            n_topic_results = data[pos]
+            pos += 1
+        if 0 < n_topic_results < 128:
+            topic_results, pos = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_topic_results - 1)
+        elif n_topic_results:
+            n_topic_results, pos = long_count(data, pos, n_topic_results)
+            topic_results, pos = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_topic_results)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(AddPartitionsToTxnResult)
+        item.transactional_id = transactional_id
+        item.topic_results = topic_results
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_add_partitions_to_txn_response_3(data: Buffer, pos: int) -> tuple[AddPartitionsToTxnResponse, int]:
+    throttle_time_ms, error_code, n_results_by_transaction = unpack_ihB(data, pos)
+    pos += 7
+    if 0 < n_results_by_transaction < 128:
+        results_by_transaction, pos = _read_add_partitions_to_txn_result_list_1(data, pos, n_results_by_transaction - 1)
+    elif n_results_by_transaction:
+        n_results_by_transaction, pos = long_count(data, pos, n_results_by_transaction)
+        results_by_transaction, pos = _read_add_partitions_to_txn_result_list_1(data, pos, n_results_by_transaction)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(AddPartitionsToTxnResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.results_by_transaction = results_by_transaction
+    item.results_by_topic_v3_and_below = []
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_add_partitions_to_txn_partition_result_list_1(items: list[AddPartitionsToTxnPartitionResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_ih(item.partition_index, item.partition_error_code))
+
+
+def _write_add_partitions_to_txn_topic_result_list_1(items: list[AddPartitionsToTxnTopicResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        results_by_partition = item.results_by_partition
+        n = len(results_by_partition)
+        out(pack_i(n))
+        _write_add_partitions_to_txn_partition_result_list_1(results_by_partition, out)
+
+
+def _write_add_partitions_to_txn_response_1(item: AddPartitionsToTxnResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.results_by_transaction != []:
+        raise Unusual
+    results_by_topic_v3_and_below = item.results_by_topic_v3_and_below
+    n = len(results_by_topic_v3_and_below)
+    out(pack_ii(item.throttle_time_ms, n))
+    _write_add_partitions_to_txn_topic_result_list_1(results_by_topic_v3_and_below, out)
+
+
+def _write_add_partitions_to_txn_partition_result_list_2(items: list[AddPartitionsToTxnPartitionResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_ihx(item.partition_index, item.partition_error_code))
+
+
+def _write_add_partitions_to_txn_topic_result_list_2(items: list[AddPartitionsToTxnTopicResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        results_by_partition = item.results_by_partition
+        n = len(results_by_partition)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_add_partitions_to_txn_partition_result_list_2(results_by_partition, out)
+        out(b"\x00")
+
+
+def _write_add_partitions_to_txn_response_2(item: AddPartitionsToTxnResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.results_by_transaction != []:
+        raise Unusual
+    results_by_topic_v3_and_below = item.results_by_topic_v3_and_below
+    n = len(results_by_topic_v3_and_below)
+    if n < 127:
+        out(pack_iB(item.throttle_time_ms, n + 1))
+    else:
+        out(pack_i(item.throttle_time_ms))
+        out(varint(n + 1))
+    _write_add_partitions_to_txn_topic_result_list_2(results_by_topic_v3_and_below, out)
+    out(b"\x00")
+
+
+def _write_add_partitions_to_txn_result_list_1(items: list[AddPartitionsToTxnResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.transactional_id.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        topic_results = item.topic_results
+        n = len(topic_results)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_add_partitions_to_txn_topic_result_list_2(topic_results, out)
+        out(b"\x00")
+
+
+def _write_add_partitions_to_txn_response_3(item: AddPartitionsToTxnResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.results_by_topic_v3_and_below != []:
+        raise Unusual
+    results_by_transaction = item.results_by_transaction
+    n = len(results_by_transaction)
+    if n < 127:
+        out(pack_ihB(item.throttle_time_ms, item.error_code, n + 1))
+    else:
+        out(pack_ih(item.throttle_time_ms, item.error_code))
+        out(varint(n + 1))
+    _write_add_partitions_to_txn_result_list_1(results_by_transaction, out)
+    out(b"\x00")
+
+
 AddPartitionsToTxnRequest._decoders = {
+    0: _read_add_partitions_to_txn_request_1,
+    1: _read_add_partitions_to_txn_request_1,
+    2: _read_add_partitions_to_txn_request_1,
+    3: _read_add_partitions_to_txn_request_2,
+    4: _read_add_partitions_to_txn_request_3,
+    5: _read_add_partitions_to_txn_request_3,
 }
 AddPartitionsToTxnRequest._encoders = {
+    0: _write_add_partitions_to_txn_request_1,
+    1: _write_add_partitions_to_txn_request_1,
+    2: _write_add_partitions_to_txn_request_1,
+    3: _write_add_partitions_to_txn_request_2,
+    4: _write_add_partitions_to_txn_request_3,
+    5: _write_add_partitions_to_txn_request_3,
 }
 AddPartitionsToTxnResponse._decoders = {
+    0: _read_add_partitions_to_txn_response_1,
+    1: _read_add_partitions_to_txn_response_1,
+    2: _read_add_partitions_to_txn_response_1,
+    3: _read_add_partitions_to_txn_response_2,
+    4: _read_add_partitions_to_txn_response_3,
+    5: _read_add_partitions_to_txn_response_3,
 }
 AddPartitionsToTxnResponse._encoders = {
+    0: _write_add_partitions_to_txn_response_1,
+    1: _write_add_partitions_to_txn_response_1,
+    2: _write_add_partitions_to_txn_response_1,
+    3: _write_add_partitions_to_txn_response_2,
+    4: _write_add_partitions_to_txn_response_3,
+    5: _write_add_partitions_to_txn_response_3,
 }

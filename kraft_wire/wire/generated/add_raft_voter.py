@@ -7,12 +7,32 @@ AddRaftVoterRequest, API key 80, versions 0-1, flexible 0+.
 AddRaftVoterResponse, API key 80, versions 0-1, flexible 0+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["AddRaftVoterRequest", "AddRaftVoterResponse", "Listener"]
 
+compact_s_iiuB = unpackers("s", "ii16sB", 1)
+unpack_iiuB = Codec(">ii16sB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+compact_s_HB = unpackers("s", "HB", 1)
+unpack_HB = Codec(">HB").unpack_from
+unpack_tB = Codec(">?B").unpack_from
+pack_B = Codec(">B").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack__Bs_Hx = packers("B", "s", "Hx", 0, 1)
+pack_Hx = Codec(">Hx").pack
+pack_iiu = Codec(">ii16s").pack
+pack_iiuB = Codec(">ii16sB").pack
+pack_tx = Codec(">?x").pack
+unpack_ihB = Codec(">ihB").unpack_from
+pack_ihBx = Codec(">ihBx").pack
+pack_ih_Bs_x = packers("ihB", "s", "x", 2, 1)
+pack_ih = Codec(">ih").pack
 
 
 class Listener(Struct):
@@ -110,11 +130,236 @@ class AddRaftVoterResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_listener_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Listener], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, n_host = compact_s_B[n_name](data, pos)
+            name = name.decode()
+            pos += n_name
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            n_host = data[pos]
+            pos += 1
+        if n_host < 128:
+            host, port, tags = compact_s_HB[n_host](data, pos)
+            host = host.decode()
+            pos += n_host + 2
+        else:
+            host, pos = compact_text(data, pos, n_host)
+            port, tags = unpack_HB(data, pos)
+            pos += 3
+        item = new(Listener)
+        item.name = name
+        item.host = host
+        item.port = port
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_add_raft_voter_request_1(data: Buffer, pos: int) -> tuple[AddRaftVoterRequest, int]:
+    n_cluster_id = data[pos]
+    pos += 1
+    if 0 < n_cluster_id < 128:
+        cluster_id, timeout_ms, voter_id, voter_directory_id, n_listeners = compact_s_iiuB[n_cluster_id](data, pos)
+        cluster_id = cluster_id.decode()
+        pos += n_cluster_id + 24
+    elif n_cluster_id == 0:
+        cluster_id = None
+        timeout_ms, voter_id, voter_directory_id, n_listeners = unpack_iiuB(data, pos)
+        pos += 25
+    else:
+        cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        timeout_ms, voter_id, voter_directory_id, n_listeners = unpack_iiuB(data, pos)
+        pos += 25
+    if 0 < n_listeners < 128:
+        listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
+    elif n_listeners:
+        n_listeners, pos = long_count(data, pos, n_listeners)
+        listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(AddRaftVoterRequest)
+    item.cluster_id = cluster_id
+    item.timeout_ms = timeout_ms
+    item.voter_id = voter_id
+    item.voter_directory_id = voter_directory_id
+    item.listeners = listeners
+    item.ack_when_committed = True
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_add_raft_voter_request_2(data: Buffer, pos: int) -> tuple[AddRaftVoterRequest, int]:
+    n_cluster_id = data[pos]
+    pos += 1
+    if 0 < n_cluster_id < 128:
+        cluster_id, timeout_ms, voter_id, voter_directory_id, n_listeners = compact_s_iiuB[n_cluster_id](data, pos)
+        cluster_id = cluster_id.decode()
+        pos += n_cluster_id + 24
+    elif n_cluster_id == 0:
+        cluster_id = None
+        timeout_ms, voter_id, voter_directory_id, n_listeners = unpack_iiuB(data, pos)
+        pos += 25
+    else:
+        cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        timeout_ms, voter_id, voter_directory_id, n_listeners = unpack_iiuB(data, pos)
+        pos += 25
+    if 0 < n_listeners < 128:
+        listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
+    elif n_listeners:
+        n_listeners, pos = long_count(data, pos, n_listeners)
+        listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+    else:
+        raise Unusual
+    ack_when_committed, tags = unpack_tB(data, pos)
+    pos += 2
+    item = new(AddRaftVoterRequest)
+    item.cluster_id = cluster_id
+    item.timeout_ms = timeout_ms
+    item.voter_id = voter_id
+    item.voter_directory_id = voter_directory_id
+    item.listeners = listeners
+    item.ack_when_committed = ack_when_committed
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_listener_list_1(items: list[Listener], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.host.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_Hx[n](n + 1, raw, item.port))
+        else:
+            out(long_text(raw))
+            out(pack_Hx(item.port))
+
+
+def _write_add_raft_voter_request_1(item: AddRaftVoterRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if not item.ack_when_committed:
+        raise Unusual
+    cluster_id = item.cluster_id
+    if cluster_id is None:
+        out(pack_B(0))
+    else:
+        raw = cluster_id.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+    listeners = item.listeners
+    n = len(listeners)
+    if n < 127:
+        out(pack_iiuB(item.timeout_ms, item.voter_id, item.voter_directory_id, n + 1))
+    else:
+        out(pack_iiu(item.timeout_ms, item.voter_id, item.voter_directory_id))
+        out(varint(n + 1))
+    _write_listener_list_1(listeners, out)
+    out(b"\x00")
+
+
+def _write_add_raft_voter_request_2(item: AddRaftVoterRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    cluster_id = item.cluster_id
+    if cluster_id is None:
+        out(pack_B(0))
+    else:
+        raw = cluster_id.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+    listeners = item.listeners
+    n = len(listeners)
+    if n < 127:
+        out(pack_iiuB(item.timeout_ms, item.voter_id, item.voter_directory_id, n + 1))
+    else:
+        out(pack_iiu(item.timeout_ms, item.voter_id, item.voter_directory_id))
+        out(varint(n + 1))
+    _write_listener_list_1(listeners, out)
+    out(pack_tx(item.ack_when_committed))
+
+
+def _read_add_raft_voter_response_1(data: Buffer, pos: int) -> tuple[AddRaftVoterResponse, int]:
+    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    pos += 7
+    if 0 < n_error_message < 128:
+        error_message, tags = compact_s_B[n_error_message](data, pos)
+        error_message = error_message.decode()
+        pos += n_error_message
+    elif n_error_message == 0:
+        error_message = None
+        tags = data[pos]
+        pos += 1
+    else:
+        error_message, pos = compact_text(data, pos, n_error_message)
+        tags = data[pos]
+        pos += 1
+    item = new(AddRaftVoterResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.error_message = error_message
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_add_raft_voter_response_1(item: AddRaftVoterResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    error_message = item.error_message
+    if error_message is None:
+        out(pack_ihBx(item.throttle_time_ms, item.error_code, 0))
+    else:
+        raw = error_message.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_ih_Bs_x[n](item.throttle_time_ms, item.error_code, n + 1, raw))
+        else:
+            out(pack_ih(item.throttle_time_ms, item.error_code))
+            out(long_text(raw))
+            out(b"\x00")
+
+
 AddRaftVoterRequest._decoders = {
+    0: _read_add_raft_voter_request_1,
+    1: _read_add_raft_voter_request_2,
 }
 AddRaftVoterRequest._encoders = {
+    0: _write_add_raft_voter_request_1,
+    1: _write_add_raft_voter_request_2,
 }
 AddRaftVoterResponse._decoders = {
+    0: _read_add_raft_voter_response_1,
+    1: _read_add_raft_voter_response_1,
 }
 AddRaftVoterResponse._encoders = {
+    0: _write_add_raft_voter_response_1,
+    1: _write_add_raft_voter_response_1,
 }

@@ -7,10 +7,18 @@ AllocateProducerIdsRequest, API key 67, versions 0, flexible 0+.
 AllocateProducerIdsResponse, API key 67, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import new, unknown_tags
 
 __all__ = ["AllocateProducerIdsRequest", "AllocateProducerIdsResponse"]
 
+unpack_iqB = Codec(">iqB").unpack_from
+pack_iqx = Codec(">iqx").pack
+unpack_ihqiB = Codec(">ihqiB").unpack_from
+pack_ihqix = Codec(">ihqix").pack
 
 
 class AllocateProducerIdsRequest(Message):
@@ -75,11 +83,53 @@ class AllocateProducerIdsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_allocate_producer_ids_request_1(data: Buffer, pos: int) -> tuple[AllocateProducerIdsRequest, int]:
+    broker_id, broker_epoch, tags = unpack_iqB(data, pos)
+    pos += 13
+    item = new(AllocateProducerIdsRequest)
+    item.broker_id = broker_id
+    item.broker_epoch = broker_epoch
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_allocate_producer_ids_request_1(item: AllocateProducerIdsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_iqx(item.broker_id, item.broker_epoch))
+
+
+def _read_allocate_producer_ids_response_1(data: Buffer, pos: int) -> tuple[AllocateProducerIdsResponse, int]:
+    throttle_time_ms, error_code, producer_id_start, producer_id_len, tags = unpack_ihqiB(data, pos)
+    pos += 19
+    item = new(AllocateProducerIdsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.producer_id_start = producer_id_start
+    item.producer_id_len = producer_id_len
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_allocate_producer_ids_response_1(item: AllocateProducerIdsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_ihqix(item.throttle_time_ms, item.error_code, item.producer_id_start, item.producer_id_len))
+
+
 AllocateProducerIdsRequest._decoders = {
+    0: _read_allocate_producer_ids_request_1,
 }
 AllocateProducerIdsRequest._encoders = {
+    0: _write_allocate_producer_ids_request_1,
 }
 AllocateProducerIdsResponse._decoders = {
+    0: _read_allocate_producer_ids_response_1,
 }
 AllocateProducerIdsResponse._encoders = {
+    0: _write_allocate_producer_ids_response_1,
 }

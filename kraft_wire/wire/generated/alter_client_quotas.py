@@ -7,11 +7,49 @@ AlterClientQuotasRequest, API key 49, versions 0-1, flexible 1+.
 AlterClientQuotasResponse, API key 49, versions 0-1, flexible 1+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["AlterClientQuotasRequest", "AlterClientQuotasResponse", "EntityData", "EntryData", "OpData", "ResponseEntityData", "ResponseEntryData"]
 
+unpack_i = Codec(">i").unpack_from
+unpack_h = Codec(">h").unpack_from
+classic_s_h = unpackers("s", "h", 0)
+classic_s = unpackers("s", "", 0)
+classic_s_dt = unpackers("s", "d?", 0)
+unpack_dt = Codec(">d?").unpack_from
+unpack_t = Codec(">?").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+compact_s_dtB = unpackers("s", "d?B", 1)
+unpack_dtB = Codec(">d?B").unpack_from
+unpack_tB = Codec(">?B").unpack_from
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
+pack_i = Codec(">i").pack
+pack__hs_dt = packers("h", "s", "d?", 0, 0)
+pack_dt = Codec(">d?").pack
+pack_t = Codec(">?").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack_Bx = Codec(">Bx").pack
+pack__Bs_x = packers("B", "s", "x", 0, 1)
+pack_B = Codec(">B").pack
+pack__Bs_dtx = packers("B", "s", "d?x", 0, 1)
+pack_dtx = Codec(">d?x").pack
+pack_tx = Codec(">?x").pack
+unpack_ii = Codec(">ii").unpack_from
+unpack_hh = Codec(">hh").unpack_from
+classic_s_i = unpackers("s", "i", 0)
+unpack_iB = Codec(">iB").unpack_from
+unpack_hB = Codec(">hB").unpack_from
+pack_hh = Codec(">hh").pack
+pack_h_hs = packers("hh", "s", "", 1, 0)
+pack_ii = Codec(">ii").pack
+pack_hB = Codec(">hB").pack
+pack_h_Bs = packers("hB", "s", "", 1, 1)
+pack_iB = Codec(">iB").pack
 
 
 class EntityData(Struct):
@@ -181,11 +219,636 @@ class AlterClientQuotasResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_entity_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[EntityData], int]:
+    items = []
+    for _ in range(count):
+        (n_entity_type,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_entity_type < 128:
+            entity_type, n_entity_name = classic_s_h[n_entity_type](data, pos)
+            entity_type = entity_type.decode()
+            pos += n_entity_type + 2
+        else:
+            entity_type, pos = classic_text(data, pos, n_entity_type)
+            (n_entity_name,) = unpack_h(data, pos)
+            pos += 2
+        if 0 <= n_entity_name < 128:
+            entity_name, = classic_s[n_entity_name](data, pos)
+            entity_name = entity_name.decode()
+            pos += n_entity_name
+        elif n_entity_name < 0:
+            entity_name = None
+        else:
+            entity_name, pos = classic_text(data, pos, n_entity_name)
+        item = new(EntityData)
+        item.entity_type = entity_type
+        item.entity_name = entity_name
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_op_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OpData], int]:
+    items = []
+    for _ in range(count):
+        (n_key,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_key < 128:
+            key, value_, remove = classic_s_dt[n_key](data, pos)
+            key = key.decode()
+            pos += n_key + 9
+        else:
+            key, pos = classic_text(data, pos, n_key)
+            value_, remove = unpack_dt(data, pos)
+            pos += 9
+        item = new(OpData)
+        item.key = key
+        item.value = value_
+        item.remove = remove
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_entry_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[EntryData], int]:
+    items = []
+    for _ in range(count):
+        (n_entity,) = unpack_i(data, pos)
+        pos += 4
+        if n_entity >= 0:
+            entity, pos = _read_entity_data_list_1(data, pos, n_entity)
+        else:
+            raise Unusual
+        (n_ops,) = unpack_i(data, pos)
+        pos += 4
+        if n_ops >= 0:
+            ops, pos = _read_op_data_list_1(data, pos, n_ops)
+        else:
+            raise Unusual
+        item = new(EntryData)
+        item.entity = entity
+        item.ops = ops
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_alter_client_quotas_request_1(data: Buffer, pos: int) -> tuple[AlterClientQuotasRequest, int]:
+    (n_entries,) = unpack_i(data, pos)
+    pos += 4
+    if n_entries >= 0:
+        entries, pos = _read_entry_data_list_1(data, pos, n_entries)
+    else:
+        raise Unusual
+    (validate_only,) = unpack_t(data, pos)
+    pos += 1
+    item = new(AlterClientQuotasRequest)
+    item.entries = entries
+    item.validate_only = validate_only
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_entity_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[EntityData], int]:
+    items = []
+    for _ in range(count):
+        n_entity_type = data[pos]
+        pos += 1
+        if n_entity_type < 128:
+            entity_type, n_entity_name = compact_s_B[n_entity_type](data, pos)
+            entity_type = entity_type.decode()
+            pos += n_entity_type
+        else:
+            entity_type, pos = compact_text(data, pos, n_entity_type)
+            n_entity_name = data[pos]
+            pos += 1
+        if 0 < n_entity_name < 128:
+            entity_name, tags = compact_s_B[n_entity_name](data, pos)
+            entity_name = entity_name.decode()
+            pos += n_entity_name
+        elif n_entity_name == 0:
+            entity_name = None
+            tags = data[pos]
+            pos += 1
+        else:
+            entity_name, pos = compact_text(data, pos, n_entity_name)
+            tags = data[pos]
+            pos += 1
+        item = new(EntityData)
+        item.entity_type = entity_type
+        item.entity_name = entity_name
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_op_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OpData], int]:
+    items = []
+    for _ in range(count):
+        n_key = data[pos]
+        pos += 1
+        if n_key < 128:
+            key, value_, remove, tags = compact_s_dtB[n_key](data, pos)
+            key = key.decode()
+            pos += n_key + 9
+        else:
+            key, pos = compact_text(data, pos, n_key)
+            value_, remove, tags = unpack_dtB(data, pos)
+            pos += 10
+        item = new(OpData)
+        item.key = key
+        item.value = value_
+        item.remove = remove
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_entry_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[EntryData], int]:
+    items = []
+    for _ in range(count):
+        n_entity = data[pos]
+        pos += 1
+        if 0 < n_entity < 128:
+            entity, pos = _read_entity_data_list_2(data, pos, n_entity - 1)
+        elif n_entity:
+            n_entity, pos = long_count(data, pos, n_entity)
+            entity, pos = _read_entity_data_list_2(data, pos, n_entity)
+        else:
+            raise Unusual
+        n_ops = data[pos]
+        pos += 1
+        if 0 < n_ops < 128:
+            ops, pos = _read_op_data_list_2(data, pos, n_ops - 1)
+        elif n_ops:
+            n_ops, pos = long_count(data, pos, n_ops)
+            ops, pos = _read_op_data_list_2(data, pos, n_ops)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(EntryData)
+        item.entity = entity
+        item.ops = ops
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_alter_client_quotas_request_2(data: Buffer, pos: int) -> tuple[AlterClientQuotasRequest, int]:
+    n_entries = data[pos]
+    pos += 1
+    if 0 < n_entries < 128:
+        entries, pos = _read_entry_data_list_2(data, pos, n_entries - 1)
+    elif n_entries:
+        n_entries, pos = long_count(data, pos, n_entries)
+        entries, pos = _read_entry_data_list_2(data, pos, n_entries)
+    else:
+        raise Unusual
+    validate_only, tags = unpack_tB(data, pos)
+    pos += 2
+    item = new(AlterClientQuotasRequest)
+    item.entries = entries
+    item.validate_only = validate_only
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_entity_data_list_1(items: list[EntityData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.entity_type.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        entity_name = item.entity_name
+        if entity_name is None:
+            out(pack_h(-1))
+        else:
+            raw = entity_name.encode()
+            n = len(raw)
+            if n < 128:
+                out(pack__hs[n](n, raw))
+            else:
+                out(pack_h(n))
+                out(raw)
+
+
+def _write_op_data_list_1(items: list[OpData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.key.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs_dt[n](n, raw, item.value, item.remove))
+        else:
+            out(pack_h(n))
+            out(raw)
+            out(pack_dt(item.value, item.remove))
+
+
+def _write_entry_data_list_1(items: list[EntryData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        entity = item.entity
+        n = len(entity)
+        out(pack_i(n))
+        _write_entity_data_list_1(entity, out)
+        ops = item.ops
+        n = len(ops)
+        out(pack_i(n))
+        _write_op_data_list_1(ops, out)
+
+
+def _write_alter_client_quotas_request_1(item: AlterClientQuotasRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    entries = item.entries
+    n = len(entries)
+    out(pack_i(n))
+    _write_entry_data_list_1(entries, out)
+    out(pack_t(item.validate_only))
+
+
+def _write_entity_data_list_2(items: list[EntityData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.entity_type.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        entity_name = item.entity_name
+        if entity_name is None:
+            out(pack_Bx(0))
+        else:
+            raw = entity_name.encode()
+            n = len(raw)
+            if n < 127:
+                out(pack__Bs_x[n](n + 1, raw))
+            else:
+                out(long_text(raw))
+                out(b"\x00")
+
+
+def _write_op_data_list_2(items: list[OpData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.key.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_dtx[n](n + 1, raw, item.value, item.remove))
+        else:
+            out(long_text(raw))
+            out(pack_dtx(item.value, item.remove))
+
+
+def _write_entry_data_list_2(items: list[EntryData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        entity = item.entity
+        n = len(entity)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_entity_data_list_2(entity, out)
+        ops = item.ops
+        n = len(ops)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_op_data_list_2(ops, out)
+        out(b"\x00")
+
+
+def _write_alter_client_quotas_request_2(item: AlterClientQuotasRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    entries = item.entries
+    n = len(entries)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_entry_data_list_2(entries, out)
+    out(pack_tx(item.validate_only))
+
+
+def _read_response_entity_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseEntityData], int]:
+    items = []
+    for _ in range(count):
+        (n_entity_type,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_entity_type < 128:
+            entity_type, n_entity_name = classic_s_h[n_entity_type](data, pos)
+            entity_type = entity_type.decode()
+            pos += n_entity_type + 2
+        else:
+            entity_type, pos = classic_text(data, pos, n_entity_type)
+            (n_entity_name,) = unpack_h(data, pos)
+            pos += 2
+        if 0 <= n_entity_name < 128:
+            entity_name, = classic_s[n_entity_name](data, pos)
+            entity_name = entity_name.decode()
+            pos += n_entity_name
+        elif n_entity_name < 0:
+            entity_name = None
+        else:
+            entity_name, pos = classic_text(data, pos, n_entity_name)
+        item = new(ResponseEntityData)
+        item.entity_type = entity_type
+        item.entity_name = entity_name
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_response_entry_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseEntryData], int]:
+    items = []
+    for _ in range(count):
+        error_code, n_error_message = unpack_hh(data, pos)
+        pos += 4
+        if 0 <= n_error_message < 128:
+            error_message, n_entity = classic_s_i[n_error_message](data, pos)
+            error_message = error_message.decode()
+            pos += n_error_message + 4
+        elif n_error_message < 0:
+            error_message = None
+            (n_entity,) = unpack_i(data, pos)
+            pos += 4
+        else:
+            error_message, pos = classic_text(data, pos, n_error_message)
+            (n_entity,) = unpack_i(data, pos)
+            pos += 4
+        if n_entity >= 0:
+            entity, pos = _read_response_entity_data_list_1(data, pos, n_entity)
+        else:
+            raise Unusual
+        item = new(ResponseEntryData)
+        item.error_code = error_code
+        item.error_message = error_message
+        item.entity = entity
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_alter_client_quotas_response_1(data: Buffer, pos: int) -> tuple[AlterClientQuotasResponse, int]:
+    throttle_time_ms, n_entries = unpack_ii(data, pos)
+    pos += 8
+    if n_entries >= 0:
+        entries, pos = _read_response_entry_data_list_1(data, pos, n_entries)
+    else:
+        raise Unusual
+    item = new(AlterClientQuotasResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.entries = entries
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_response_entity_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ResponseEntityData], int]:
+    items = []
+    for _ in range(count):
+        n_entity_type = data[pos]
+        pos += 1
+        if n_entity_type < 128:
+            entity_type, n_entity_name = compact_s_B[n_entity_type](data, pos)
+            entity_type = entity_type.decode()
+            pos += n_entity_type
+        else:
+            entity_type, pos = compact_text(data, pos, n_entity_type)
+            n_entity_name = data[pos]
+            pos += 1
+        if 0 < n_entity_name < 128:
+            entity_name, tags = compact_s_B[n_entity_name](data, pos)
+            entity_name = entity_name.decode()
+            pos += n_entity_name
+        elif n_entity_name == 0:
+            entity_name = None
+            tags = data[pos]
+            pos += 1
+        else:
+            entity_name, pos = compact_text(data, pos, n_entity_name)
+            tags = data[pos]
+            pos += 1
+        item = new(ResponseEntityData)
+        item.entity_type = entity_type
+        item.entity_name = entity_name
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_response_entry_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ResponseEntryData], int]:
+    items = []
+    for _ in range(count):
+        error_code, n_error_message = unpack_hB(data, pos)
+        pos += 3
+        if 0 < n_error_message < 128:
+            error_message, n_entity = compact_s_B[n_error_message](data, pos)
+            error_message = error_message.decode()
+            pos += n_error_message
+        elif n_error_message == 0:
+            error_message = None
+            n_entity = data[pos]
+            pos += 1
+        else:
+            error_message, pos = compact_text(data, pos, n_error_message)
+            n_entity = data[pos]
+            pos += 1
+        if 0 < n_entity < 128:
+            entity, pos = _read_response_entity_data_list_2(data, pos, n_entity - 1)
+        elif n_entity:
+            n_entity, pos = long_count(data, pos, n_entity)
+            entity, pos = _read_response_entity_data_list_2(data, pos, n_entity)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(ResponseEntryData)
+        item.error_code = error_code
+        item.error_message = error_message
+        item.entity = entity
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_alter_client_quotas_response_2(data: Buffer, pos: int) -> tuple[AlterClientQuotasResponse, int]:
+    throttle_time_ms, n_entries = unpack_iB(data, pos)
+    pos += 5
+    if 0 < n_entries < 128:
+        entries, pos = _read_response_entry_data_list_2(data, pos, n_entries - 1)
+    elif n_entries:
+        n_entries, pos = long_count(data, pos, n_entries)
+        entries, pos = _read_response_entry_data_list_2(data, pos, n_entries)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(AlterClientQuotasResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.entries = entries
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_response_entity_data_list_1(items: list[ResponseEntityData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.entity_type.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        entity_name = item.entity_name
+        if entity_name is None:
+            out(pack_h(-1))
+        else:
+            raw = entity_name.encode()
+            n = len(raw)
+            if n < 128:
+                out(pack__hs[n](n, raw))
+            else:
+                out(pack_h(n))
+                out(raw)
+
+
+def _write_response_entry_data_list_1(items: list[ResponseEntryData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        error_message = item.error_message
+        if error_message is None:
+            out(pack_hh(item.error_code, -1))
+        else:
+            raw = error_message.encode()
+            n = len(raw)
+            if n < 128:
+                out(pack_h_hs[n](item.error_code, n, raw))
+            else:
+                out(pack_hh(item.error_code, n))
+                out(raw)
+        entity = item.entity
+        n = len(entity)
+        out(pack_i(n))
+        _write_response_entity_data_list_1(entity, out)
+
+
+def _write_alter_client_quotas_response_1(item: AlterClientQuotasResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    entries = item.entries
+    n = len(entries)
+    out(pack_ii(item.throttle_time_ms, n))
+    _write_response_entry_data_list_1(entries, out)
+
+
+def _write_response_entity_data_list_2(items: list[ResponseEntityData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.entity_type.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        entity_name = item.entity_name
+        if entity_name is None:
+            out(pack_Bx(0))
+        else:
+            raw = entity_name.encode()
+            n = len(raw)
+            if n < 127:
+                out(pack__Bs_x[n](n + 1, raw))
+            else:
+                out(long_text(raw))
+                out(b"\x00")
+
+
+def _write_response_entry_data_list_2(items: list[ResponseEntryData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        error_message = item.error_message
+        if error_message is None:
+            out(pack_hB(item.error_code, 0))
+        else:
+            raw = error_message.encode()
+            n = len(raw)
+            if n < 127:
+                out(pack_h_Bs[n](item.error_code, n + 1, raw))
+            else:
+                out(pack_h(item.error_code))
+                out(long_text(raw))
+        entity = item.entity
+        n = len(entity)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_response_entity_data_list_2(entity, out)
+        out(b"\x00")
+
+
+def _write_alter_client_quotas_response_2(item: AlterClientQuotasResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    entries = item.entries
+    n = len(entries)
+    if n < 127:
+        out(pack_iB(item.throttle_time_ms, n + 1))
+    else:
+        out(pack_i(item.throttle_time_ms))
+        out(varint(n + 1))
+    _write_response_entry_data_list_2(entries, out)
+    out(b"\x00")
+
+
 AlterClientQuotasRequest._decoders = {
+    0: _read_alter_client_quotas_request_1,
+    1: _read_alter_client_quotas_request_2,
 }
 AlterClientQuotasRequest._encoders = {
+    0: _write_alter_client_quotas_request_1,
+    1: _write_alter_client_quotas_request_2,
 }
 AlterClientQuotasResponse._decoders = {
+    0: _read_alter_client_quotas_response_1,
+    1: _read_alter_client_quotas_response_2,
 }
 AlterClientQuotasResponse._encoders = {
+    0: _write_alter_client_quotas_response_1,
+    1: _write_alter_client_quotas_response_2,
 }

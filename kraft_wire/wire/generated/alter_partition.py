@@ -7,12 +7,36 @@ AlterPartitionRequest, API key 56, versions 2-3, flexible 0+.
 AlterPartitionResponse, API key 56, versions 2-3, flexible 0+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_numbers, long_count, long_numbers, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["AlterPartitionRequest", "AlterPartitionResponse", "BrokerState", "PartitionData", "ResponsePartitionData", "ResponseTopicData", "TopicData"]
 
+unpack_iqB = Codec(">iqB").unpack_from
+unpack_uB = Codec(">16sB").unpack_from
+unpack_iiB = Codec(">iiB").unpack_from
+compact_i_biB = unpackers("i", "biB", 1)
+unpack_biB = Codec(">biB").unpack_from
+iterate_iqB = Codec(">iqB").iter_unpack
+pack_ii_Bi_bix = packers("iiB", "i", "bix", 2, 1)
+pack_ii = Codec(">ii").pack
+pack_bix = Codec(">bix").pack
+pack_u = Codec(">16s").pack
+pack_uB = Codec(">16sB").pack
+pack_iq = Codec(">iq").pack
+pack_iqB = Codec(">iqB").pack
+pack_iqx = Codec(">iqx").pack
+pack_iiB = Codec(">iiB").pack
+unpack_ihB = Codec(">ihB").unpack_from
+unpack_ihiiB = Codec(">ihiiB").unpack_from
+pack_ihii_Bi_bix = packers("ihiiB", "i", "bix", 4, 1)
+pack_ihii = Codec(">ihii").pack
+pack_ih = Codec(">ih").pack
+pack_ihB = Codec(">ihB").pack
 
 
 class BrokerState(Struct):
@@ -209,11 +233,398 @@ class AlterPartitionResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+    items = []
+    for _ in range(count):
+        partition_index, leader_epoch, n_new_isr = unpack_iiB(data, pos)
+        pos += 9
+        if n_new_isr < 128:
+            *new_isr, leader_recovery_state, partition_epoch, tags = compact_i_biB[n_new_isr](data, pos)
+            pos += 4 * n_new_isr + 2
+        else:
+            new_isr, pos = compact_numbers(data, pos, n_new_isr, "i", 4)
+            leader_recovery_state, partition_epoch, tags = unpack_biB(data, pos)
+            pos += 6
+        item = new(PartitionData)
+        item.partition_index = partition_index
+        item.leader_epoch = leader_epoch
+        item.new_isr = new_isr
+        item.leader_recovery_state = leader_recovery_state
+        item.partition_epoch = partition_epoch
+        item.new_isr_with_epochs = []
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicData], int]:
+    items = []
+    for _ in range(count):
+        topic_id, n_partitions = unpack_uB(data, pos)
+        pos += 17
+        if 0 < n_partitions < 128:
+            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
+        elif n_partitions:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(TopicData)
+        item.topic_id = topic_id
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_alter_partition_request_1(data: Buffer, pos: int) -> tuple[AlterPartitionRequest, int]:
+    broker_id, broker_epoch, n_topics = unpack_iqB(data, pos)
+    pos += 13
+    if 0 < n_topics < 128:
+        topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
+    elif n_topics:
+        n_topics, pos = long_count(data, pos, n_topics)
+        topics, pos = _read_topic_data_list_1(data, pos, n_topics)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(AlterPartitionRequest)
+    item.broker_id = broker_id
+    item.broker_epoch = broker_epoch
+    item.topics = topics
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_broker_state_list_1(data: Buffer, pos: int, count: int) -> tuple[list[BrokerState], int]:
+    end = pos + count * 13
+    if end > len(data):
+        raise Unusual
+    items = []
+    for broker_id, broker_epoch, tags in iterate_iqB(memoryview(data)[pos:end]):
+        if tags:
+            raise Unusual
+        item = new(BrokerState)
+        item.broker_id = broker_id
+        item.broker_epoch = broker_epoch
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+    items = []
+    for _ in range(count):
+        partition_index, leader_epoch, n_new_isr_with_epochs = unpack_iiB(data, pos)
+        pos += 9
+        if 0 < n_new_isr_with_epochs < 128:
+            new_isr_with_epochs, pos = _read_broker_state_list_1(data, pos, n_new_isr_with_epochs - 1)
+        elif n_new_isr_with_epochs:
+            n_new_isr_with_epochs, pos = long_count(data, pos, n_new_isr_with_epochs)
+            new_isr_with_epochs, pos = _read_broker_state_list_1(data, pos, n_new_isr_with_epochs)
+        else:
+            raise Unusual
+        leader_recovery_state, partition_epoch, tags = unpack_biB(data, pos)
+        pos += 6
+        item = new(PartitionData)
+        item.partition_index = partition_index
+        item.leader_epoch = leader_epoch
+        item.new_isr_with_epochs = new_isr_with_epochs
+        item.leader_recovery_state = leader_recovery_state
+        item.partition_epoch = partition_epoch
+        item.new_isr = []
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_topic_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[TopicData], int]:
+    items = []
+    for _ in range(count):
+        topic_id, n_partitions = unpack_uB(data, pos)
+        pos += 17
+        if 0 < n_partitions < 128:
+            partitions, pos = _read_partition_data_list_2(data, pos, n_partitions - 1)
+        elif n_partitions:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            partitions, pos = _read_partition_data_list_2(data, pos, n_partitions)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(TopicData)
+        item.topic_id = topic_id
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_alter_partition_request_2(data: Buffer, pos: int) -> tuple[AlterPartitionRequest, int]:
+    broker_id, broker_epoch, n_topics = unpack_iqB(data, pos)
+    pos += 13
+    if 0 < n_topics < 128:
+        topics, pos = _read_topic_data_list_2(data, pos, n_topics - 1)
+    elif n_topics:
+        n_topics, pos = long_count(data, pos, n_topics)
+        topics, pos = _read_topic_data_list_2(data, pos, n_topics)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(AlterPartitionRequest)
+    item.broker_id = broker_id
+    item.broker_epoch = broker_epoch
+    item.topics = topics
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_partition_data_list_1(items: list[PartitionData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if item.new_isr_with_epochs != []:
+            raise Unusual
+        new_isr = item.new_isr
+        n = len(new_isr)
+        if n < 127:
+            out(pack_ii_Bi_bix[n](item.partition_index, item.leader_epoch, n + 1, *new_isr, item.leader_recovery_state, item.partition_epoch))
+        else:
+            out(pack_ii(item.partition_index, item.leader_epoch))
+            out(varint(n + 1))
+            out(long_numbers(new_isr, "i"))
+            out(pack_bix(item.leader_recovery_state, item.partition_epoch))
+
+
+def _write_topic_data_list_1(items: list[TopicData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack_uB(item.topic_id, n + 1))
+        else:
+            out(pack_u(item.topic_id))
+            out(varint(n + 1))
+        _write_partition_data_list_1(partitions, out)
+        out(b"\x00")
+
+
+def _write_alter_partition_request_1(item: AlterPartitionRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    if n < 127:
+        out(pack_iqB(item.broker_id, item.broker_epoch, n + 1))
+    else:
+        out(pack_iq(item.broker_id, item.broker_epoch))
+        out(varint(n + 1))
+    _write_topic_data_list_1(topics, out)
+    out(b"\x00")
+
+
+def _write_broker_state_list_1(items: list[BrokerState], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_iqx(item.broker_id, item.broker_epoch))
+
+
+def _write_partition_data_list_2(items: list[PartitionData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if item.new_isr != []:
+            raise Unusual
+        new_isr_with_epochs = item.new_isr_with_epochs
+        n = len(new_isr_with_epochs)
+        if n < 127:
+            out(pack_iiB(item.partition_index, item.leader_epoch, n + 1))
+        else:
+            out(pack_ii(item.partition_index, item.leader_epoch))
+            out(varint(n + 1))
+        _write_broker_state_list_1(new_isr_with_epochs, out)
+        out(pack_bix(item.leader_recovery_state, item.partition_epoch))
+
+
+def _write_topic_data_list_2(items: list[TopicData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack_uB(item.topic_id, n + 1))
+        else:
+            out(pack_u(item.topic_id))
+            out(varint(n + 1))
+        _write_partition_data_list_2(partitions, out)
+        out(b"\x00")
+
+
+def _write_alter_partition_request_2(item: AlterPartitionRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    if n < 127:
+        out(pack_iqB(item.broker_id, item.broker_epoch, n + 1))
+    else:
+        out(pack_iq(item.broker_id, item.broker_epoch))
+        out(varint(n + 1))
+    _write_topic_data_list_2(topics, out)
+    out(b"\x00")
+
+
+def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponsePartitionData], int]:
+    items = []
+    for _ in range(count):
+        partition_index, error_code, leader_id, leader_epoch, n_isr = unpack_ihiiB(data, pos)
+        pos += 15
+        if n_isr < 128:
+            *isr, leader_recovery_state, partition_epoch, tags = compact_i_biB[n_isr](data, pos)
+            pos += 4 * n_isr + 2
+        else:
+            isr, pos = compact_numbers(data, pos, n_isr, "i", 4)
+            leader_recovery_state, partition_epoch, tags = unpack_biB(data, pos)
+            pos += 6
+        item = new(ResponsePartitionData)
+        item.partition_index = partition_index
+        item.error_code = error_code
+        item.leader_id = leader_id
+        item.leader_epoch = leader_epoch
+        item.isr = isr
+        item.leader_recovery_state = leader_recovery_state
+        item.partition_epoch = partition_epoch
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicData], int]:
+    items = []
+    for _ in range(count):
+        topic_id, n_partitions = unpack_uB(data, pos)
+        pos += 17
+        if 0 < n_partitions < 128:
+            partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions - 1)
+        elif n_partitions:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(ResponseTopicData)
+        item.topic_id = topic_id
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_alter_partition_response_1(data: Buffer, pos: int) -> tuple[AlterPartitionResponse, int]:
+    throttle_time_ms, error_code, n_topics = unpack_ihB(data, pos)
+    pos += 7
+    if 0 < n_topics < 128:
+        topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
+    elif n_topics:
+        n_topics, pos = long_count(data, pos, n_topics)
+        topics, pos = _read_response_topic_data_list_1(data, pos, n_topics)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(AlterPartitionResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.topics = topics
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_response_partition_data_list_1(items: list[ResponsePartitionData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        isr = item.isr
+        n = len(isr)
+        if n < 127:
+            out(pack_ihii_Bi_bix[n](item.partition_index, item.error_code, item.leader_id, item.leader_epoch, n + 1, *isr, item.leader_recovery_state, item.partition_epoch))
+        else:
+            out(pack_ihii(item.partition_index, item.error_code, item.leader_id, item.leader_epoch))
+            out(varint(n + 1))
+            out(long_numbers(isr, "i"))
+            out(pack_bix(item.leader_recovery_state, item.partition_epoch))
+
+
+def _write_response_topic_data_list_1(items: list[ResponseTopicData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack_uB(item.topic_id, n + 1))
+        else:
+            out(pack_u(item.topic_id))
+            out(varint(n + 1))
+        _write_response_partition_data_list_1(partitions, out)
+        out(b"\x00")
+
+
+def _write_alter_partition_response_1(item: AlterPartitionResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    if n < 127:
+        out(pack_ihB(item.throttle_time_ms, item.error_code, n + 1))
+    else:
+        out(pack_ih(item.throttle_time_ms, item.error_code))
+        out(varint(n + 1))
+    _write_response_topic_data_list_1(topics, out)
+    out(b"\x00")
+
+
 AlterPartitionRequest._decoders = {
+    2: _read_alter_partition_request_1,
+    3: _read_alter_partition_request_2,
 }
 AlterPartitionRequest._encoders = {
+    2: _write_alter_partition_request_1,
+    3: _write_alter_partition_request_2,
 }
 AlterPartitionResponse._decoders = {
+    2: _read_alter_partition_response_1,
+    3: _read_alter_partition_response_1,
 }
 AlterPartitionResponse._encoders = {
+    2: _write_alter_partition_response_1,
+    3: _write_alter_partition_response_1,
 }

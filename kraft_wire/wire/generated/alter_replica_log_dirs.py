@@ -7,11 +7,35 @@ AlterReplicaLogDirsRequest, API key 34, versions 1-2, flexible 2+.
 AlterReplicaLogDirsResponse, API key 34, versions 1-2, flexible 2+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import classic_numbers, classic_text, compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["AlterReplicaLogDir", "AlterReplicaLogDirPartitionResult", "AlterReplicaLogDirTopic", "AlterReplicaLogDirTopicResult", "AlterReplicaLogDirsRequest", "AlterReplicaLogDirsResponse"]
 
+unpack_i = Codec(">i").unpack_from
+unpack_h = Codec(">h").unpack_from
+classic_s_i = unpackers("s", "i", 0)
+classic_i = unpackers("i", "", 0)
+compact_s_B = unpackers("s", "B", 1)
+compact_i_B = unpackers("i", "B", 1)
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
+pack__ii = packers("i", "i", "", 0, 0)
+pack_i = Codec(">i").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack__Bi_x = packers("B", "i", "x", 0, 1)
+pack_B = Codec(">B").pack
+unpack_ii = Codec(">ii").unpack_from
+iterate_ih = Codec(">ih").iter_unpack
+unpack_iB = Codec(">iB").unpack_from
+iterate_ihB = Codec(">ihB").iter_unpack
+pack_ih = Codec(">ih").pack
+pack_ii = Codec(">ii").pack
+pack_ihx = Codec(">ihx").pack
+pack_iB = Codec(">iB").pack
 
 
 class AlterReplicaLogDirTopic(Struct):
@@ -151,11 +175,462 @@ class AlterReplicaLogDirsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_alter_replica_log_dir_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterReplicaLogDirTopic], int]:
+    items = []
+    for _ in range(count):
+        (n_name,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_name < 128:
+            name, n_partitions = classic_s_i[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 4
+        else:
+            name, pos = classic_text(data, pos, n_name)
+            (n_partitions,) = unpack_i(data, pos)
+            pos += 4
+        if 0 <= n_partitions < 128:
+            partitions = list(classic_i[n_partitions](data, pos))
+            pos += 4 * n_partitions
+        else:
+            partitions, pos = classic_numbers(data, pos, n_partitions, "i", 4)
+        item = new(AlterReplicaLogDirTopic)
+        item.name = name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_alter_replica_log_dir_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterReplicaLogDir], int]:
+    items = []
+    for _ in range(count):
+        (n_path,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_path < 128:
+            path, n_topics = classic_s_i[n_path](data, pos)
+            path = path.decode()
+            pos += n_path + 4
+        else:
+            path, pos = classic_text(data, pos, n_path)
+            (n_topics,) = unpack_i(data, pos)
+            pos += 4
+        if n_topics >= 0:
+            topics, pos = _read_alter_replica_log_dir_topic_list_1(data, pos, n_topics)
+        else:
+            raise Unusual
+        item = new(AlterReplicaLogDir)
+        item.path = path
+        item.topics = topics
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_alter_replica_log_dirs_request_1(data: Buffer, pos: int) -> tuple[AlterReplicaLogDirsRequest, int]:
+    (n_dirs,) = unpack_i(data, pos)
+    pos += 4
+    if n_dirs >= 0:
+        dirs, pos = _read_alter_replica_log_dir_list_1(data, pos, n_dirs)
+    else:
+        raise Unusual
+    item = new(AlterReplicaLogDirsRequest)
+    item.dirs = dirs
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_alter_replica_log_dir_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AlterReplicaLogDirTopic], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, n_partitions = compact_s_B[n_name](data, pos)
+            name = name.decode()
+            pos += n_name
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            n_partitions = data[pos]
+            pos += 1
+        if n_partitions < 128:
+            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            pos += 4 * n_partitions - 3
+        else:
+            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            tags = data[pos]
+            pos += 1
+        item = new(AlterReplicaLogDirTopic)
+        item.name = name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_alter_replica_log_dir_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AlterReplicaLogDir], int]:
+    items = []
+    for _ in range(count):
+        n_path = data[pos]
+        pos += 1
+        if n_path < 128:
+            path, n_topics = compact_s_B[n_path](data, pos)
+            path = path.decode()
+            pos += n_path
+        else:
+            path, pos = compact_text(data, pos, n_path)
+            n_topics = data[pos]
+            pos += 1
+        if 0 < n_topics < 128:
+            topics, pos = _read_alter_replica_log_dir_topic_list_2(data, pos, n_topics - 1)
+        elif n_topics:
+            n_topics, pos = long_count(data, pos, n_topics)
+            topics, pos = _read_alter_replica_log_dir_topic_list_2(data, pos, n_topics)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(AlterReplicaLogDir)
+        item.path = path
+        item.topics = topics
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_alter_replica_log_dirs_request_2(data: Buffer, pos: int) -> tuple[AlterReplicaLogDirsRequest, int]:
+    n_dirs = data[pos]
+    pos += 1
+    if 0 < n_dirs < 128:
+        dirs, pos = _read_alter_replica_log_dir_list_2(data, pos, n_dirs - 1)
+    elif n_dirs:
+        n_dirs, pos = long_count(data, pos, n_dirs)
+        dirs, pos = _read_alter_replica_log_dir_list_2(data, pos, n_dirs)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(AlterReplicaLogDirsRequest)
+    item.dirs = dirs
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_alter_replica_log_dir_topic_list_1(items: list[AlterReplicaLogDirTopic], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 128:
+            out(pack__ii[n](n, *partitions))
+        else:
+            out(pack_i(n))
+            out(long_numbers(partitions, "i"))
+
+
+def _write_alter_replica_log_dir_list_1(items: list[AlterReplicaLogDir], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.path.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        topics = item.topics
+        n = len(topics)
+        out(pack_i(n))
+        _write_alter_replica_log_dir_topic_list_1(topics, out)
+
+
+def _write_alter_replica_log_dirs_request_1(item: AlterReplicaLogDirsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    dirs = item.dirs
+    n = len(dirs)
+    out(pack_i(n))
+    _write_alter_replica_log_dir_list_1(dirs, out)
+
+
+def _write_alter_replica_log_dir_topic_list_2(items: list[AlterReplicaLogDirTopic], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack__Bi_x[n](n + 1, *partitions))
+        else:
+            out(varint(n + 1))
+            out(long_numbers(partitions, "i"))
+            out(b"\x00")
+
+
+def _write_alter_replica_log_dir_list_2(items: list[AlterReplicaLogDir], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.path.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        topics = item.topics
+        n = len(topics)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_alter_replica_log_dir_topic_list_2(topics, out)
+        out(b"\x00")
+
+
+def _write_alter_replica_log_dirs_request_2(item: AlterReplicaLogDirsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    dirs = item.dirs
+    n = len(dirs)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_alter_replica_log_dir_list_2(dirs, out)
+    out(b"\x00")
+
+
+def _read_alter_replica_log_dir_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterReplicaLogDirPartitionResult], int]:
+    end = pos + count * 6
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition_index, error_code in iterate_ih(memoryview(data)[pos:end]):
+        item = new(AlterReplicaLogDirPartitionResult)
+        item.partition_index = partition_index
+        item.error_code = error_code
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_alter_replica_log_dir_topic_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterReplicaLogDirTopicResult], int]:
+    items = []
+    for _ in range(count):
+        (n_topic_name,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_topic_name < 128:
+            topic_name, n_partitions = classic_s_i[n_topic_name](data, pos)
+            topic_name = topic_name.decode()
+            pos += n_topic_name + 4
+        else:
+            topic_name, pos = classic_text(data, pos, n_topic_name)
+            (n_partitions,) = unpack_i(data, pos)
+            pos += 4
+        if n_partitions >= 0:
+            partitions, pos = _read_alter_replica_log_dir_partition_result_list_1(data, pos, n_partitions)
+        else:
+            raise Unusual
+        item = new(AlterReplicaLogDirTopicResult)
+        item.topic_name = topic_name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_alter_replica_log_dirs_response_1(data: Buffer, pos: int) -> tuple[AlterReplicaLogDirsResponse, int]:
+    throttle_time_ms, n_results = unpack_ii(data, pos)
+    pos += 8
+    if n_results >= 0:
+        results, pos = _read_alter_replica_log_dir_topic_result_list_1(data, pos, n_results)
+    else:
+        raise Unusual
+    item = new(AlterReplicaLogDirsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.results = results
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_alter_replica_log_dir_partition_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AlterReplicaLogDirPartitionResult], int]:
+    end = pos + count * 7
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition_index, error_code, tags in iterate_ihB(memoryview(data)[pos:end]):
+        if tags:
+            raise Unusual
+        item = new(AlterReplicaLogDirPartitionResult)
+        item.partition_index = partition_index
+        item.error_code = error_code
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_alter_replica_log_dir_topic_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AlterReplicaLogDirTopicResult], int]:
+    items = []
+    for _ in range(count):
+        n_topic_name = data[pos]
+        pos += 1
+        if n_topic_name < 128:
+            topic_name, n_partitions = compact_s_B[n_topic_name](data, pos)
+            topic_name = topic_name.decode()
+            pos += n_topic_name
+        else:
+            topic_name, pos = compact_text(data, pos, n_topic_name)
+            n_partitions = data[pos]
+            pos += 1
+        if 0 < n_partitions < 128:
+            partitions, pos = _read_alter_replica_log_dir_partition_result_list_2(data, pos, n_partitions - 1)
+        elif n_partitions:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            partitions, pos = _read_alter_replica_log_dir_partition_result_list_2(data, pos, n_partitions)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(AlterReplicaLogDirTopicResult)
+        item.topic_name = topic_name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_alter_replica_log_dirs_response_2(data: Buffer, pos: int) -> tuple[AlterReplicaLogDirsResponse, int]:
+    throttle_time_ms, n_results = unpack_iB(data, pos)
+    pos += 5
+    if 0 < n_results < 128:
+        results, pos = _read_alter_replica_log_dir_topic_result_list_2(data, pos, n_results - 1)
+    elif n_results:
+        n_results, pos = long_count(data, pos, n_results)
+        results, pos = _read_alter_replica_log_dir_topic_result_list_2(data, pos, n_results)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(AlterReplicaLogDirsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.results = results
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_alter_replica_log_dir_partition_result_list_1(items: list[AlterReplicaLogDirPartitionResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_ih(item.partition_index, item.error_code))
+
+
+def _write_alter_replica_log_dir_topic_result_list_1(items: list[AlterReplicaLogDirTopicResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.topic_name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        partitions = item.partitions
+        n = len(partitions)
+        out(pack_i(n))
+        _write_alter_replica_log_dir_partition_result_list_1(partitions, out)
+
+
+def _write_alter_replica_log_dirs_response_1(item: AlterReplicaLogDirsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    results = item.results
+    n = len(results)
+    out(pack_ii(item.throttle_time_ms, n))
+    _write_alter_replica_log_dir_topic_result_list_1(results, out)
+
+
+def _write_alter_replica_log_dir_partition_result_list_2(items: list[AlterReplicaLogDirPartitionResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_ihx(item.partition_index, item.error_code))
+
+
+def _write_alter_replica_log_dir_topic_result_list_2(items: list[AlterReplicaLogDirTopicResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.topic_name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_alter_replica_log_dir_partition_result_list_2(partitions, out)
+        out(b"\x00")
+
+
+def _write_alter_replica_log_dirs_response_2(item: AlterReplicaLogDirsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    results = item.results
+    n = len(results)
+    if n < 127:
+        out(pack_iB(item.throttle_time_ms, n + 1))
+    else:
+        out(pack_i(item.throttle_time_ms))
+        out(varint(n + 1))
+    _write_alter_replica_log_dir_topic_result_list_2(results, out)
+    out(b"\x00")
+
+
 AlterReplicaLogDirsRequest._decoders = {
+    1: _read_alter_replica_log_dirs_request_1,
+    2: _read_alter_replica_log_dirs_request_2,
 }
 AlterReplicaLogDirsRequest._encoders = {
+    1: _write_alter_replica_log_dirs_request_1,
+    2: _write_alter_replica_log_dirs_request_2,
 }
 AlterReplicaLogDirsResponse._decoders = {
+    1: _read_alter_replica_log_dirs_response_1,
+    2: _read_alter_replica_log_dirs_response_2,
 }
 AlterReplicaLogDirsResponse._encoders = {
+    1: _write_alter_replica_log_dirs_response_1,
+    2: _write_alter_replica_log_dirs_response_2,
 }

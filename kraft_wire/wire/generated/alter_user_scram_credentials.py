@@ -7,11 +7,33 @@ AlterUserScramCredentialsRequest, API key 51, versions 0, flexible 0+.
 AlterUserScramCredentialsResponse, API key 51, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_blob, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["AlterUserScramCredentialsRequest", "AlterUserScramCredentialsResponse", "AlterUserScramCredentialsResult", "ScramCredentialDeletion", "ScramCredentialUpsertion"]
 
+compact_s_bB = unpackers("s", "bB", 1)
+unpack_bB = Codec(">bB").unpack_from
+compact_s_biB = unpackers("s", "biB", 1)
+unpack_biB = Codec(">biB").unpack_from
+pack__Bs_bx = packers("B", "s", "bx", 0, 1)
+pack_bx = Codec(">bx").pack
+pack_B = Codec(">B").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack_bi = Codec(">bi").pack
+pack_biB = Codec(">biB").pack
+unpack_iB = Codec(">iB").unpack_from
+compact_s_hB = unpackers("s", "hB", 1)
+unpack_hB = Codec(">hB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+pack_hBx = Codec(">hBx").pack
+pack_h_Bs_x = packers("hB", "s", "x", 1, 1)
+pack_h = Codec(">h").pack
+pack_i = Codec(">i").pack
+pack_iB = Codec(">iB").pack
 
 
 class ScramCredentialDeletion(Struct):
@@ -145,11 +167,256 @@ class AlterUserScramCredentialsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_scram_credential_deletion_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ScramCredentialDeletion], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, mechanism, tags = compact_s_bB[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 1
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            mechanism, tags = unpack_bB(data, pos)
+            pos += 2
+        item = new(ScramCredentialDeletion)
+        item.name = name
+        item.mechanism = mechanism
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_scram_credential_upsertion_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ScramCredentialUpsertion], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, mechanism, iterations, n_salt = compact_s_biB[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 5
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            mechanism, iterations, n_salt = unpack_biB(data, pos)
+            pos += 6
+        salt, pos = compact_blob(data, pos, n_salt)
+        n_salted_password = data[pos]
+        pos += 1
+        salted_password, pos = compact_blob(data, pos, n_salted_password)
+        tags = data[pos]
+        pos += 1
+        item = new(ScramCredentialUpsertion)
+        item.name = name
+        item.mechanism = mechanism
+        item.iterations = iterations
+        item.salt = salt
+        item.salted_password = salted_password
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_alter_user_scram_credentials_request_1(data: Buffer, pos: int) -> tuple[AlterUserScramCredentialsRequest, int]:
+    n_deletions = data[pos]
+    pos += 1
+    if 0 < n_deletions < 128:
+        deletions, pos = _read_scram_credential_deletion_list_1(data, pos, n_deletions - 1)
+    elif n_deletions:
+        n_deletions, pos = long_count(data, pos, n_deletions)
+        deletions, pos = _read_scram_credential_deletion_list_1(data, pos, n_deletions)
+    else:
+        raise Unusual
+    n_upsertions = data[pos]
+    pos += 1
+    if 0 < n_upsertions < 128:
+        upsertions, pos = _read_scram_credential_upsertion_list_1(data, pos, n_upsertions - 1)
+    elif n_upsertions:
+        n_upsertions, pos = long_count(data, pos, n_upsertions)
+        upsertions, pos = _read_scram_credential_upsertion_list_1(data, pos, n_upsertions)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(AlterUserScramCredentialsRequest)
+    item.deletions = deletions
+    item.upsertions = upsertions
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_scram_credential_deletion_list_1(items: list[ScramCredentialDeletion], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_bx[n](n + 1, raw, item.mechanism))
+        else:
+            out(long_text(raw))
+            out(pack_bx(item.mechanism))
+
+
+def _write_scram_credential_upsertion_list_1(items: list[ScramCredentialUpsertion], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        salt = item.salt
+        n = len(salt)
+        if n < 127:
+            out(pack_biB(item.mechanism, item.iterations, n + 1))
+        else:
+            out(pack_bi(item.mechanism, item.iterations))
+            out(varint(n + 1))
+        out(salt)
+        salted_password = item.salted_password
+        n = len(salted_password)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        out(salted_password)
+        out(b"\x00")
+
+
+def _write_alter_user_scram_credentials_request_1(item: AlterUserScramCredentialsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    deletions = item.deletions
+    n = len(deletions)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_scram_credential_deletion_list_1(deletions, out)
+    upsertions = item.upsertions
+    n = len(upsertions)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_scram_credential_upsertion_list_1(upsertions, out)
+    out(b"\x00")
+
+
+def _read_alter_user_scram_credentials_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterUserScramCredentialsResult], int]:
+    items = []
+    for _ in range(count):
+        n_user = data[pos]
+        pos += 1
+        if n_user < 128:
+            user, error_code, n_error_message = compact_s_hB[n_user](data, pos)
+            user = user.decode()
+            pos += n_user + 2
+        else:
+            user, pos = compact_text(data, pos, n_user)
+            error_code, n_error_message = unpack_hB(data, pos)
+            pos += 3
+        if 0 < n_error_message < 128:
+            error_message, tags = compact_s_B[n_error_message](data, pos)
+            error_message = error_message.decode()
+            pos += n_error_message
+        elif n_error_message == 0:
+            error_message = None
+            tags = data[pos]
+            pos += 1
+        else:
+            error_message, pos = compact_text(data, pos, n_error_message)
+            tags = data[pos]
+            pos += 1
+        item = new(AlterUserScramCredentialsResult)
+        item.user = user
+        item.error_code = error_code
+        item.error_message = error_message
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_alter_user_scram_credentials_response_1(data: Buffer, pos: int) -> tuple[AlterUserScramCredentialsResponse, int]:
+    throttle_time_ms, n_results = unpack_iB(data, pos)
+    pos += 5
+    if 0 < n_results < 128:
+        results, pos = _read_alter_user_scram_credentials_result_list_1(data, pos, n_results - 1)
+    elif n_results:
+        n_results, pos = long_count(data, pos, n_results)
+        results, pos = _read_alter_user_scram_credentials_result_list_1(data, pos, n_results)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(AlterUserScramCredentialsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.results = results
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_alter_user_scram_credentials_result_list_1(items: list[AlterUserScramCredentialsResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.user.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        error_message = item.error_message
+        if error_message is None:
+            out(pack_hBx(item.error_code, 0))
+        else:
+            raw = error_message.encode()
+            n = len(raw)
+            if n < 127:
+                out(pack_h_Bs_x[n](item.error_code, n + 1, raw))
+            else:
+                out(pack_h(item.error_code))
+                out(long_text(raw))
+                out(b"\x00")
+
+
+def _write_alter_user_scram_credentials_response_1(item: AlterUserScramCredentialsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    results = item.results
+    n = len(results)
+    if n < 127:
+        out(pack_iB(item.throttle_time_ms, n + 1))
+    else:
+        out(pack_i(item.throttle_time_ms))
+        out(varint(n + 1))
+    _write_alter_user_scram_credentials_result_list_1(results, out)
+    out(b"\x00")
+
+
 AlterUserScramCredentialsRequest._decoders = {
+    0: _read_alter_user_scram_credentials_request_1,
 }
 AlterUserScramCredentialsRequest._encoders = {
+    0: _write_alter_user_scram_credentials_request_1,
 }
 AlterUserScramCredentialsResponse._decoders = {
+    0: _read_alter_user_scram_credentials_response_1,
 }
 AlterUserScramCredentialsResponse._encoders = {
+    0: _write_alter_user_scram_credentials_response_1,
 }

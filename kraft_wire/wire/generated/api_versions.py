@@ -7,11 +7,38 @@ ApiVersionsRequest, API key 18, versions 0-4, flexible 3+.
 ApiVersionsResponse, API key 18, versions 0-4, flexible 3+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
 
 __all__ = ["ApiVersion", "ApiVersionsRequest", "ApiVersionsResponse", "FinalizedFeatureKey", "SupportedFeatureKey"]
 
+compact_s_B = unpackers("s", "B", 1)
+pack__Bs = packers("B", "s", "", 0, 1)
+pack__Bs_x = packers("B", "s", "x", 0, 1)
+unpack_hi = Codec(">hi").unpack_from
+iterate_hhh = Codec(">hhh").iter_unpack
+unpack_i = Codec(">i").unpack_from
+unpack_hB = Codec(">hB").unpack_from
+iterate_hhhB = Codec(">hhhB").iter_unpack
+unpack_iB = Codec(">iB").unpack_from
+compact_s_hhB = unpackers("s", "hhB", 1)
+unpack_hhB = Codec(">hhB").unpack_from
+unpack_q = Codec(">q").unpack_from
+unpack_t = Codec(">?").unpack_from
+pack_hhh = Codec(">hhh").pack
+pack_hi = Codec(">hi").pack
+pack_i = Codec(">i").pack
+pack_hhhx = Codec(">hhhx").pack
+pack_h = Codec(">h").pack
+pack_hB = Codec(">hB").pack
+pack__Bs_hhx = packers("B", "s", "hhx", 0, 1)
+pack_hhx = Codec(">hhx").pack
+pack_B = Codec(">B").pack
+pack_q = Codec(">q").pack
+pack_t = Codec(">?").pack
 
 
 class ApiVersionsRequest(Message):
@@ -157,11 +184,396 @@ class ApiVersionsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_api_versions_request_1(data: Buffer, pos: int) -> tuple[ApiVersionsRequest, int]:
+    item = new(ApiVersionsRequest)
+    item.client_software_name = ''
+    item.client_software_version = ''
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_api_versions_request_2(data: Buffer, pos: int) -> tuple[ApiVersionsRequest, int]:
+    n_client_software_name = data[pos]
+    pos += 1
+    if n_client_software_name < 128:
+        client_software_name, n_client_software_version = compact_s_B[n_client_software_name](data, pos)
+        client_software_name = client_software_name.decode()
+        pos += n_client_software_name
+    else:
+        client_software_name, pos = compact_text(data, pos, n_client_software_name)
+        n_client_software_version = data[pos]
+        pos += 1
+    if n_client_software_version < 128:
+        client_software_version, tags = compact_s_B[n_client_software_version](data, pos)
+        client_software_version = client_software_version.decode()
+        pos += n_client_software_version
+    else:
+        client_software_version, pos = compact_text(data, pos, n_client_software_version)
+        tags = data[pos]
+        pos += 1
+    item = new(ApiVersionsRequest)
+    item.client_software_name = client_software_name
+    item.client_software_version = client_software_version
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_api_versions_request_1(item: ApiVersionsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+
+
+def _write_api_versions_request_2(item: ApiVersionsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.client_software_name.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs[n](n + 1, raw))
+    else:
+        out(long_text(raw))
+    raw = item.client_software_version.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs_x[n](n + 1, raw))
+    else:
+        out(long_text(raw))
+        out(b"\x00")
+
+
+def _read_api_version_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ApiVersion], int]:
+    end = pos + count * 6
+    if end > len(data):
+        raise Unusual
+    items = []
+    for api_key, min_version, max_version in iterate_hhh(memoryview(data)[pos:end]):
+        item = new(ApiVersion)
+        item.api_key = api_key
+        item.min_version = min_version
+        item.max_version = max_version
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_api_versions_response_1(data: Buffer, pos: int) -> tuple[ApiVersionsResponse, int]:
+    error_code, n_api_keys = unpack_hi(data, pos)
+    pos += 6
+    if n_api_keys >= 0:
+        api_keys, pos = _read_api_version_list_1(data, pos, n_api_keys)
+    else:
+        raise Unusual
+    item = new(ApiVersionsResponse)
+    item.error_code = error_code
+    item.api_keys = api_keys
+    item.throttle_time_ms = 0
+    item.supported_features = []
+    item.finalized_features_epoch = -1
+    item.finalized_features = []
+    item.zk_migration_ready = False
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_api_versions_response_2(data: Buffer, pos: int) -> tuple[ApiVersionsResponse, int]:
+    error_code, n_api_keys = unpack_hi(data, pos)
+    pos += 6
+    if n_api_keys >= 0:
+        api_keys, pos = _read_api_version_list_1(data, pos, n_api_keys)
+    else:
+        raise Unusual
+    (throttle_time_ms,) = unpack_i(data, pos)
+    pos += 4
+    item = new(ApiVersionsResponse)
+    item.error_code = error_code
+    item.api_keys = api_keys
+    item.throttle_time_ms = throttle_time_ms
+    item.supported_features = []
+    item.finalized_features_epoch = -1
+    item.finalized_features = []
+    item.zk_migration_ready = False
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_api_version_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ApiVersion], int]:
+    end = pos + count * 7
+    if end > len(data):
+        raise Unusual
+    items = []
+    for api_key, min_version, max_version, tags in iterate_hhhB(memoryview(data)[pos:end]):
+        if tags:
+            raise Unusual
+        item = new(ApiVersion)
+        item.api_key = api_key
+        item.min_version = min_version
+        item.max_version = max_version
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_supported_feature_key_list_1(data: Buffer, pos: int, count: int) -> tuple[list[SupportedFeatureKey], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, min_version, max_version, tags = compact_s_hhB[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 4
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            min_version, max_version, tags = unpack_hhB(data, pos)
+            pos += 5
+        item = new(SupportedFeatureKey)
+        item.name = name
+        item.min_version = min_version
+        item.max_version = max_version
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_finalized_feature_key_list_1(data: Buffer, pos: int, count: int) -> tuple[list[FinalizedFeatureKey], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, max_version_level, min_version_level, tags = compact_s_hhB[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 4
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            max_version_level, min_version_level, tags = unpack_hhB(data, pos)
+            pos += 5
+        item = new(FinalizedFeatureKey)
+        item.name = name
+        item.max_version_level = max_version_level
+        item.min_version_level = min_version_level
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_api_versions_response_tags_1(item: ApiVersionsResponse, data: Buffer, pos: int, count: int) -> int:
+    if count > 64:
+        raise Unusual
+    unknown = []
+    for _ in range(count):
+        tag, size, pos = tag_head(data, pos)
+        if tag == 0:
+            n_supported_features = data[pos]
+            pos += 1
+            if 0 < n_supported_features < 128:
+                supported_features, pos = _read_supported_feature_key_list_1(data, pos, n_supported_features - 1)
+            elif n_supported_features:
+                n_supported_features, pos = long_count(data, pos, n_supported_features)
+                supported_features, pos = _read_supported_feature_key_list_1(data, pos, n_supported_features)
+            else:
+                raise Unusual
+            item.supported_features = supported_features
+        elif tag == 1:
+            (finalized_features_epoch,) = unpack_q(data, pos)
+            pos += 8
+            item.finalized_features_epoch = finalized_features_epoch
+        elif tag == 2:
+            n_finalized_features = data[pos]
+            pos += 1
+            if 0 < n_finalized_features < 128:
+                finalized_features, pos = _read_finalized_feature_key_list_1(data, pos, n_finalized_features - 1)
+            elif n_finalized_features:
+                n_finalized_features, pos = long_count(data, pos, n_finalized_features)
+                finalized_features, pos = _read_finalized_feature_key_list_1(data, pos, n_finalized_features)
+            else:
+                raise Unusual
+            item.finalized_features = finalized_features
+        elif tag == 3:
+            (zk_migration_ready,) = unpack_t(data, pos)
+            pos += 1
+            item.zk_migration_ready = zk_migration_ready
+        else:
+            value, pos = unknown_tag(data, pos, size)
+            unknown.append((tag, value))
+    if unknown:
+        item.unknown_tagged_fields = unknown
+    return pos
+
+
+def _read_api_versions_response_3(data: Buffer, pos: int) -> tuple[ApiVersionsResponse, int]:
+    error_code, n_api_keys = unpack_hB(data, pos)
+    pos += 3
+    if 0 < n_api_keys < 128:
+        api_keys, pos = _read_api_version_list_2(data, pos, n_api_keys - 1)
+    elif n_api_keys:
+        n_api_keys, pos = long_count(data, pos, n_api_keys)
+        api_keys, pos = _read_api_version_list_2(data, pos, n_api_keys)
+    else:
+        raise Unusual
+    throttle_time_ms, tags = unpack_iB(data, pos)
+    pos += 5
+    item = new(ApiVersionsResponse)
+    item.error_code = error_code
+    item.api_keys = api_keys
+    item.throttle_time_ms = throttle_time_ms
+    item.supported_features = []
+    item.finalized_features_epoch = -1
+    item.finalized_features = []
+    item.zk_migration_ready = False
+    item.unknown_tagged_fields = None
+    if tags:
+        pos = _read_api_versions_response_tags_1(item, data, pos, tags)
+    return item, pos
+
+
+def _write_api_version_list_1(items: list[ApiVersion], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_hhh(item.api_key, item.min_version, item.max_version))
+
+
+def _write_api_versions_response_1(item: ApiVersionsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    api_keys = item.api_keys
+    n = len(api_keys)
+    out(pack_hi(item.error_code, n))
+    _write_api_version_list_1(api_keys, out)
+
+
+def _write_api_versions_response_2(item: ApiVersionsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    api_keys = item.api_keys
+    n = len(api_keys)
+    out(pack_hi(item.error_code, n))
+    _write_api_version_list_1(api_keys, out)
+    out(pack_i(item.throttle_time_ms))
+
+
+def _write_api_version_list_2(items: list[ApiVersion], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_hhhx(item.api_key, item.min_version, item.max_version))
+
+
+def _write_supported_feature_key_list_1(items: list[SupportedFeatureKey], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_hhx[n](n + 1, raw, item.min_version, item.max_version))
+        else:
+            out(long_text(raw))
+            out(pack_hhx(item.min_version, item.max_version))
+
+
+def _write_finalized_feature_key_list_1(items: list[FinalizedFeatureKey], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_hhx[n](n + 1, raw, item.max_version_level, item.min_version_level))
+        else:
+            out(long_text(raw))
+            out(pack_hhx(item.max_version_level, item.min_version_level))
+
+
+def _write_api_versions_response_tags_1(item: ApiVersionsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    fields: list[tuple[int, list[Part]]] = []
+    if item.supported_features != []:
+        parts: list[Part] = []
+        put = parts.append
+        supported_features = item.supported_features
+        n = len(supported_features)
+        if n < 127:
+            put(pack_B(n + 1))
+        else:
+            put(varint(n + 1))
+        _write_supported_feature_key_list_1(supported_features, put)
+        fields.append((0, parts))
+    if item.finalized_features_epoch != -1:
+        parts = []
+        put = parts.append
+        put(pack_q(item.finalized_features_epoch))
+        fields.append((1, parts))
+    if item.finalized_features != []:
+        parts = []
+        put = parts.append
+        finalized_features = item.finalized_features
+        n = len(finalized_features)
+        if n < 127:
+            put(pack_B(n + 1))
+        else:
+            put(varint(n + 1))
+        _write_finalized_feature_key_list_1(finalized_features, put)
+        fields.append((2, parts))
+    if item.zk_migration_ready:
+        parts = []
+        put = parts.append
+        put(pack_t(item.zk_migration_ready))
+        fields.append((3, parts))
+    write_tags(fields, out)
+
+
+def _write_api_versions_response_3(item: ApiVersionsResponse, out: Append) -> None:
+    api_keys = item.api_keys
+    n = len(api_keys)
+    if n < 127:
+        out(pack_hB(item.error_code, n + 1))
+    else:
+        out(pack_h(item.error_code))
+        out(varint(n + 1))
+    _write_api_version_list_2(api_keys, out)
+    out(pack_i(item.throttle_time_ms))
+    if item.unknown_tagged_fields is None and item.supported_features == [] and item.finalized_features_epoch == -1 and item.finalized_features == [] and not item.zk_migration_ready:
+        out(b"\x00")
+    else:
+        _write_api_versions_response_tags_1(item, out)
+
+
 ApiVersionsRequest._decoders = {
+    0: _read_api_versions_request_1,
+    1: _read_api_versions_request_1,
+    2: _read_api_versions_request_1,
+    3: _read_api_versions_request_2,
+    4: _read_api_versions_request_2,
 }
 ApiVersionsRequest._encoders = {
+    0: _write_api_versions_request_1,
+    1: _write_api_versions_request_1,
+    2: _write_api_versions_request_1,
+    3: _write_api_versions_request_2,
+    4: _write_api_versions_request_2,
 }
 ApiVersionsResponse._decoders = {
+    0: _read_api_versions_response_1,
+    1: _read_api_versions_response_2,
+    2: _read_api_versions_response_2,
+    3: _read_api_versions_response_3,
+    4: _read_api_versions_response_3,
 }
 ApiVersionsResponse._encoders = {
+    0: _write_api_versions_response_1,
+    1: _write_api_versions_response_2,
+    2: _write_api_versions_response_2,
+    3: _write_api_versions_response_3,
+    4: _write_api_versions_response_3,
 }

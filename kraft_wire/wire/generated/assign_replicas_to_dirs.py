@@ -7,12 +7,28 @@ AssignReplicasToDirsRequest, API key 73, versions 0, flexible 0+.
 AssignReplicasToDirsResponse, API key 73, versions 0, flexible 0+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import long_count, new, unknown_tags, varint
 
 __all__ = ["AssignReplicasToDirsRequest", "AssignReplicasToDirsResponse", "DirectoryData", "PartitionData", "ResponseDirectoryData", "ResponsePartitionData", "ResponseTopicData", "TopicData"]
 
+unpack_iqB = Codec(">iqB").unpack_from
+unpack_uB = Codec(">16sB").unpack_from
+iterate_iB = Codec(">iB").iter_unpack
+pack_ix = Codec(">ix").pack
+pack_u = Codec(">16s").pack
+pack_uB = Codec(">16sB").pack
+pack_iq = Codec(">iq").pack
+pack_iqB = Codec(">iqB").pack
+unpack_ihB = Codec(">ihB").unpack_from
+iterate_ihB = Codec(">ihB").iter_unpack
+pack_ihx = Codec(">ihx").pack
+pack_ih = Codec(">ih").pack
+pack_ihB = Codec(">ihB").pack
 
 
 class PartitionData(Struct):
@@ -200,11 +216,290 @@ class AssignReplicasToDirsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+    end = pos + count * 5
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition_index, tags in iterate_iB(memoryview(data)[pos:end]):
+        if tags:
+            raise Unusual
+        item = new(PartitionData)
+        item.partition_index = partition_index
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicData], int]:
+    items = []
+    for _ in range(count):
+        topic_id, n_partitions = unpack_uB(data, pos)
+        pos += 17
+        if 0 < n_partitions < 128:
+            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
+        elif n_partitions:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(TopicData)
+        item.topic_id = topic_id
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_directory_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DirectoryData], int]:
+    items = []
+    for _ in range(count):
+        id, n_topics = unpack_uB(data, pos)
+        pos += 17
+        if 0 < n_topics < 128:
+            topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
+        elif n_topics:
+            n_topics, pos = long_count(data, pos, n_topics)
+            topics, pos = _read_topic_data_list_1(data, pos, n_topics)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(DirectoryData)
+        item.id = id
+        item.topics = topics
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_assign_replicas_to_dirs_request_1(data: Buffer, pos: int) -> tuple[AssignReplicasToDirsRequest, int]:
+    broker_id, broker_epoch, n_directories = unpack_iqB(data, pos)
+    pos += 13
+    if 0 < n_directories < 128:
+        directories, pos = _read_directory_data_list_1(data, pos, n_directories - 1)
+    elif n_directories:
+        n_directories, pos = long_count(data, pos, n_directories)
+        directories, pos = _read_directory_data_list_1(data, pos, n_directories)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(AssignReplicasToDirsRequest)
+    item.broker_id = broker_id
+    item.broker_epoch = broker_epoch
+    item.directories = directories
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_partition_data_list_1(items: list[PartitionData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_ix(item.partition_index))
+
+
+def _write_topic_data_list_1(items: list[TopicData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack_uB(item.topic_id, n + 1))
+        else:
+            out(pack_u(item.topic_id))
+            out(varint(n + 1))
+        _write_partition_data_list_1(partitions, out)
+        out(b"\x00")
+
+
+def _write_directory_data_list_1(items: list[DirectoryData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        topics = item.topics
+        n = len(topics)
+        if n < 127:
+            out(pack_uB(item.id, n + 1))
+        else:
+            out(pack_u(item.id))
+            out(varint(n + 1))
+        _write_topic_data_list_1(topics, out)
+        out(b"\x00")
+
+
+def _write_assign_replicas_to_dirs_request_1(item: AssignReplicasToDirsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    directories = item.directories
+    n = len(directories)
+    if n < 127:
+        out(pack_iqB(item.broker_id, item.broker_epoch, n + 1))
+    else:
+        out(pack_iq(item.broker_id, item.broker_epoch))
+        out(varint(n + 1))
+    _write_directory_data_list_1(directories, out)
+    out(b"\x00")
+
+
+def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponsePartitionData], int]:
+    end = pos + count * 7
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition_index, error_code, tags in iterate_ihB(memoryview(data)[pos:end]):
+        if tags:
+            raise Unusual
+        item = new(ResponsePartitionData)
+        item.partition_index = partition_index
+        item.error_code = error_code
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicData], int]:
+    items = []
+    for _ in range(count):
+        topic_id, n_partitions = unpack_uB(data, pos)
+        pos += 17
+        if 0 < n_partitions < 128:
+            partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions - 1)
+        elif n_partitions:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(ResponseTopicData)
+        item.topic_id = topic_id
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_response_directory_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseDirectoryData], int]:
+    items = []
+    for _ in range(count):
+        id, n_topics = unpack_uB(data, pos)
+        pos += 17
+        if 0 < n_topics < 128:
+            topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
+        elif n_topics:
+            n_topics, pos = long_count(data, pos, n_topics)
+            topics, pos = _read_response_topic_data_list_1(data, pos, n_topics)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(ResponseDirectoryData)
+        item.id = id
+        item.topics = topics
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_assign_replicas_to_dirs_response_1(data: Buffer, pos: int) -> tuple[AssignReplicasToDirsResponse, int]:
+    throttle_time_ms, error_code, n_directories = unpack_ihB(data, pos)
+    pos += 7
+    if 0 < n_directories < 128:
+        directories, pos = _read_response_directory_data_list_1(data, pos, n_directories - 1)
+    elif n_directories:
+        n_directories, pos = long_count(data, pos, n_directories)
+        directories, pos = _read_response_directory_data_list_1(data, pos, n_directories)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(AssignReplicasToDirsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.directories = directories
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_response_partition_data_list_1(items: list[ResponsePartitionData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_ihx(item.partition_index, item.error_code))
+
+
+def _write_response_topic_data_list_1(items: list[ResponseTopicData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack_uB(item.topic_id, n + 1))
+        else:
+            out(pack_u(item.topic_id))
+            out(varint(n + 1))
+        _write_response_partition_data_list_1(partitions, out)
+        out(b"\x00")
+
+
+def _write_response_directory_data_list_1(items: list[ResponseDirectoryData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        topics = item.topics
+        n = len(topics)
+        if n < 127:
+            out(pack_uB(item.id, n + 1))
+        else:
+            out(pack_u(item.id))
+            out(varint(n + 1))
+        _write_response_topic_data_list_1(topics, out)
+        out(b"\x00")
+
+
+def _write_assign_replicas_to_dirs_response_1(item: AssignReplicasToDirsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    directories = item.directories
+    n = len(directories)
+    if n < 127:
+        out(pack_ihB(item.throttle_time_ms, item.error_code, n + 1))
+    else:
+        out(pack_ih(item.throttle_time_ms, item.error_code))
+        out(varint(n + 1))
+    _write_response_directory_data_list_1(directories, out)
+    out(b"\x00")
+
+
 AssignReplicasToDirsRequest._decoders = {
+    0: _read_assign_replicas_to_dirs_request_1,
 }
 AssignReplicasToDirsRequest._encoders = {
+    0: _write_assign_replicas_to_dirs_request_1,
 }
 AssignReplicasToDirsResponse._decoders = {
+    0: _read_assign_replicas_to_dirs_response_1,
 }
 AssignReplicasToDirsResponse._encoders = {
+    0: _write_assign_replicas_to_dirs_response_1,
 }

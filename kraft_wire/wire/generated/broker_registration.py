@@ -7,12 +7,49 @@ BrokerRegistrationRequest, API key 62, versions 0-4, flexible 0+.
 BrokerRegistrationResponse, API key 62, versions 0-4, flexible 0+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["BrokerRegistrationRequest", "BrokerRegistrationResponse", "Feature", "Listener"]
 
+unpack_iB = Codec(">iB").unpack_from
+compact_s_uB = unpackers("s", "16sB", 1)
+unpack_uB = Codec(">16sB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+compact_s_HhB = unpackers("s", "HhB", 1)
+unpack_HhB = Codec(">HhB").unpack_from
+compact_s_hhB = unpackers("s", "hhB", 1)
+unpack_hhB = Codec(">hhB").unpack_from
+compact_s_tB = unpackers("s", "?B", 1)
+unpack_tB = Codec(">?B").unpack_from
+compact_16s_B = unpackers("16s", "B", 1)
+compact_16s_qB = unpackers("16s", "qB", 1)
+unpack_qB = Codec(">qB").unpack_from
+pack_i_Bs = packers("iB", "s", "", 1, 1)
+pack_i = Codec(">i").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack__Bs_Hhx = packers("B", "s", "Hhx", 0, 1)
+pack_Hhx = Codec(">Hhx").pack
+pack_u = Codec(">16s").pack
+pack_uB = Codec(">16sB").pack
+pack__Bs_hhx = packers("B", "s", "hhx", 0, 1)
+pack_hhx = Codec(">hhx").pack
+pack_B = Codec(">B").pack
+pack_Bx = Codec(">Bx").pack
+pack__Bs_x = packers("B", "s", "x", 0, 1)
+pack_Btx = Codec(">B?x").pack
+pack__Bs_tx = packers("B", "s", "?x", 0, 1)
+pack_tx = Codec(">?x").pack
+pack_t_B16s_x = packers("?B", "16s", "x", 1, 1)
+pack_t = Codec(">?").pack
+pack_t_B16s_qx = packers("?B", "16s", "qx", 1, 1)
+pack_qx = Codec(">qx").pack
+unpack_ihqB = Codec(">ihqB").unpack_from
+pack_ihqx = Codec(">ihqx").pack
 
 
 class Listener(Struct):
@@ -146,11 +183,551 @@ class BrokerRegistrationResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_listener_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Listener], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, n_host = compact_s_B[n_name](data, pos)
+            name = name.decode()
+            pos += n_name
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            n_host = data[pos]
+            pos += 1
+        if n_host < 128:
+            host, port, security_protocol, tags = compact_s_HhB[n_host](data, pos)
+            host = host.decode()
+            pos += n_host + 4
+        else:
+            host, pos = compact_text(data, pos, n_host)
+            port, security_protocol, tags = unpack_HhB(data, pos)
+            pos += 5
+        item = new(Listener)
+        item.name = name
+        item.host = host
+        item.port = port
+        item.security_protocol = security_protocol
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_feature_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Feature], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, min_supported_version, max_supported_version, tags = compact_s_hhB[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 4
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            min_supported_version, max_supported_version, tags = unpack_hhB(data, pos)
+            pos += 5
+        item = new(Feature)
+        item.name = name
+        item.min_supported_version = min_supported_version
+        item.max_supported_version = max_supported_version
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_broker_registration_request_1(data: Buffer, pos: int) -> tuple[BrokerRegistrationRequest, int]:
+    broker_id, n_cluster_id = unpack_iB(data, pos)
+    pos += 5
+    if n_cluster_id < 128:
+        cluster_id, incarnation_id, n_listeners = compact_s_uB[n_cluster_id](data, pos)
+        cluster_id = cluster_id.decode()
+        pos += n_cluster_id + 16
+    else:
+        cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        incarnation_id, n_listeners = unpack_uB(data, pos)
+        pos += 17
+    if 0 < n_listeners < 128:
+        listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
+    elif n_listeners:
+        n_listeners, pos = long_count(data, pos, n_listeners)
+        listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+    else:
+        raise Unusual
+    n_features = data[pos]
+    pos += 1
+    if 0 < n_features < 128:
+        features, pos = _read_feature_list_1(data, pos, n_features - 1)
+    elif n_features:
+        n_features, pos = long_count(data, pos, n_features)
+        features, pos = _read_feature_list_1(data, pos, n_features)
+    else:
+        raise Unusual
+    n_rack = data[pos]
+    pos += 1
+    if 0 < n_rack < 128:
+        rack, tags = compact_s_B[n_rack](data, pos)
+        rack = rack.decode()
+        pos += n_rack
+    elif n_rack == 0:
+        rack = None
+        tags = data[pos]
+        pos += 1
+    else:
+        rack, pos = compact_text(data, pos, n_rack)
+        tags = data[pos]
+        pos += 1
+    item = new(BrokerRegistrationRequest)
+    item.broker_id = broker_id
+    item.cluster_id = cluster_id
+    item.incarnation_id = incarnation_id
+    item.listeners = listeners
+    item.features = features
+    item.rack = rack
+    item.is_migrating_zk_broker = False
+    item.log_dirs = []
+    item.previous_broker_epoch = -1
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_broker_registration_request_2(data: Buffer, pos: int) -> tuple[BrokerRegistrationRequest, int]:
+    broker_id, n_cluster_id = unpack_iB(data, pos)
+    pos += 5
+    if n_cluster_id < 128:
+        cluster_id, incarnation_id, n_listeners = compact_s_uB[n_cluster_id](data, pos)
+        cluster_id = cluster_id.decode()
+        pos += n_cluster_id + 16
+    else:
+        cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        incarnation_id, n_listeners = unpack_uB(data, pos)
+        pos += 17
+    if 0 < n_listeners < 128:
+        listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
+    elif n_listeners:
+        n_listeners, pos = long_count(data, pos, n_listeners)
+        listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+    else:
+        raise Unusual
+    n_features = data[pos]
+    pos += 1
+    if 0 < n_features < 128:
+        features, pos = _read_feature_list_1(data, pos, n_features - 1)
+    elif n_features:
+        n_features, pos = long_count(data, pos, n_features)
+        features, pos = _read_feature_list_1(data, pos, n_features)
+    else:
+        raise Unusual
+    n_rack = data[pos]
+    pos += 1
+    if 0 < n_rack < 128:
+        rack, is_migrating_zk_broker, tags = compact_s_tB[n_rack](data, pos)
+        rack = rack.decode()
+        pos += n_rack + 1
+    elif n_rack == 0:
+        rack = None
+        is_migrating_zk_broker, tags = unpack_tB(data, pos)
+        pos += 2
+    else:
+        rack, pos = compact_text(data, pos, n_rack)
+        is_migrating_zk_broker, tags = unpack_tB(data, pos)
+        pos += 2
+    item = new(BrokerRegistrationRequest)
+    item.broker_id = broker_id
+    item.cluster_id = cluster_id
+    item.incarnation_id = incarnation_id
+    item.listeners = listeners
+    item.features = features
+    item.rack = rack
+    item.is_migrating_zk_broker = is_migrating_zk_broker
+    item.log_dirs = []
+    item.previous_broker_epoch = -1
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_broker_registration_request_3(data: Buffer, pos: int) -> tuple[BrokerRegistrationRequest, int]:
+    broker_id, n_cluster_id = unpack_iB(data, pos)
+    pos += 5
+    if n_cluster_id < 128:
+        cluster_id, incarnation_id, n_listeners = compact_s_uB[n_cluster_id](data, pos)
+        cluster_id = cluster_id.decode()
+        pos += n_cluster_id + 16
+    else:
+        cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        incarnation_id, n_listeners = unpack_uB(data, pos)
+        pos += 17
+    if 0 < n_listeners < 128:
+        listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
+    elif n_listeners:
+        n_listeners, pos = long_count(data, pos, n_listeners)
+        listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+    else:
+        raise Unusual
+    n_features = data[pos]
+    pos += 1
+    if 0 < n_features < 128:
+        features, pos = _read_feature_list_1(data, pos, n_features - 1)
+    elif n_features:
+        n_features, pos = long_count(data, pos, n_features)
+        features, pos = _read_feature_list_1(data, pos, n_features)
+    else:
+        raise Unusual
+    n_rack = data[pos]
+    pos += 1
+    if 0 < n_rack < 128:
+        rack, is_migrating_zk_broker, n_log_dirs = compact_s_tB[n_rack](data, pos)
+        rack = rack.decode()
+        pos += n_rack + 1
+    elif n_rack == 0:
+        rack = None
+        is_migrating_zk_broker, n_log_dirs = unpack_tB(data, pos)
+        pos += 2
+    else:
+        rack, pos = compact_text(data, pos, n_rack)
+        is_migrating_zk_broker, n_log_dirs = unpack_tB(data, pos)
+        pos += 2
+    if n_log_dirs < 128:
+        *log_dirs, tags = compact_16s_B[n_log_dirs](data, pos)
+        pos += 16 * n_log_dirs - 15
+    else:
+        log_dirs, pos = compact_numbers(data, pos, n_log_dirs, "16s", 16)
+        tags = data[pos]
+        pos += 1
+    item = new(BrokerRegistrationRequest)
+    item.broker_id = broker_id
+    item.cluster_id = cluster_id
+    item.incarnation_id = incarnation_id
+    item.listeners = listeners
+    item.features = features
+    item.rack = rack
+    item.is_migrating_zk_broker = is_migrating_zk_broker
+    item.log_dirs = log_dirs
+    item.previous_broker_epoch = -1
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_broker_registration_request_4(data: Buffer, pos: int) -> tuple[BrokerRegistrationRequest, int]:
+    broker_id, n_cluster_id = unpack_iB(data, pos)
+    pos += 5
+    if n_cluster_id < 128:
+        cluster_id, incarnation_id, n_listeners = compact_s_uB[n_cluster_id](data, pos)
+        cluster_id = cluster_id.decode()
+        pos += n_cluster_id + 16
+    else:
+        cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        incarnation_id, n_listeners = unpack_uB(data, pos)
+        pos += 17
+    if 0 < n_listeners < 128:
+        listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
+    elif n_listeners:
+        n_listeners, pos = long_count(data, pos, n_listeners)
+        listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+    else:
+        raise Unusual
+    n_features = data[pos]
+    pos += 1
+    if 0 < n_features < 128:
+        features, pos = _read_feature_list_1(data, pos, n_features - 1)
+    elif n_features:
+        n_features, pos = long_count(data, pos, n_features)
+        features, pos = _read_feature_list_1(data, pos, n_features)
+    else:
+        raise Unusual
+    n_rack = data[pos]
+    pos += 1
+    if 0 < n_rack < 128:
+        rack, is_migrating_zk_broker, n_log_dirs = compact_s_tB[n_rack](data, pos)
+        rack = rack.decode()
+        pos += n_rack + 1
+    elif n_rack == 0:
+        rack = None
+        is_migrating_zk_broker, n_log_dirs = unpack_tB(data, pos)
+        pos += 2
+    else:
+        rack, pos = compact_text(data, pos, n_rack)
+        is_migrating_zk_broker, n_log_dirs = unpack_tB(data, pos)
+        pos += 2
+    if n_log_dirs < 128:
+        *log_dirs, previous_broker_epoch, tags = compact_16s_qB[n_log_dirs](data, pos)
+        pos += 16 * n_log_dirs - 7
+    else:
+        log_dirs, pos = compact_numbers(data, pos, n_log_dirs, "16s", 16)
+        previous_broker_epoch, tags = unpack_qB(data, pos)
+        pos += 9
+    item = new(BrokerRegistrationRequest)
+    item.broker_id = broker_id
+    item.cluster_id = cluster_id
+    item.incarnation_id = incarnation_id
+    item.listeners = listeners
+    item.features = features
+    item.rack = rack
+    item.is_migrating_zk_broker = is_migrating_zk_broker
+    item.log_dirs = log_dirs
+    item.previous_broker_epoch = previous_broker_epoch
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_listener_list_1(items: list[Listener], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.host.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_Hhx[n](n + 1, raw, item.port, item.security_protocol))
+        else:
+            out(long_text(raw))
+            out(pack_Hhx(item.port, item.security_protocol))
+
+
+def _write_feature_list_1(items: list[Feature], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_hhx[n](n + 1, raw, item.min_supported_version, item.max_supported_version))
+        else:
+            out(long_text(raw))
+            out(pack_hhx(item.min_supported_version, item.max_supported_version))
+
+
+def _write_broker_registration_request_1(item: BrokerRegistrationRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.is_migrating_zk_broker:
+        raise Unusual
+    raw = item.cluster_id.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack_i_Bs[n](item.broker_id, n + 1, raw))
+    else:
+        out(pack_i(item.broker_id))
+        out(long_text(raw))
+    listeners = item.listeners
+    n = len(listeners)
+    if n < 127:
+        out(pack_uB(item.incarnation_id, n + 1))
+    else:
+        out(pack_u(item.incarnation_id))
+        out(varint(n + 1))
+    _write_listener_list_1(listeners, out)
+    features = item.features
+    n = len(features)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_feature_list_1(features, out)
+    rack = item.rack
+    if rack is None:
+        out(pack_Bx(0))
+    else:
+        raw = rack.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_x[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+            out(b"\x00")
+
+
+def _write_broker_registration_request_2(item: BrokerRegistrationRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.cluster_id.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack_i_Bs[n](item.broker_id, n + 1, raw))
+    else:
+        out(pack_i(item.broker_id))
+        out(long_text(raw))
+    listeners = item.listeners
+    n = len(listeners)
+    if n < 127:
+        out(pack_uB(item.incarnation_id, n + 1))
+    else:
+        out(pack_u(item.incarnation_id))
+        out(varint(n + 1))
+    _write_listener_list_1(listeners, out)
+    features = item.features
+    n = len(features)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_feature_list_1(features, out)
+    rack = item.rack
+    if rack is None:
+        out(pack_Btx(0, item.is_migrating_zk_broker))
+    else:
+        raw = rack.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_tx[n](n + 1, raw, item.is_migrating_zk_broker))
+        else:
+            out(long_text(raw))
+            out(pack_tx(item.is_migrating_zk_broker))
+
+
+def _write_broker_registration_request_3(item: BrokerRegistrationRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.cluster_id.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack_i_Bs[n](item.broker_id, n + 1, raw))
+    else:
+        out(pack_i(item.broker_id))
+        out(long_text(raw))
+    listeners = item.listeners
+    n = len(listeners)
+    if n < 127:
+        out(pack_uB(item.incarnation_id, n + 1))
+    else:
+        out(pack_u(item.incarnation_id))
+        out(varint(n + 1))
+    _write_listener_list_1(listeners, out)
+    features = item.features
+    n = len(features)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_feature_list_1(features, out)
+    rack = item.rack
+    if rack is None:
+        out(pack_B(0))
+    else:
+        raw = rack.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+    log_dirs = item.log_dirs
+    n = len(log_dirs)
+    if n < 127:
+        out(pack_t_B16s_x[n](item.is_migrating_zk_broker, n + 1, *log_dirs))
+    else:
+        out(pack_t(item.is_migrating_zk_broker))
+        out(varint(n + 1))
+        out(long_numbers(log_dirs, "16s"))
+        out(b"\x00")
+
+
+def _write_broker_registration_request_4(item: BrokerRegistrationRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.cluster_id.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack_i_Bs[n](item.broker_id, n + 1, raw))
+    else:
+        out(pack_i(item.broker_id))
+        out(long_text(raw))
+    listeners = item.listeners
+    n = len(listeners)
+    if n < 127:
+        out(pack_uB(item.incarnation_id, n + 1))
+    else:
+        out(pack_u(item.incarnation_id))
+        out(varint(n + 1))
+    _write_listener_list_1(listeners, out)
+    features = item.features
+    n = len(features)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_feature_list_1(features, out)
+    rack = item.rack
+    if rack is None:
+        out(pack_B(0))
+    else:
+        raw = rack.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+    log_dirs = item.log_dirs
+    n = len(log_dirs)
+    if n < 127:
+        out(pack_t_B16s_qx[n](item.is_migrating_zk_broker, n + 1, *log_dirs, item.previous_broker_epoch))
+    else:
+        out(pack_t(item.is_migrating_zk_broker))
+        out(varint(n + 1))
+        out(long_numbers(log_dirs, "16s"))
+        out(pack_qx(item.previous_broker_epoch))
+
+
+def _read_broker_registration_response_1(data: Buffer, pos: int) -> tuple[BrokerRegistrationResponse, int]:
+    throttle_time_ms, error_code, broker_epoch, tags = unpack_ihqB(data, pos)
+    pos += 15
+    item = new(BrokerRegistrationResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.broker_epoch = broker_epoch
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_broker_registration_response_1(item: BrokerRegistrationResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_ihqx(item.throttle_time_ms, item.error_code, item.broker_epoch))
+
+
 BrokerRegistrationRequest._decoders = {
+    0: _read_broker_registration_request_1,
+    1: _read_broker_registration_request_2,
+    2: _read_broker_registration_request_3,
+    3: _read_broker_registration_request_4,
+    4: _read_broker_registration_request_4,
 }
 BrokerRegistrationRequest._encoders = {
+    0: _write_broker_registration_request_1,
+    1: _write_broker_registration_request_2,
+    2: _write_broker_registration_request_3,
+    3: _write_broker_registration_request_4,
+    4: _write_broker_registration_request_4,
 }
 BrokerRegistrationResponse._decoders = {
+    0: _read_broker_registration_response_1,
+    1: _read_broker_registration_response_1,
+    2: _read_broker_registration_response_1,
+    3: _read_broker_registration_response_1,
+    4: _read_broker_registration_response_1,
 }
 BrokerRegistrationResponse._encoders = {
+    0: _write_broker_registration_response_1,
+    1: _write_broker_registration_response_1,
+    2: _write_broker_registration_response_1,
+    3: _write_broker_registration_response_1,
+    4: _write_broker_registration_response_1,
 }

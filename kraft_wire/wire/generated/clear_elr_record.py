@@ -5,10 +5,14 @@
 ClearElrRecord, type 28, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import compact_text, long_text, new, packers, unknown_tags, unpackers
 
 __all__ = ["ClearElrRecord"]
 
+compact_s_B = unpackers("s", "B", 1)
+pack__Bs_x = packers("B", "s", "x", 0, 1)
 
 
 class ClearElrRecord(Message):
@@ -36,7 +40,40 @@ class ClearElrRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_clear_elr_record_1(data: Buffer, pos: int) -> tuple[ClearElrRecord, int]:
+    n_topic_name = data[pos]
+    pos += 1
+    if n_topic_name < 128:
+        topic_name, tags = compact_s_B[n_topic_name](data, pos)
+        topic_name = topic_name.decode()
+        pos += n_topic_name
+    else:
+        topic_name, pos = compact_text(data, pos, n_topic_name)
+        tags = data[pos]
+        pos += 1
+    item = new(ClearElrRecord)
+    item.topic_name = topic_name
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_clear_elr_record_1(item: ClearElrRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.topic_name.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs_x[n](n + 1, raw))
+    else:
+        out(long_text(raw))
+        out(b"\x00")
+
+
 ClearElrRecord._decoders = {
+    0: _read_clear_elr_record_1,
 }
 ClearElrRecord._encoders = {
+    0: _write_clear_elr_record_1,
 }

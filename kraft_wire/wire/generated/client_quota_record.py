@@ -5,11 +5,23 @@
 ClientQuotaRecord, type 14, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["ClientQuotaRecord", "EntityData"]
 
+compact_s_B = unpackers("s", "B", 1)
+compact_s_dtB = unpackers("s", "d?B", 1)
+unpack_dtB = Codec(">d?B").unpack_from
+pack__Bs = packers("B", "s", "", 0, 1)
+pack_Bx = Codec(">Bx").pack
+pack__Bs_x = packers("B", "s", "x", 0, 1)
+pack_B = Codec(">B").pack
+pack__Bs_dtx = packers("B", "s", "d?x", 0, 1)
+pack_dtx = Codec(">d?x").pack
 
 
 class EntityData(Struct):
@@ -67,7 +79,117 @@ class ClientQuotaRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_entity_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[EntityData], int]:
+    items = []
+    for _ in range(count):
+        n_entity_type = data[pos]
+        pos += 1
+        if n_entity_type < 128:
+            entity_type, n_entity_name = compact_s_B[n_entity_type](data, pos)
+            entity_type = entity_type.decode()
+            pos += n_entity_type
+        else:
+            entity_type, pos = compact_text(data, pos, n_entity_type)
+            n_entity_name = data[pos]
+            pos += 1
+        if 0 < n_entity_name < 128:
+            entity_name, tags = compact_s_B[n_entity_name](data, pos)
+            entity_name = entity_name.decode()
+            pos += n_entity_name
+        elif n_entity_name == 0:
+            entity_name = None
+            tags = data[pos]
+            pos += 1
+        else:
+            entity_name, pos = compact_text(data, pos, n_entity_name)
+            tags = data[pos]
+            pos += 1
+        item = new(EntityData)
+        item.entity_type = entity_type
+        item.entity_name = entity_name
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_client_quota_record_1(data: Buffer, pos: int) -> tuple[ClientQuotaRecord, int]:
+    n_entity = data[pos]
+    pos += 1
+    if 0 < n_entity < 128:
+        entity, pos = _read_entity_data_list_1(data, pos, n_entity - 1)
+    elif n_entity:
+        n_entity, pos = long_count(data, pos, n_entity)
+        entity, pos = _read_entity_data_list_1(data, pos, n_entity)
+    else:
+        raise Unusual
+    n_key = data[pos]
+    pos += 1
+    if n_key < 128:
+        key, value_, remove, tags = compact_s_dtB[n_key](data, pos)
+        key = key.decode()
+        pos += n_key + 9
+    else:
+        key, pos = compact_text(data, pos, n_key)
+        value_, remove, tags = unpack_dtB(data, pos)
+        pos += 10
+    item = new(ClientQuotaRecord)
+    item.entity = entity
+    item.key = key
+    item.value = value_
+    item.remove = remove
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_entity_data_list_1(items: list[EntityData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.entity_type.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        entity_name = item.entity_name
+        if entity_name is None:
+            out(pack_Bx(0))
+        else:
+            raw = entity_name.encode()
+            n = len(raw)
+            if n < 127:
+                out(pack__Bs_x[n](n + 1, raw))
+            else:
+                out(long_text(raw))
+                out(b"\x00")
+
+
+def _write_client_quota_record_1(item: ClientQuotaRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    entity = item.entity
+    n = len(entity)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_entity_data_list_1(entity, out)
+    raw = item.key.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs_dtx[n](n + 1, raw, item.value, item.remove))
+    else:
+        out(long_text(raw))
+        out(pack_dtx(item.value, item.remove))
+
+
 ClientQuotaRecord._decoders = {
+    0: _read_client_quota_record_1,
 }
 ClientQuotaRecord._encoders = {
+    0: _write_client_quota_record_1,
 }

@@ -5,10 +5,21 @@
 ConfigRecord, type 4, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import compact_text, long_text, new, packers, unknown_tags, unpackers
 
 __all__ = ["ConfigRecord"]
 
+unpack_bB = Codec(">bB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+pack_b_Bs = packers("bB", "s", "", 1, 1)
+pack_b = Codec(">b").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack_Bx = Codec(">Bx").pack
+pack__Bs_x = packers("B", "s", "x", 0, 1)
 
 
 class ConfigRecord(Message):
@@ -45,7 +56,80 @@ class ConfigRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_config_record_1(data: Buffer, pos: int) -> tuple[ConfigRecord, int]:
+    resource_type, n_resource_name = unpack_bB(data, pos)
+    pos += 2
+    if n_resource_name < 128:
+        resource_name, n_name = compact_s_B[n_resource_name](data, pos)
+        resource_name = resource_name.decode()
+        pos += n_resource_name
+    else:
+        resource_name, pos = compact_text(data, pos, n_resource_name)
+        n_name = data[pos]
+        pos += 1
+    if n_name < 128:
+        name, n_value = compact_s_B[n_name](data, pos)
+        name = name.decode()
+        pos += n_name
+    else:
+        name, pos = compact_text(data, pos, n_name)
+        n_value = data[pos]
+        pos += 1
+    if 0 < n_value < 128:
+        value_, tags = compact_s_B[n_value](data, pos)
+        value_ = value_.decode()
+        pos += n_value
+    elif n_value == 0:
+        value_ = None
+        tags = data[pos]
+        pos += 1
+    else:
+        value_, pos = compact_text(data, pos, n_value)
+        tags = data[pos]
+        pos += 1
+    item = new(ConfigRecord)
+    item.resource_type = resource_type
+    item.resource_name = resource_name
+    item.name = name
+    item.value = value_
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_config_record_1(item: ConfigRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.resource_name.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack_b_Bs[n](item.resource_type, n + 1, raw))
+    else:
+        out(pack_b(item.resource_type))
+        out(long_text(raw))
+    raw = item.name.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs[n](n + 1, raw))
+    else:
+        out(long_text(raw))
+    value_ = item.value
+    if value_ is None:
+        out(pack_Bx(0))
+    else:
+        raw = value_.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_x[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+            out(b"\x00")
+
+
 ConfigRecord._decoders = {
+    0: _read_config_record_1,
 }
 ConfigRecord._encoders = {
+    0: _write_config_record_1,
 }

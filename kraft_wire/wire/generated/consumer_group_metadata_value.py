@@ -5,10 +5,18 @@
 ConsumerGroupMetadataValue, type 3, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Part
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import new, tag_head, unknown_tag, write_tags
 
 __all__ = ["ConsumerGroupMetadataValue"]
 
+unpack_iB = Codec(">iB").unpack_from
+unpack_q = Codec(">q").unpack_from
+pack_i = Codec(">i").pack
+pack_q = Codec(">q").pack
 
 
 class ConsumerGroupMetadataValue(Message):
@@ -39,7 +47,59 @@ class ConsumerGroupMetadataValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_consumer_group_metadata_value_tags_1(item: ConsumerGroupMetadataValue, data: Buffer, pos: int, count: int) -> int:
+    if count > 64:
+        raise Unusual
+    unknown = []
+    for _ in range(count):
+        tag, size, pos = tag_head(data, pos)
+        if tag == 0:
+            (metadata_hash,) = unpack_q(data, pos)
+            pos += 8
+            item.metadata_hash = metadata_hash
+        else:
+            value, pos = unknown_tag(data, pos, size)
+            unknown.append((tag, value))
+    if unknown:
+        item.unknown_tagged_fields = unknown
+    return pos
+
+
+def _read_consumer_group_metadata_value_1(data: Buffer, pos: int) -> tuple[ConsumerGroupMetadataValue, int]:
+    epoch, tags = unpack_iB(data, pos)
+    pos += 5
+    item = new(ConsumerGroupMetadataValue)
+    item.epoch = epoch
+    item.metadata_hash = 0
+    item.unknown_tagged_fields = None
+    if tags:
+        pos = _read_consumer_group_metadata_value_tags_1(item, data, pos, tags)
+    return item, pos
+
+
+def _write_consumer_group_metadata_value_tags_1(item: ConsumerGroupMetadataValue, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    fields: list[tuple[int, list[Part]]] = []
+    if item.metadata_hash != 0:
+        parts: list[Part] = []
+        put = parts.append
+        put(pack_q(item.metadata_hash))
+        fields.append((0, parts))
+    write_tags(fields, out)
+
+
+def _write_consumer_group_metadata_value_1(item: ConsumerGroupMetadataValue, out: Append) -> None:
+    out(pack_i(item.epoch))
+    if item.unknown_tagged_fields is None and item.metadata_hash == 0:
+        out(b"\x00")
+    else:
+        _write_consumer_group_metadata_value_tags_1(item, out)
+
+
 ConsumerGroupMetadataValue._decoders = {
+    0: _read_consumer_group_metadata_value_1,
 }
 ConsumerGroupMetadataValue._encoders = {
+    0: _write_consumer_group_metadata_value_1,
 }

@@ -5,12 +5,23 @@
 ConsumerGroupPartitionMetadataValue, type 4, versions 0, flexible 0+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_text, compact_texts, long_count, long_text, new, packers, unknown_tags, unpackers, varint, write_compact_texts
 
 __all__ = ["ConsumerGroupPartitionMetadataValue", "PartitionMetadata", "TopicMetadata"]
 
+unpack_uB = Codec(">16sB").unpack_from
+compact_s_iB = unpackers("s", "iB", 1)
+unpack_iB = Codec(">iB").unpack_from
+pack_u_Bs = packers("16sB", "s", "", 1, 1)
+pack_u = Codec(">16s").pack
+pack_i = Codec(">i").pack
+pack_iB = Codec(">iB").pack
+pack_B = Codec(">B").pack
 
 
 class PartitionMetadata(Struct):
@@ -86,7 +97,131 @@ class ConsumerGroupPartitionMetadataValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_partition_metadata_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionMetadata], int]:
+    items = []
+    for _ in range(count):
+        partition, n_racks = unpack_iB(data, pos)
+        pos += 5
+        racks, pos = compact_texts(data, pos, n_racks)
+        tags = data[pos]
+        pos += 1
+        item = new(PartitionMetadata)
+        item.partition = partition
+        item.racks = racks
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_topic_metadata_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicMetadata], int]:
+    items = []
+    for _ in range(count):
+        topic_id, n_topic_name = unpack_uB(data, pos)
+        pos += 17
+        if n_topic_name < 128:
+            topic_name, num_partitions, n_partition_metadata = compact_s_iB[n_topic_name](data, pos)
+            topic_name = topic_name.decode()
+            pos += n_topic_name + 4
+        else:
+            topic_name, pos = compact_text(data, pos, n_topic_name)
+            num_partitions, n_partition_metadata = unpack_iB(data, pos)
+            pos += 5
+        if 0 < n_partition_metadata < 128:
+            partition_metadata, pos = _read_partition_metadata_list_1(data, pos, n_partition_metadata - 1)
+        elif n_partition_metadata:
+            n_partition_metadata, pos = long_count(data, pos, n_partition_metadata)
+            partition_metadata, pos = _read_partition_metadata_list_1(data, pos, n_partition_metadata)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(TopicMetadata)
+        item.topic_id = topic_id
+        item.topic_name = topic_name
+        item.num_partitions = num_partitions
+        item.partition_metadata = partition_metadata
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_consumer_group_partition_metadata_value_1(data: Buffer, pos: int) -> tuple[ConsumerGroupPartitionMetadataValue, int]:
+    n_topics = data[pos]
+    pos += 1
+    if 0 < n_topics < 128:
+        topics, pos = _read_topic_metadata_list_1(data, pos, n_topics - 1)
+    elif n_topics:
+        n_topics, pos = long_count(data, pos, n_topics)
+        topics, pos = _read_topic_metadata_list_1(data, pos, n_topics)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(ConsumerGroupPartitionMetadataValue)
+    item.topics = topics
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_partition_metadata_list_1(items: list[PartitionMetadata], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        racks = item.racks
+        n = len(racks)
+        if n < 127:
+            out(pack_iB(item.partition, n + 1))
+        else:
+            out(pack_i(item.partition))
+            out(varint(n + 1))
+        write_compact_texts(racks, out)
+        out(b"\x00")
+
+
+def _write_topic_metadata_list_1(items: list[TopicMetadata], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.topic_name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_u_Bs[n](item.topic_id, n + 1, raw))
+        else:
+            out(pack_u(item.topic_id))
+            out(long_text(raw))
+        partition_metadata = item.partition_metadata
+        n = len(partition_metadata)
+        if n < 127:
+            out(pack_iB(item.num_partitions, n + 1))
+        else:
+            out(pack_i(item.num_partitions))
+            out(varint(n + 1))
+        _write_partition_metadata_list_1(partition_metadata, out)
+        out(b"\x00")
+
+
+def _write_consumer_group_partition_metadata_value_1(item: ConsumerGroupPartitionMetadataValue, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_topic_metadata_list_1(topics, out)
+    out(b"\x00")
+
+
 ConsumerGroupPartitionMetadataValue._decoders = {
+    0: _read_consumer_group_partition_metadata_value_1,
 }
 ConsumerGroupPartitionMetadataValue._encoders = {
+    0: _write_consumer_group_partition_metadata_value_1,
 }

@@ -5,10 +5,18 @@
 ConsumerGroupRegularExpressionKey, type 16, versions 0, never flexible.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
 __all__ = ["ConsumerGroupRegularExpressionKey"]
 
+unpack_h = Codec(">h").unpack_from
+classic_s_h = unpackers("s", "h", 0)
+classic_s = unpackers("s", "", 0)
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
 
 
 class ConsumerGroupRegularExpressionKey(Message):
@@ -36,7 +44,49 @@ class ConsumerGroupRegularExpressionKey(Message):
         self.regular_expression = regular_expression
 
 
+def _read_consumer_group_regular_expression_key_1(data: Buffer, pos: int) -> tuple[ConsumerGroupRegularExpressionKey, int]:
+    (n_group_id,) = unpack_h(data, pos)
+    pos += 2
+    if 0 <= n_group_id < 128:
+        group_id, n_regular_expression = classic_s_h[n_group_id](data, pos)
+        group_id = group_id.decode()
+        pos += n_group_id + 2
+    else:
+        group_id, pos = classic_text(data, pos, n_group_id)
+        (n_regular_expression,) = unpack_h(data, pos)
+        pos += 2
+    if 0 <= n_regular_expression < 128:
+        regular_expression, = classic_s[n_regular_expression](data, pos)
+        regular_expression = regular_expression.decode()
+        pos += n_regular_expression
+    else:
+        regular_expression, pos = classic_text(data, pos, n_regular_expression)
+    item = new(ConsumerGroupRegularExpressionKey)
+    item.group_id = group_id
+    item.regular_expression = regular_expression
+    return item, pos
+
+
+def _write_consumer_group_regular_expression_key_1(item: ConsumerGroupRegularExpressionKey, out: Append) -> None:
+    raw = item.group_id.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack__hs[n](n, raw))
+    else:
+        out(pack_h(n))
+        out(raw)
+    raw = item.regular_expression.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack__hs[n](n, raw))
+    else:
+        out(pack_h(n))
+        out(raw)
+
+
 ConsumerGroupRegularExpressionKey._decoders = {
+    0: _read_consumer_group_regular_expression_key_1,
 }
 ConsumerGroupRegularExpressionKey._encoders = {
+    0: _write_consumer_group_regular_expression_key_1,
 }

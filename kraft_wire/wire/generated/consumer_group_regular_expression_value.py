@@ -5,11 +5,17 @@
 ConsumerGroupRegularExpressionValue, type 16, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_texts, new, unknown_tags, varint, write_compact_texts
 
 __all__ = ["ConsumerGroupRegularExpressionValue"]
 
+unpack_qqB = Codec(">qqB").unpack_from
+pack_B = Codec(">B").pack
+pack_qqx = Codec(">qqx").pack
 
 
 class ConsumerGroupRegularExpressionValue(Message):
@@ -43,7 +49,38 @@ class ConsumerGroupRegularExpressionValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_consumer_group_regular_expression_value_1(data: Buffer, pos: int) -> tuple[ConsumerGroupRegularExpressionValue, int]:
+    n_topics = data[pos]
+    pos += 1
+    topics, pos = compact_texts(data, pos, n_topics)
+    version, timestamp, tags = unpack_qqB(data, pos)
+    pos += 17
+    item = new(ConsumerGroupRegularExpressionValue)
+    item.topics = topics
+    item.version = version
+    item.timestamp = timestamp
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_consumer_group_regular_expression_value_1(item: ConsumerGroupRegularExpressionValue, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    write_compact_texts(topics, out)
+    out(pack_qqx(item.version, item.timestamp))
+
+
 ConsumerGroupRegularExpressionValue._decoders = {
+    0: _read_consumer_group_regular_expression_value_1,
 }
 ConsumerGroupRegularExpressionValue._encoders = {
+    0: _write_consumer_group_regular_expression_value_1,
 }

@@ -5,12 +5,20 @@
 ConsumerGroupTargetAssignmentMemberValue, type 7, versions 0, flexible 0+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_numbers, long_count, long_numbers, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["ConsumerGroupTargetAssignmentMemberValue", "TopicPartition"]
 
+unpack_uB = Codec(">16sB").unpack_from
+compact_i_B = unpackers("i", "B", 1)
+pack_u_Bi_x = packers("16sB", "i", "x", 1, 1)
+pack_u = Codec(">16s").pack
+pack_B = Codec(">B").pack
 
 
 class TopicPartition(Struct):
@@ -59,7 +67,79 @@ class ConsumerGroupTargetAssignmentMemberValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_topic_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartition], int]:
+    items = []
+    for _ in range(count):
+        topic_id, n_partitions = unpack_uB(data, pos)
+        pos += 17
+        if n_partitions < 128:
+            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            pos += 4 * n_partitions - 3
+        else:
+            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            tags = data[pos]
+            pos += 1
+        item = new(TopicPartition)
+        item.topic_id = topic_id
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_consumer_group_target_assignment_member_value_1(data: Buffer, pos: int) -> tuple[ConsumerGroupTargetAssignmentMemberValue, int]:
+    n_topic_partitions = data[pos]
+    pos += 1
+    if 0 < n_topic_partitions < 128:
+        topic_partitions, pos = _read_topic_partition_list_1(data, pos, n_topic_partitions - 1)
+    elif n_topic_partitions:
+        n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
+        topic_partitions, pos = _read_topic_partition_list_1(data, pos, n_topic_partitions)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(ConsumerGroupTargetAssignmentMemberValue)
+    item.topic_partitions = topic_partitions
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_topic_partition_list_1(items: list[TopicPartition], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack_u_Bi_x[n](item.topic_id, n + 1, *partitions))
+        else:
+            out(pack_u(item.topic_id))
+            out(varint(n + 1))
+            out(long_numbers(partitions, "i"))
+            out(b"\x00")
+
+
+def _write_consumer_group_target_assignment_member_value_1(item: ConsumerGroupTargetAssignmentMemberValue, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topic_partitions = item.topic_partitions
+    n = len(topic_partitions)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_topic_partition_list_1(topic_partitions, out)
+    out(b"\x00")
+
+
 ConsumerGroupTargetAssignmentMemberValue._decoders = {
+    0: _read_consumer_group_target_assignment_member_value_1,
 }
 ConsumerGroupTargetAssignmentMemberValue._encoders = {
+    0: _write_consumer_group_target_assignment_member_value_1,
 }

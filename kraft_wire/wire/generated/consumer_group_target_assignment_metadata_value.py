@@ -5,10 +5,18 @@
 ConsumerGroupTargetAssignmentMetadataValue, type 6, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Part
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import new, tag_head, unknown_tag, write_tags
 
 __all__ = ["ConsumerGroupTargetAssignmentMetadataValue"]
 
+unpack_iB = Codec(">iB").unpack_from
+unpack_q = Codec(">q").unpack_from
+pack_i = Codec(">i").pack
+pack_q = Codec(">q").pack
 
 
 class ConsumerGroupTargetAssignmentMetadataValue(Message):
@@ -39,7 +47,59 @@ class ConsumerGroupTargetAssignmentMetadataValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_consumer_group_target_assignment_metadata_value_tags_1(item: ConsumerGroupTargetAssignmentMetadataValue, data: Buffer, pos: int, count: int) -> int:
+    if count > 64:
+        raise Unusual
+    unknown = []
+    for _ in range(count):
+        tag, size, pos = tag_head(data, pos)
+        if tag == 0:
+            (assignment_timestamp,) = unpack_q(data, pos)
+            pos += 8
+            item.assignment_timestamp = assignment_timestamp
+        else:
+            value, pos = unknown_tag(data, pos, size)
+            unknown.append((tag, value))
+    if unknown:
+        item.unknown_tagged_fields = unknown
+    return pos
+
+
+def _read_consumer_group_target_assignment_metadata_value_1(data: Buffer, pos: int) -> tuple[ConsumerGroupTargetAssignmentMetadataValue, int]:
+    assignment_epoch, tags = unpack_iB(data, pos)
+    pos += 5
+    item = new(ConsumerGroupTargetAssignmentMetadataValue)
+    item.assignment_epoch = assignment_epoch
+    item.assignment_timestamp = 0
+    item.unknown_tagged_fields = None
+    if tags:
+        pos = _read_consumer_group_target_assignment_metadata_value_tags_1(item, data, pos, tags)
+    return item, pos
+
+
+def _write_consumer_group_target_assignment_metadata_value_tags_1(item: ConsumerGroupTargetAssignmentMetadataValue, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    fields: list[tuple[int, list[Part]]] = []
+    if item.assignment_timestamp != 0:
+        parts: list[Part] = []
+        put = parts.append
+        put(pack_q(item.assignment_timestamp))
+        fields.append((0, parts))
+    write_tags(fields, out)
+
+
+def _write_consumer_group_target_assignment_metadata_value_1(item: ConsumerGroupTargetAssignmentMetadataValue, out: Append) -> None:
+    out(pack_i(item.assignment_epoch))
+    if item.unknown_tagged_fields is None and item.assignment_timestamp == 0:
+        out(b"\x00")
+    else:
+        _write_consumer_group_target_assignment_metadata_value_tags_1(item, out)
+
+
 ConsumerGroupTargetAssignmentMetadataValue._decoders = {
+    0: _read_consumer_group_target_assignment_metadata_value_1,
 }
 ConsumerGroupTargetAssignmentMetadataValue._encoders = {
+    0: _write_consumer_group_target_assignment_metadata_value_1,
 }

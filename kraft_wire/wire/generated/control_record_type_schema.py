@@ -5,10 +5,15 @@
 ControlRecordTypeSchema, versions 0, never flexible.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.runtime import new
 
 __all__ = ["ControlRecordTypeSchema"]
 
+unpack_h = Codec(">h").unpack_from
+pack_h = Codec(">h").pack
 
 
 class ControlRecordTypeSchema(Message):
@@ -33,7 +38,21 @@ class ControlRecordTypeSchema(Message):
         self.type = type
 
 
+def _read_control_record_type_schema_1(data: Buffer, pos: int) -> tuple[ControlRecordTypeSchema, int]:
+    (type,) = unpack_h(data, pos)
+    pos += 2
+    item = new(ControlRecordTypeSchema)
+    item.type = type
+    return item, pos
+
+
+def _write_control_record_type_schema_1(item: ControlRecordTypeSchema, out: Append) -> None:
+    out(pack_h(item.type))
+
+
 ControlRecordTypeSchema._decoders = {
+    0: _read_control_record_type_schema_1,
 }
 ControlRecordTypeSchema._encoders = {
+    0: _write_control_record_type_schema_1,
 }

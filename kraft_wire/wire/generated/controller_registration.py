@@ -7,12 +7,33 @@ ControllerRegistrationRequest, API key 70, versions 0, flexible 0+.
 ControllerRegistrationResponse, API key 70, versions 0, flexible 0+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["ControllerRegistrationRequest", "ControllerRegistrationResponse", "Feature", "Listener"]
 
+unpack_iutB = Codec(">i16s?B").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+compact_s_HhB = unpackers("s", "HhB", 1)
+unpack_HhB = Codec(">HhB").unpack_from
+compact_s_hhB = unpackers("s", "hhB", 1)
+unpack_hhB = Codec(">hhB").unpack_from
+pack__Bs = packers("B", "s", "", 0, 1)
+pack__Bs_Hhx = packers("B", "s", "Hhx", 0, 1)
+pack_Hhx = Codec(">Hhx").pack
+pack_iut = Codec(">i16s?").pack
+pack_iutB = Codec(">i16s?B").pack
+pack__Bs_hhx = packers("B", "s", "hhx", 0, 1)
+pack_hhx = Codec(">hhx").pack
+pack_B = Codec(">B").pack
+unpack_ihB = Codec(">ihB").unpack_from
+pack_ihBx = Codec(">ihBx").pack
+pack_ih_Bs_x = packers("ihB", "s", "x", 2, 1)
+pack_ih = Codec(">ih").pack
 
 
 class Listener(Struct):
@@ -134,11 +155,200 @@ class ControllerRegistrationResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_listener_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Listener], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, n_host = compact_s_B[n_name](data, pos)
+            name = name.decode()
+            pos += n_name
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            n_host = data[pos]
+            pos += 1
+        if n_host < 128:
+            host, port, security_protocol, tags = compact_s_HhB[n_host](data, pos)
+            host = host.decode()
+            pos += n_host + 4
+        else:
+            host, pos = compact_text(data, pos, n_host)
+            port, security_protocol, tags = unpack_HhB(data, pos)
+            pos += 5
+        item = new(Listener)
+        item.name = name
+        item.host = host
+        item.port = port
+        item.security_protocol = security_protocol
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_feature_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Feature], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, min_supported_version, max_supported_version, tags = compact_s_hhB[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 4
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            min_supported_version, max_supported_version, tags = unpack_hhB(data, pos)
+            pos += 5
+        item = new(Feature)
+        item.name = name
+        item.min_supported_version = min_supported_version
+        item.max_supported_version = max_supported_version
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_controller_registration_request_1(data: Buffer, pos: int) -> tuple[ControllerRegistrationRequest, int]:
+    controller_id, incarnation_id, zk_migration_ready, n_listeners = unpack_iutB(data, pos)
+    pos += 22
+    if 0 < n_listeners < 128:
+        listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
+    elif n_listeners:
+        n_listeners, pos = long_count(data, pos, n_listeners)
+        listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+    else:
+        raise Unusual
+    n_features = data[pos]
+    pos += 1
+    if 0 < n_features < 128:
+        features, pos = _read_feature_list_1(data, pos, n_features - 1)
+    elif n_features:
+        n_features, pos = long_count(data, pos, n_features)
+        features, pos = _read_feature_list_1(data, pos, n_features)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(ControllerRegistrationRequest)
+    item.controller_id = controller_id
+    item.incarnation_id = incarnation_id
+    item.zk_migration_ready = zk_migration_ready
+    item.listeners = listeners
+    item.features = features
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_listener_list_1(items: list[Listener], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.host.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_Hhx[n](n + 1, raw, item.port, item.security_protocol))
+        else:
+            out(long_text(raw))
+            out(pack_Hhx(item.port, item.security_protocol))
+
+
+def _write_feature_list_1(items: list[Feature], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_hhx[n](n + 1, raw, item.min_supported_version, item.max_supported_version))
+        else:
+            out(long_text(raw))
+            out(pack_hhx(item.min_supported_version, item.max_supported_version))
+
+
+def _write_controller_registration_request_1(item: ControllerRegistrationRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    listeners = item.listeners
+    n = len(listeners)
+    if n < 127:
+        out(pack_iutB(item.controller_id, item.incarnation_id, item.zk_migration_ready, n + 1))
+    else:
+        out(pack_iut(item.controller_id, item.incarnation_id, item.zk_migration_ready))
+        out(varint(n + 1))
+    _write_listener_list_1(listeners, out)
+    features = item.features
+    n = len(features)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_feature_list_1(features, out)
+    out(b"\x00")
+
+
+def _read_controller_registration_response_1(data: Buffer, pos: int) -> tuple[ControllerRegistrationResponse, int]:
+    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    pos += 7
+    if 0 < n_error_message < 128:
+        error_message, tags = compact_s_B[n_error_message](data, pos)
+        error_message = error_message.decode()
+        pos += n_error_message
+    elif n_error_message == 0:
+        error_message = None
+        tags = data[pos]
+        pos += 1
+    else:
+        error_message, pos = compact_text(data, pos, n_error_message)
+        tags = data[pos]
+        pos += 1
+    item = new(ControllerRegistrationResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.error_message = error_message
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_controller_registration_response_1(item: ControllerRegistrationResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    error_message = item.error_message
+    if error_message is None:
+        out(pack_ihBx(item.throttle_time_ms, item.error_code, 0))
+    else:
+        raw = error_message.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_ih_Bs_x[n](item.throttle_time_ms, item.error_code, n + 1, raw))
+        else:
+            out(pack_ih(item.throttle_time_ms, item.error_code))
+            out(long_text(raw))
+            out(b"\x00")
+
+
 ControllerRegistrationRequest._decoders = {
+    0: _read_controller_registration_request_1,
 }
 ControllerRegistrationRequest._encoders = {
+    0: _write_controller_registration_request_1,
 }
 ControllerRegistrationResponse._decoders = {
+    0: _read_controller_registration_response_1,
 }
 ControllerRegistrationResponse._encoders = {
+    0: _write_controller_registration_response_1,
 }

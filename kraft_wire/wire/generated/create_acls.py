@@ -7,11 +7,48 @@ CreateAclsRequest, API key 30, versions 1-3, flexible 2+.
 CreateAclsResponse, API key 30, versions 1-3, flexible 2+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["AclCreation", "AclCreationResult", "CreateAclsRequest", "CreateAclsResponse"]
 
+unpack_i = Codec(">i").unpack_from
+unpack_bh = Codec(">bh").unpack_from
+classic_s_bh = unpackers("s", "bh", 0)
+classic_s_h = unpackers("s", "h", 0)
+unpack_h = Codec(">h").unpack_from
+classic_s_bb = unpackers("s", "bb", 0)
+unpack_bb = Codec(">bb").unpack_from
+unpack_bB = Codec(">bB").unpack_from
+compact_s_bB = unpackers("s", "bB", 1)
+compact_s_B = unpackers("s", "B", 1)
+compact_s_bbB = unpackers("s", "bbB", 1)
+unpack_bbB = Codec(">bbB").unpack_from
+pack_b_hs = packers("bh", "s", "", 1, 0)
+pack_bh = Codec(">bh").pack
+pack__hs_bb = packers("h", "s", "bb", 0, 0)
+pack_h = Codec(">h").pack
+pack_bb = Codec(">bb").pack
+pack_i = Codec(">i").pack
+pack_b_Bs = packers("bB", "s", "", 1, 1)
+pack_b = Codec(">b").pack
+pack__Bs_bbx = packers("B", "s", "bbx", 0, 1)
+pack_bbx = Codec(">bbx").pack
+pack_B = Codec(">B").pack
+unpack_ii = Codec(">ii").unpack_from
+unpack_hh = Codec(">hh").unpack_from
+classic_s = unpackers("s", "", 0)
+unpack_iB = Codec(">iB").unpack_from
+unpack_hB = Codec(">hB").unpack_from
+pack_hh = Codec(">hh").pack
+pack_h_hs = packers("hh", "s", "", 1, 0)
+pack_ii = Codec(">ii").pack
+pack_hBx = Codec(">hBx").pack
+pack_h_Bs_x = packers("hB", "s", "x", 1, 1)
+pack_iB = Codec(">iB").pack
 
 
 class AclCreation(Struct):
@@ -124,11 +161,360 @@ class CreateAclsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_acl_creation_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AclCreation], int]:
+    items = []
+    for _ in range(count):
+        resource_type, n_resource_name = unpack_bh(data, pos)
+        pos += 3
+        if 0 <= n_resource_name < 128:
+            resource_name, resource_pattern_type, n_principal = classic_s_bh[n_resource_name](data, pos)
+            resource_name = resource_name.decode()
+            pos += n_resource_name + 3
+        else:
+            resource_name, pos = classic_text(data, pos, n_resource_name)
+            resource_pattern_type, n_principal = unpack_bh(data, pos)
+            pos += 3
+        if 0 <= n_principal < 128:
+            principal, n_host = classic_s_h[n_principal](data, pos)
+            principal = principal.decode()
+            pos += n_principal + 2
+        else:
+            principal, pos = classic_text(data, pos, n_principal)
+            (n_host,) = unpack_h(data, pos)
+            pos += 2
+        if 0 <= n_host < 128:
+            host, operation, permission_type = classic_s_bb[n_host](data, pos)
+            host = host.decode()
+            pos += n_host + 2
+        else:
+            host, pos = classic_text(data, pos, n_host)
+            operation, permission_type = unpack_bb(data, pos)
+            pos += 2
+        item = new(AclCreation)
+        item.resource_type = resource_type
+        item.resource_name = resource_name
+        item.resource_pattern_type = resource_pattern_type
+        item.principal = principal
+        item.host = host
+        item.operation = operation
+        item.permission_type = permission_type
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_create_acls_request_1(data: Buffer, pos: int) -> tuple[CreateAclsRequest, int]:
+    (n_creations,) = unpack_i(data, pos)
+    pos += 4
+    if n_creations >= 0:
+        creations, pos = _read_acl_creation_list_1(data, pos, n_creations)
+    else:
+        raise Unusual
+    item = new(CreateAclsRequest)
+    item.creations = creations
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_acl_creation_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AclCreation], int]:
+    items = []
+    for _ in range(count):
+        resource_type, n_resource_name = unpack_bB(data, pos)
+        pos += 2
+        if n_resource_name < 128:
+            resource_name, resource_pattern_type, n_principal = compact_s_bB[n_resource_name](data, pos)
+            resource_name = resource_name.decode()
+            pos += n_resource_name + 1
+        else:
+            resource_name, pos = compact_text(data, pos, n_resource_name)
+            resource_pattern_type, n_principal = unpack_bB(data, pos)
+            pos += 2
+        if n_principal < 128:
+            principal, n_host = compact_s_B[n_principal](data, pos)
+            principal = principal.decode()
+            pos += n_principal
+        else:
+            principal, pos = compact_text(data, pos, n_principal)
+            n_host = data[pos]
+            pos += 1
+        if n_host < 128:
+            host, operation, permission_type, tags = compact_s_bbB[n_host](data, pos)
+            host = host.decode()
+            pos += n_host + 2
+        else:
+            host, pos = compact_text(data, pos, n_host)
+            operation, permission_type, tags = unpack_bbB(data, pos)
+            pos += 3
+        item = new(AclCreation)
+        item.resource_type = resource_type
+        item.resource_name = resource_name
+        item.resource_pattern_type = resource_pattern_type
+        item.principal = principal
+        item.host = host
+        item.operation = operation
+        item.permission_type = permission_type
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_create_acls_request_2(data: Buffer, pos: int) -> tuple[CreateAclsRequest, int]:
+    n_creations = data[pos]
+    pos += 1
+    if 0 < n_creations < 128:
+        creations, pos = _read_acl_creation_list_2(data, pos, n_creations - 1)
+    elif n_creations:
+        n_creations, pos = long_count(data, pos, n_creations)
+        creations, pos = _read_acl_creation_list_2(data, pos, n_creations)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(CreateAclsRequest)
+    item.creations = creations
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_acl_creation_list_1(items: list[AclCreation], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.resource_name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack_b_hs[n](item.resource_type, n, raw))
+        else:
+            out(pack_bh(item.resource_type, n))
+            out(raw)
+        raw = item.principal.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack_b_hs[n](item.resource_pattern_type, n, raw))
+        else:
+            out(pack_bh(item.resource_pattern_type, n))
+            out(raw)
+        raw = item.host.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs_bb[n](n, raw, item.operation, item.permission_type))
+        else:
+            out(pack_h(n))
+            out(raw)
+            out(pack_bb(item.operation, item.permission_type))
+
+
+def _write_create_acls_request_1(item: CreateAclsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    creations = item.creations
+    n = len(creations)
+    out(pack_i(n))
+    _write_acl_creation_list_1(creations, out)
+
+
+def _write_acl_creation_list_2(items: list[AclCreation], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.resource_name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_b_Bs[n](item.resource_type, n + 1, raw))
+        else:
+            out(pack_b(item.resource_type))
+            out(long_text(raw))
+        raw = item.principal.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_b_Bs[n](item.resource_pattern_type, n + 1, raw))
+        else:
+            out(pack_b(item.resource_pattern_type))
+            out(long_text(raw))
+        raw = item.host.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_bbx[n](n + 1, raw, item.operation, item.permission_type))
+        else:
+            out(long_text(raw))
+            out(pack_bbx(item.operation, item.permission_type))
+
+
+def _write_create_acls_request_2(item: CreateAclsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    creations = item.creations
+    n = len(creations)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_acl_creation_list_2(creations, out)
+    out(b"\x00")
+
+
+def _read_acl_creation_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AclCreationResult], int]:
+    items = []
+    for _ in range(count):
+        error_code, n_error_message = unpack_hh(data, pos)
+        pos += 4
+        if 0 <= n_error_message < 128:
+            error_message, = classic_s[n_error_message](data, pos)
+            error_message = error_message.decode()
+            pos += n_error_message
+        elif n_error_message < 0:
+            error_message = None
+        else:
+            error_message, pos = classic_text(data, pos, n_error_message)
+        item = new(AclCreationResult)
+        item.error_code = error_code
+        item.error_message = error_message
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_create_acls_response_1(data: Buffer, pos: int) -> tuple[CreateAclsResponse, int]:
+    throttle_time_ms, n_results = unpack_ii(data, pos)
+    pos += 8
+    if n_results >= 0:
+        results, pos = _read_acl_creation_result_list_1(data, pos, n_results)
+    else:
+        raise Unusual
+    item = new(CreateAclsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.results = results
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_acl_creation_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AclCreationResult], int]:
+    items = []
+    for _ in range(count):
+        error_code, n_error_message = unpack_hB(data, pos)
+        pos += 3
+        if 0 < n_error_message < 128:
+            error_message, tags = compact_s_B[n_error_message](data, pos)
+            error_message = error_message.decode()
+            pos += n_error_message
+        elif n_error_message == 0:
+            error_message = None
+            tags = data[pos]
+            pos += 1
+        else:
+            error_message, pos = compact_text(data, pos, n_error_message)
+            tags = data[pos]
+            pos += 1
+        item = new(AclCreationResult)
+        item.error_code = error_code
+        item.error_message = error_message
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_create_acls_response_2(data: Buffer, pos: int) -> tuple[CreateAclsResponse, int]:
+    throttle_time_ms, n_results = unpack_iB(data, pos)
+    pos += 5
+    if 0 < n_results < 128:
+        results, pos = _read_acl_creation_result_list_2(data, pos, n_results - 1)
+    elif n_results:
+        n_results, pos = long_count(data, pos, n_results)
+        results, pos = _read_acl_creation_result_list_2(data, pos, n_results)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(CreateAclsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.results = results
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_acl_creation_result_list_1(items: list[AclCreationResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        error_message = item.error_message
+        if error_message is None:
+            out(pack_hh(item.error_code, -1))
+        else:
+            raw = error_message.encode()
+            n = len(raw)
+            if n < 128:
+                out(pack_h_hs[n](item.error_code, n, raw))
+            else:
+                out(pack_hh(item.error_code, n))
+                out(raw)
+
+
+def _write_create_acls_response_1(item: CreateAclsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    results = item.results
+    n = len(results)
+    out(pack_ii(item.throttle_time_ms, n))
+    _write_acl_creation_result_list_1(results, out)
+
+
+def _write_acl_creation_result_list_2(items: list[AclCreationResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        error_message = item.error_message
+        if error_message is None:
+            out(pack_hBx(item.error_code, 0))
+        else:
+            raw = error_message.encode()
+            n = len(raw)
+            if n < 127:
+                out(pack_h_Bs_x[n](item.error_code, n + 1, raw))
+            else:
+                out(pack_h(item.error_code))
+                out(long_text(raw))
+                out(b"\x00")
+
+
+def _write_create_acls_response_2(item: CreateAclsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    results = item.results
+    n = len(results)
+    if n < 127:
+        out(pack_iB(item.throttle_time_ms, n + 1))
+    else:
+        out(pack_i(item.throttle_time_ms))
+        out(varint(n + 1))
+    _write_acl_creation_result_list_2(results, out)
+    out(b"\x00")
+
+
 CreateAclsRequest._decoders = {
+    1: _read_create_acls_request_1,
+    2: _read_create_acls_request_2,
+    3: _read_create_acls_request_2,
 }
 CreateAclsRequest._encoders = {
+    1: _write_create_acls_request_1,
+    2: _write_create_acls_request_2,
+    3: _write_create_acls_request_2,
 }
 CreateAclsResponse._decoders = {
+    1: _read_create_acls_response_1,
+    2: _read_create_acls_response_2,
+    3: _read_create_acls_response_2,
 }
 CreateAclsResponse._encoders = {
+    1: _write_create_acls_response_1,
+    2: _write_create_acls_response_2,
+    3: _write_create_acls_response_2,
 }

@@ -7,11 +7,45 @@ CreateDelegationTokenRequest, API key 38, versions 1-3, flexible 2+.
 CreateDelegationTokenResponse, API key 38, versions 1-3, flexible 2+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import classic_blob, classic_text, compact_blob, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["CreatableRenewers", "CreateDelegationTokenRequest", "CreateDelegationTokenResponse"]
 
+unpack_i = Codec(">i").unpack_from
+unpack_h = Codec(">h").unpack_from
+classic_s_h = unpackers("s", "h", 0)
+classic_s = unpackers("s", "", 0)
+unpack_q = Codec(">q").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+unpack_qB = Codec(">qB").unpack_from
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
+pack_i = Codec(">i").pack
+pack_q = Codec(">q").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack__Bs_x = packers("B", "s", "x", 0, 1)
+pack_B = Codec(">B").pack
+pack_qx = Codec(">qx").pack
+unpack_hh = Codec(">hh").unpack_from
+classic_s_qqqh = unpackers("s", "qqqh", 0)
+unpack_qqqh = Codec(">qqqh").unpack_from
+classic_s_i = unpackers("s", "i", 0)
+unpack_hB = Codec(">hB").unpack_from
+compact_s_qqqB = unpackers("s", "qqqB", 1)
+unpack_qqqB = Codec(">qqqB").unpack_from
+unpack_iB = Codec(">iB").unpack_from
+pack_h_hs = packers("hh", "s", "", 1, 0)
+pack_hh = Codec(">hh").pack
+pack_qqq_hs = packers("qqqh", "s", "", 3, 0)
+pack_qqqh = Codec(">qqqh").pack
+pack_h_Bs = packers("hB", "s", "", 1, 1)
+pack_qqq_Bs = packers("qqqB", "s", "", 3, 1)
+pack_qqq = Codec(">qqq").pack
+pack_ix = Codec(">ix").pack
 
 
 class CreatableRenewers(Struct):
@@ -124,11 +158,547 @@ class CreateDelegationTokenResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_creatable_renewers_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatableRenewers], int]:
+    items = []
+    for _ in range(count):
+        (n_principal_type,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_principal_type < 128:
+            principal_type, n_principal_name = classic_s_h[n_principal_type](data, pos)
+            principal_type = principal_type.decode()
+            pos += n_principal_type + 2
+        else:
+            principal_type, pos = classic_text(data, pos, n_principal_type)
+            (n_principal_name,) = unpack_h(data, pos)
+            pos += 2
+        if 0 <= n_principal_name < 128:
+            principal_name, = classic_s[n_principal_name](data, pos)
+            principal_name = principal_name.decode()
+            pos += n_principal_name
+        else:
+            principal_name, pos = classic_text(data, pos, n_principal_name)
+        item = new(CreatableRenewers)
+        item.principal_type = principal_type
+        item.principal_name = principal_name
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_create_delegation_token_request_1(data: Buffer, pos: int) -> tuple[CreateDelegationTokenRequest, int]:
+    (n_renewers,) = unpack_i(data, pos)
+    pos += 4
+    if n_renewers >= 0:
+        renewers, pos = _read_creatable_renewers_list_1(data, pos, n_renewers)
+    else:
+        raise Unusual
+    (max_lifetime_ms,) = unpack_q(data, pos)
+    pos += 8
+    item = new(CreateDelegationTokenRequest)
+    item.renewers = renewers
+    item.max_lifetime_ms = max_lifetime_ms
+    item.owner_principal_type = ''
+    item.owner_principal_name = ''
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_creatable_renewers_list_2(data: Buffer, pos: int, count: int) -> tuple[list[CreatableRenewers], int]:
+    items = []
+    for _ in range(count):
+        n_principal_type = data[pos]
+        pos += 1
+        if n_principal_type < 128:
+            principal_type, n_principal_name = compact_s_B[n_principal_type](data, pos)
+            principal_type = principal_type.decode()
+            pos += n_principal_type
+        else:
+            principal_type, pos = compact_text(data, pos, n_principal_type)
+            n_principal_name = data[pos]
+            pos += 1
+        if n_principal_name < 128:
+            principal_name, tags = compact_s_B[n_principal_name](data, pos)
+            principal_name = principal_name.decode()
+            pos += n_principal_name
+        else:
+            principal_name, pos = compact_text(data, pos, n_principal_name)
+            tags = data[pos]
+            pos += 1
+        item = new(CreatableRenewers)
+        item.principal_type = principal_type
+        item.principal_name = principal_name
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_create_delegation_token_request_2(data: Buffer, pos: int) -> tuple[CreateDelegationTokenRequest, int]:
+    n_renewers = data[pos]
+    pos += 1
+    if 0 < n_renewers < 128:
+        renewers, pos = _read_creatable_renewers_list_2(data, pos, n_renewers - 1)
+    elif n_renewers:
+        n_renewers, pos = long_count(data, pos, n_renewers)
+        renewers, pos = _read_creatable_renewers_list_2(data, pos, n_renewers)
+    else:
+        raise Unusual
+    max_lifetime_ms, tags = unpack_qB(data, pos)
+    pos += 9
+    item = new(CreateDelegationTokenRequest)
+    item.renewers = renewers
+    item.max_lifetime_ms = max_lifetime_ms
+    item.owner_principal_type = ''
+    item.owner_principal_name = ''
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_create_delegation_token_request_3(data: Buffer, pos: int) -> tuple[CreateDelegationTokenRequest, int]:
+    n_owner_principal_type = data[pos]
+    pos += 1
+    if 0 < n_owner_principal_type < 128:
+        owner_principal_type, n_owner_principal_name = compact_s_B[n_owner_principal_type](data, pos)
+        owner_principal_type = owner_principal_type.decode()
+        pos += n_owner_principal_type
+    elif n_owner_principal_type == 0:
+        owner_principal_type = None
+        n_owner_principal_name = data[pos]
+        pos += 1
+    else:
+        owner_principal_type, pos = compact_text(data, pos, n_owner_principal_type)
+        n_owner_principal_name = data[pos]
+        pos += 1
+    if 0 < n_owner_principal_name < 128:
+        owner_principal_name, n_renewers = compact_s_B[n_owner_principal_name](data, pos)
+        owner_principal_name = owner_principal_name.decode()
+        pos += n_owner_principal_name
+    elif n_owner_principal_name == 0:
+        owner_principal_name = None
+        n_renewers = data[pos]
+        pos += 1
+    else:
+        owner_principal_name, pos = compact_text(data, pos, n_owner_principal_name)
+        n_renewers = data[pos]
+        pos += 1
+    if 0 < n_renewers < 128:
+        renewers, pos = _read_creatable_renewers_list_2(data, pos, n_renewers - 1)
+    elif n_renewers:
+        n_renewers, pos = long_count(data, pos, n_renewers)
+        renewers, pos = _read_creatable_renewers_list_2(data, pos, n_renewers)
+    else:
+        raise Unusual
+    max_lifetime_ms, tags = unpack_qB(data, pos)
+    pos += 9
+    item = new(CreateDelegationTokenRequest)
+    item.owner_principal_type = owner_principal_type
+    item.owner_principal_name = owner_principal_name
+    item.renewers = renewers
+    item.max_lifetime_ms = max_lifetime_ms
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_creatable_renewers_list_1(items: list[CreatableRenewers], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.principal_type.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        raw = item.principal_name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+
+
+def _write_create_delegation_token_request_1(item: CreateDelegationTokenRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.owner_principal_type != '':
+        raise Unusual
+    if item.owner_principal_name != '':
+        raise Unusual
+    renewers = item.renewers
+    n = len(renewers)
+    out(pack_i(n))
+    _write_creatable_renewers_list_1(renewers, out)
+    out(pack_q(item.max_lifetime_ms))
+
+
+def _write_creatable_renewers_list_2(items: list[CreatableRenewers], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.principal_type.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.principal_name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_x[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+            out(b"\x00")
+
+
+def _write_create_delegation_token_request_2(item: CreateDelegationTokenRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.owner_principal_type != '':
+        raise Unusual
+    if item.owner_principal_name != '':
+        raise Unusual
+    renewers = item.renewers
+    n = len(renewers)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_creatable_renewers_list_2(renewers, out)
+    out(pack_qx(item.max_lifetime_ms))
+
+
+def _write_create_delegation_token_request_3(item: CreateDelegationTokenRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    owner_principal_type = item.owner_principal_type
+    if owner_principal_type is None:
+        out(pack_B(0))
+    else:
+        raw = owner_principal_type.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+    owner_principal_name = item.owner_principal_name
+    if owner_principal_name is None:
+        out(pack_B(0))
+    else:
+        raw = owner_principal_name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+    renewers = item.renewers
+    n = len(renewers)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_creatable_renewers_list_2(renewers, out)
+    out(pack_qx(item.max_lifetime_ms))
+
+
+def _read_create_delegation_token_response_1(data: Buffer, pos: int) -> tuple[CreateDelegationTokenResponse, int]:
+    error_code, n_principal_type = unpack_hh(data, pos)
+    pos += 4
+    if 0 <= n_principal_type < 128:
+        principal_type, n_principal_name = classic_s_h[n_principal_type](data, pos)
+        principal_type = principal_type.decode()
+        pos += n_principal_type + 2
+    else:
+        principal_type, pos = classic_text(data, pos, n_principal_type)
+        (n_principal_name,) = unpack_h(data, pos)
+        pos += 2
+    if 0 <= n_principal_name < 128:
+        principal_name, issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, n_token_id = classic_s_qqqh[n_principal_name](data, pos)
+        principal_name = principal_name.decode()
+        pos += n_principal_name + 26
+    else:
+        principal_name, pos = classic_text(data, pos, n_principal_name)
+        issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, n_token_id = unpack_qqqh(data, pos)
+        pos += 26
+    if 0 <= n_token_id < 128:
+        token_id, n_hmac = classic_s_i[n_token_id](data, pos)
+        token_id = token_id.decode()
+        pos += n_token_id + 4
+    else:
+        token_id, pos = classic_text(data, pos, n_token_id)
+        (n_hmac,) = unpack_i(data, pos)
+        pos += 4
+    hmac, pos = classic_blob(data, pos, n_hmac)
+    (throttle_time_ms,) = unpack_i(data, pos)
+    pos += 4
+    item = new(CreateDelegationTokenResponse)
+    item.error_code = error_code
+    item.principal_type = principal_type
+    item.principal_name = principal_name
+    item.issue_timestamp_ms = issue_timestamp_ms
+    item.expiry_timestamp_ms = expiry_timestamp_ms
+    item.max_timestamp_ms = max_timestamp_ms
+    item.token_id = token_id
+    item.hmac = hmac
+    item.throttle_time_ms = throttle_time_ms
+    item.token_requester_principal_type = ''
+    item.token_requester_principal_name = ''
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_create_delegation_token_response_2(data: Buffer, pos: int) -> tuple[CreateDelegationTokenResponse, int]:
+    error_code, n_principal_type = unpack_hB(data, pos)
+    pos += 3
+    if n_principal_type < 128:
+        principal_type, n_principal_name = compact_s_B[n_principal_type](data, pos)
+        principal_type = principal_type.decode()
+        pos += n_principal_type
+    else:
+        principal_type, pos = compact_text(data, pos, n_principal_type)
+        n_principal_name = data[pos]
+        pos += 1
+    if n_principal_name < 128:
+        principal_name, issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, n_token_id = compact_s_qqqB[n_principal_name](data, pos)
+        principal_name = principal_name.decode()
+        pos += n_principal_name + 24
+    else:
+        principal_name, pos = compact_text(data, pos, n_principal_name)
+        issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, n_token_id = unpack_qqqB(data, pos)
+        pos += 25
+    if n_token_id < 128:
+        token_id, n_hmac = compact_s_B[n_token_id](data, pos)
+        token_id = token_id.decode()
+        pos += n_token_id
+    else:
+        token_id, pos = compact_text(data, pos, n_token_id)
+        n_hmac = data[pos]
+        pos += 1
+    hmac, pos = compact_blob(data, pos, n_hmac)
+    throttle_time_ms, tags = unpack_iB(data, pos)
+    pos += 5
+    item = new(CreateDelegationTokenResponse)
+    item.error_code = error_code
+    item.principal_type = principal_type
+    item.principal_name = principal_name
+    item.issue_timestamp_ms = issue_timestamp_ms
+    item.expiry_timestamp_ms = expiry_timestamp_ms
+    item.max_timestamp_ms = max_timestamp_ms
+    item.token_id = token_id
+    item.hmac = hmac
+    item.throttle_time_ms = throttle_time_ms
+    item.token_requester_principal_type = ''
+    item.token_requester_principal_name = ''
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_create_delegation_token_response_3(data: Buffer, pos: int) -> tuple[CreateDelegationTokenResponse, int]:
+    error_code, n_principal_type = unpack_hB(data, pos)
+    pos += 3
+    if n_principal_type < 128:
+        principal_type, n_principal_name = compact_s_B[n_principal_type](data, pos)
+        principal_type = principal_type.decode()
+        pos += n_principal_type
+    else:
+        principal_type, pos = compact_text(data, pos, n_principal_type)
+        n_principal_name = data[pos]
+        pos += 1
+    if n_principal_name < 128:
+        principal_name, n_token_requester_principal_type = compact_s_B[n_principal_name](data, pos)
+        principal_name = principal_name.decode()
+        pos += n_principal_name
+    else:
+        principal_name, pos = compact_text(data, pos, n_principal_name)
+        n_token_requester_principal_type = data[pos]
+        pos += 1
+    if n_token_requester_principal_type < 128:
+        token_requester_principal_type, n_token_requester_principal_name = compact_s_B[n_token_requester_principal_type](data, pos)
+        token_requester_principal_type = token_requester_principal_type.decode()
+        pos += n_token_requester_principal_type
+    else:
+        token_requester_principal_type, pos = compact_text(data, pos, n_token_requester_principal_type)
+        n_token_requester_principal_name = data[pos]
+        pos += 1
+    if n_token_requester_principal_name < 128:
+        token_requester_principal_name, issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, n_token_id = compact_s_qqqB[n_token_requester_principal_name](data, pos)
+        token_requester_principal_name = token_requester_principal_name.decode()
+        pos += n_token_requester_principal_name + 24
+    else:
+        token_requester_principal_name, pos = compact_text(data, pos, n_token_requester_principal_name)
+        issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, n_token_id = unpack_qqqB(data, pos)
+        pos += 25
+    if n_token_id < 128:
+        token_id, n_hmac = compact_s_B[n_token_id](data, pos)
+        token_id = token_id.decode()
+        pos += n_token_id
+    else:
+        token_id, pos = compact_text(data, pos, n_token_id)
+        n_hmac = data[pos]
+        pos += 1
+    hmac, pos = compact_blob(data, pos, n_hmac)
+    throttle_time_ms, tags = unpack_iB(data, pos)
+    pos += 5
+    item = new(CreateDelegationTokenResponse)
+    item.error_code = error_code
+    item.principal_type = principal_type
+    item.principal_name = principal_name
+    item.token_requester_principal_type = token_requester_principal_type
+    item.token_requester_principal_name = token_requester_principal_name
+    item.issue_timestamp_ms = issue_timestamp_ms
+    item.expiry_timestamp_ms = expiry_timestamp_ms
+    item.max_timestamp_ms = max_timestamp_ms
+    item.token_id = token_id
+    item.hmac = hmac
+    item.throttle_time_ms = throttle_time_ms
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_create_delegation_token_response_1(item: CreateDelegationTokenResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.token_requester_principal_type != '':
+        raise Unusual
+    if item.token_requester_principal_name != '':
+        raise Unusual
+    raw = item.principal_type.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack_h_hs[n](item.error_code, n, raw))
+    else:
+        out(pack_hh(item.error_code, n))
+        out(raw)
+    raw = item.principal_name.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack__hs[n](n, raw))
+    else:
+        out(pack_h(n))
+        out(raw)
+    raw = item.token_id.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack_qqq_hs[n](item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms, n, raw))
+    else:
+        out(pack_qqqh(item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms, n))
+        out(raw)
+    hmac = item.hmac
+    n = len(hmac)
+    out(pack_i(n))
+    out(hmac)
+    out(pack_i(item.throttle_time_ms))
+
+
+def _write_create_delegation_token_response_2(item: CreateDelegationTokenResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.token_requester_principal_type != '':
+        raise Unusual
+    if item.token_requester_principal_name != '':
+        raise Unusual
+    raw = item.principal_type.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack_h_Bs[n](item.error_code, n + 1, raw))
+    else:
+        out(pack_h(item.error_code))
+        out(long_text(raw))
+    raw = item.principal_name.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs[n](n + 1, raw))
+    else:
+        out(long_text(raw))
+    raw = item.token_id.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack_qqq_Bs[n](item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms, n + 1, raw))
+    else:
+        out(pack_qqq(item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms))
+        out(long_text(raw))
+    hmac = item.hmac
+    n = len(hmac)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    out(hmac)
+    out(pack_ix(item.throttle_time_ms))
+
+
+def _write_create_delegation_token_response_3(item: CreateDelegationTokenResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.principal_type.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack_h_Bs[n](item.error_code, n + 1, raw))
+    else:
+        out(pack_h(item.error_code))
+        out(long_text(raw))
+    raw = item.principal_name.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs[n](n + 1, raw))
+    else:
+        out(long_text(raw))
+    raw = item.token_requester_principal_type.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs[n](n + 1, raw))
+    else:
+        out(long_text(raw))
+    raw = item.token_requester_principal_name.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs[n](n + 1, raw))
+    else:
+        out(long_text(raw))
+    raw = item.token_id.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack_qqq_Bs[n](item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms, n + 1, raw))
+    else:
+        out(pack_qqq(item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms))
+        out(long_text(raw))
+    hmac = item.hmac
+    n = len(hmac)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    out(hmac)
+    out(pack_ix(item.throttle_time_ms))
+
+
 CreateDelegationTokenRequest._decoders = {
+    1: _read_create_delegation_token_request_1,
+    2: _read_create_delegation_token_request_2,
+    3: _read_create_delegation_token_request_3,
 }
 CreateDelegationTokenRequest._encoders = {
+    1: _write_create_delegation_token_request_1,
+    2: _write_create_delegation_token_request_2,
+    3: _write_create_delegation_token_request_3,
 }
 CreateDelegationTokenResponse._decoders = {
+    1: _read_create_delegation_token_response_1,
+    2: _read_create_delegation_token_response_2,
+    3: _read_create_delegation_token_response_3,
 }
 CreateDelegationTokenResponse._encoders = {
+    1: _write_create_delegation_token_response_1,
+    2: _write_create_delegation_token_response_2,
+    3: _write_create_delegation_token_response_3,
 }

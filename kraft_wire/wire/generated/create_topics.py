@@ -7,12 +7,64 @@ CreateTopicsRequest, API key 19, versions 2-7, flexible 5+.
 CreateTopicsResponse, API key 19, versions 2-7, flexible 5+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import classic_numbers, classic_text, compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
 
 __all__ = ["CreatableReplicaAssignment", "CreatableTopic", "CreatableTopicConfig", "CreatableTopicConfigs", "CreatableTopicResult", "CreateTopicsRequest", "CreateTopicsResponse"]
 
+unpack_i = Codec(">i").unpack_from
+unpack_h = Codec(">h").unpack_from
+classic_s_ihi = unpackers("s", "ihi", 0)
+unpack_ihi = Codec(">ihi").unpack_from
+unpack_ii = Codec(">ii").unpack_from
+classic_i = unpackers("i", "", 0)
+classic_s_h = unpackers("s", "h", 0)
+classic_s = unpackers("s", "", 0)
+unpack_it = Codec(">i?").unpack_from
+compact_s_ihB = unpackers("s", "ihB", 1)
+unpack_ihB = Codec(">ihB").unpack_from
+unpack_iB = Codec(">iB").unpack_from
+compact_i_B = unpackers("i", "B", 1)
+compact_s_B = unpackers("s", "B", 1)
+unpack_itB = Codec(">i?B").unpack_from
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
+pack_i_ii = packers("ii", "i", "", 1, 0)
+pack_ii = Codec(">ii").pack
+pack_ihi = Codec(">ihi").pack
+pack_i = Codec(">i").pack
+pack_it = Codec(">i?").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack_i_Bi_x = packers("iB", "i", "x", 1, 1)
+pack_ih = Codec(">ih").pack
+pack_ihB = Codec(">ihB").pack
+pack_Bx = Codec(">Bx").pack
+pack__Bs_x = packers("B", "s", "x", 0, 1)
+pack_B = Codec(">B").pack
+pack_itx = Codec(">i?x").pack
+classic_s_hh = unpackers("s", "hh", 0)
+unpack_hh = Codec(">hh").unpack_from
+compact_s_hB = unpackers("s", "hB", 1)
+unpack_hB = Codec(">hB").unpack_from
+compact_s_tbtB = unpackers("s", "?b?B", 1)
+unpack_tbtB = Codec(">?b?B").unpack_from
+compact_s_uhB = unpackers("s", "16shB", 1)
+unpack_uhB = Codec(">16shB").unpack_from
+pack_hh = Codec(">hh").pack
+pack_h_hs = packers("hh", "s", "", 1, 0)
+pack_hB = Codec(">hB").pack
+pack_h_Bs = packers("hB", "s", "", 1, 1)
+pack_Btbtx = Codec(">B?b?x").pack
+pack__Bs_tbtx = packers("B", "s", "?b?x", 0, 1)
+pack_tbtx = Codec(">?b?x").pack
+pack_iB = Codec(">iB").pack
+pack_uhB = Codec(">16shB").pack
+pack_uh_Bs = packers("16shB", "s", "", 2, 1)
+pack_uh = Codec(">16sh").pack
 
 
 class CreatableReplicaAssignment(Struct):
@@ -215,11 +267,848 @@ class CreateTopicsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_creatable_replica_assignment_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatableReplicaAssignment], int]:
+    items = []
+    for _ in range(count):
+        partition_index, n_broker_ids = unpack_ii(data, pos)
+        pos += 8
+        if 0 <= n_broker_ids < 128:
+            broker_ids = list(classic_i[n_broker_ids](data, pos))
+            pos += 4 * n_broker_ids
+        else:
+            broker_ids, pos = classic_numbers(data, pos, n_broker_ids, "i", 4)
+        item = new(CreatableReplicaAssignment)
+        item.partition_index = partition_index
+        item.broker_ids = broker_ids
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_creatable_topic_config_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopicConfig], int]:
+    items = []
+    for _ in range(count):
+        (n_name,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_name < 128:
+            name, n_value = classic_s_h[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 2
+        else:
+            name, pos = classic_text(data, pos, n_name)
+            (n_value,) = unpack_h(data, pos)
+            pos += 2
+        if 0 <= n_value < 128:
+            value_, = classic_s[n_value](data, pos)
+            value_ = value_.decode()
+            pos += n_value
+        elif n_value < 0:
+            value_ = None
+        else:
+            value_, pos = classic_text(data, pos, n_value)
+        item = new(CreatableTopicConfig)
+        item.name = name
+        item.value = value_
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_creatable_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopic], int]:
+    items = []
+    for _ in range(count):
+        (n_name,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_name < 128:
+            name, num_partitions, replication_factor, n_assignments = classic_s_ihi[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 10
+        else:
+            name, pos = classic_text(data, pos, n_name)
+            num_partitions, replication_factor, n_assignments = unpack_ihi(data, pos)
+            pos += 10
+        if n_assignments >= 0:
+            assignments, pos = _read_creatable_replica_assignment_list_1(data, pos, n_assignments)
+        else:
+            raise Unusual
+        (n_configs,) = unpack_i(data, pos)
+        pos += 4
+        if n_configs >= 0:
+            configs, pos = _read_creatable_topic_config_list_1(data, pos, n_configs)
+        else:
+            raise Unusual
+        item = new(CreatableTopic)
+        item.name = name
+        item.num_partitions = num_partitions
+        item.replication_factor = replication_factor
+        item.assignments = assignments
+        item.configs = configs
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_create_topics_request_1(data: Buffer, pos: int) -> tuple[CreateTopicsRequest, int]:
+    (n_topics,) = unpack_i(data, pos)
+    pos += 4
+    if n_topics >= 0:
+        topics, pos = _read_creatable_topic_list_1(data, pos, n_topics)
+    else:
+        raise Unusual
+    timeout_ms, validate_only = unpack_it(data, pos)
+    pos += 5
+    item = new(CreateTopicsRequest)
+    item.topics = topics
+    item.timeout_ms = timeout_ms
+    item.validate_only = validate_only
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_creatable_replica_assignment_list_2(data: Buffer, pos: int, count: int) -> tuple[list[CreatableReplicaAssignment], int]:
+    items = []
+    for _ in range(count):
+        partition_index, n_broker_ids = unpack_iB(data, pos)
+        pos += 5
+        if n_broker_ids < 128:
+            *broker_ids, tags = compact_i_B[n_broker_ids](data, pos)
+            pos += 4 * n_broker_ids - 3
+        else:
+            broker_ids, pos = compact_numbers(data, pos, n_broker_ids, "i", 4)
+            tags = data[pos]
+            pos += 1
+        item = new(CreatableReplicaAssignment)
+        item.partition_index = partition_index
+        item.broker_ids = broker_ids
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_creatable_topic_config_list_2(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopicConfig], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, n_value = compact_s_B[n_name](data, pos)
+            name = name.decode()
+            pos += n_name
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            n_value = data[pos]
+            pos += 1
+        if 0 < n_value < 128:
+            value_, tags = compact_s_B[n_value](data, pos)
+            value_ = value_.decode()
+            pos += n_value
+        elif n_value == 0:
+            value_ = None
+            tags = data[pos]
+            pos += 1
+        else:
+            value_, pos = compact_text(data, pos, n_value)
+            tags = data[pos]
+            pos += 1
+        item = new(CreatableTopicConfig)
+        item.name = name
+        item.value = value_
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_creatable_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopic], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, num_partitions, replication_factor, n_assignments = compact_s_ihB[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 6
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            num_partitions, replication_factor, n_assignments = unpack_ihB(data, pos)
+            pos += 7
+        if 0 < n_assignments < 128:
+            assignments, pos = _read_creatable_replica_assignment_list_2(data, pos, n_assignments - 1)
+        elif n_assignments:
+            n_assignments, pos = long_count(data, pos, n_assignments)
+            assignments, pos = _read_creatable_replica_assignment_list_2(data, pos, n_assignments)
+        else:
+            raise Unusual
+        n_configs = data[pos]
+        pos += 1
+        if 0 < n_configs < 128:
+            configs, pos = _read_creatable_topic_config_list_2(data, pos, n_configs - 1)
+        elif n_configs:
+            n_configs, pos = long_count(data, pos, n_configs)
+            configs, pos = _read_creatable_topic_config_list_2(data, pos, n_configs)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(CreatableTopic)
+        item.name = name
+        item.num_partitions = num_partitions
+        item.replication_factor = replication_factor
+        item.assignments = assignments
+        item.configs = configs
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_create_topics_request_2(data: Buffer, pos: int) -> tuple[CreateTopicsRequest, int]:
+    n_topics = data[pos]
+    pos += 1
+    if 0 < n_topics < 128:
+        topics, pos = _read_creatable_topic_list_2(data, pos, n_topics - 1)
+    elif n_topics:
+        n_topics, pos = long_count(data, pos, n_topics)
+        topics, pos = _read_creatable_topic_list_2(data, pos, n_topics)
+    else:
+        raise Unusual
+    timeout_ms, validate_only, tags = unpack_itB(data, pos)
+    pos += 6
+    item = new(CreateTopicsRequest)
+    item.topics = topics
+    item.timeout_ms = timeout_ms
+    item.validate_only = validate_only
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_creatable_replica_assignment_list_1(items: list[CreatableReplicaAssignment], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        broker_ids = item.broker_ids
+        n = len(broker_ids)
+        if n < 128:
+            out(pack_i_ii[n](item.partition_index, n, *broker_ids))
+        else:
+            out(pack_ii(item.partition_index, n))
+            out(long_numbers(broker_ids, "i"))
+
+
+def _write_creatable_topic_config_list_1(items: list[CreatableTopicConfig], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        value_ = item.value
+        if value_ is None:
+            out(pack_h(-1))
+        else:
+            raw = value_.encode()
+            n = len(raw)
+            if n < 128:
+                out(pack__hs[n](n, raw))
+            else:
+                out(pack_h(n))
+                out(raw)
+
+
+def _write_creatable_topic_list_1(items: list[CreatableTopic], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        assignments = item.assignments
+        n = len(assignments)
+        out(pack_ihi(item.num_partitions, item.replication_factor, n))
+        _write_creatable_replica_assignment_list_1(assignments, out)
+        configs = item.configs
+        n = len(configs)
+        out(pack_i(n))
+        _write_creatable_topic_config_list_1(configs, out)
+
+
+def _write_create_topics_request_1(item: CreateTopicsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    out(pack_i(n))
+    _write_creatable_topic_list_1(topics, out)
+    out(pack_it(item.timeout_ms, item.validate_only))
+
+
+def _write_creatable_replica_assignment_list_2(items: list[CreatableReplicaAssignment], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        broker_ids = item.broker_ids
+        n = len(broker_ids)
+        if n < 127:
+            out(pack_i_Bi_x[n](item.partition_index, n + 1, *broker_ids))
+        else:
+            out(pack_i(item.partition_index))
+            out(varint(n + 1))
+            out(long_numbers(broker_ids, "i"))
+            out(b"\x00")
+
+
+def _write_creatable_topic_config_list_2(items: list[CreatableTopicConfig], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        value_ = item.value
+        if value_ is None:
+            out(pack_Bx(0))
+        else:
+            raw = value_.encode()
+            n = len(raw)
+            if n < 127:
+                out(pack__Bs_x[n](n + 1, raw))
+            else:
+                out(long_text(raw))
+                out(b"\x00")
+
+
+def _write_creatable_topic_list_2(items: list[CreatableTopic], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        assignments = item.assignments
+        n = len(assignments)
+        if n < 127:
+            out(pack_ihB(item.num_partitions, item.replication_factor, n + 1))
+        else:
+            out(pack_ih(item.num_partitions, item.replication_factor))
+            out(varint(n + 1))
+        _write_creatable_replica_assignment_list_2(assignments, out)
+        configs = item.configs
+        n = len(configs)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_creatable_topic_config_list_2(configs, out)
+        out(b"\x00")
+
+
+def _write_create_topics_request_2(item: CreateTopicsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_creatable_topic_list_2(topics, out)
+    out(pack_itx(item.timeout_ms, item.validate_only))
+
+
+def _read_creatable_topic_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopicResult], int]:
+    items = []
+    for _ in range(count):
+        (n_name,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_name < 128:
+            name, error_code, n_error_message = classic_s_hh[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 4
+        else:
+            name, pos = classic_text(data, pos, n_name)
+            error_code, n_error_message = unpack_hh(data, pos)
+            pos += 4
+        if 0 <= n_error_message < 128:
+            error_message, = classic_s[n_error_message](data, pos)
+            error_message = error_message.decode()
+            pos += n_error_message
+        elif n_error_message < 0:
+            error_message = None
+        else:
+            error_message, pos = classic_text(data, pos, n_error_message)
+        item = new(CreatableTopicResult)
+        item.name = name
+        item.error_code = error_code
+        item.error_message = error_message
+        item.topic_id = ZERO_UUID
+        item.topic_config_error_code = 0
+        item.num_partitions = -1
+        item.replication_factor = -1
+        item.configs = []
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_create_topics_response_1(data: Buffer, pos: int) -> tuple[CreateTopicsResponse, int]:
+    throttle_time_ms, n_topics = unpack_ii(data, pos)
+    pos += 8
+    if n_topics >= 0:
+        topics, pos = _read_creatable_topic_result_list_1(data, pos, n_topics)
+    else:
+        raise Unusual
+    item = new(CreateTopicsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.topics = topics
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_creatable_topic_configs_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopicConfigs], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, n_value = compact_s_B[n_name](data, pos)
+            name = name.decode()
+            pos += n_name
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            n_value = data[pos]
+            pos += 1
+        if 0 < n_value < 128:
+            value_, read_only, config_source, is_sensitive, tags = compact_s_tbtB[n_value](data, pos)
+            value_ = value_.decode()
+            pos += n_value + 3
+        elif n_value == 0:
+            value_ = None
+            read_only, config_source, is_sensitive, tags = unpack_tbtB(data, pos)
+            pos += 4
+        else:
+            value_, pos = compact_text(data, pos, n_value)
+            read_only, config_source, is_sensitive, tags = unpack_tbtB(data, pos)
+            pos += 4
+        item = new(CreatableTopicConfigs)
+        item.name = name
+        item.value = value_
+        item.read_only = read_only
+        item.config_source = config_source
+        item.is_sensitive = is_sensitive
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_creatable_topic_result_tags_1(item: CreatableTopicResult, data: Buffer, pos: int, count: int) -> int:
+    if count > 64:
+        raise Unusual
+    unknown = []
+    for _ in range(count):
+        tag, size, pos = tag_head(data, pos)
+        if tag == 0:
+            (topic_config_error_code,) = unpack_h(data, pos)
+            pos += 2
+            item.topic_config_error_code = topic_config_error_code
+        else:
+            value, pos = unknown_tag(data, pos, size)
+            unknown.append((tag, value))
+    if unknown:
+        item.unknown_tagged_fields = unknown
+    return pos
+
+
+def _read_creatable_topic_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopicResult], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, error_code, n_error_message = compact_s_hB[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 2
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            error_code, n_error_message = unpack_hB(data, pos)
+            pos += 3
+        if 0 < n_error_message < 128:
+            error_message, num_partitions, replication_factor, n_configs = compact_s_ihB[n_error_message](data, pos)
+            error_message = error_message.decode()
+            pos += n_error_message + 6
+        elif n_error_message == 0:
+            error_message = None
+            num_partitions, replication_factor, n_configs = unpack_ihB(data, pos)
+            pos += 7
+        else:
+            error_message, pos = compact_text(data, pos, n_error_message)
+            num_partitions, replication_factor, n_configs = unpack_ihB(data, pos)
+            pos += 7
+        if 0 < n_configs < 128:
+            configs, pos = _read_creatable_topic_configs_list_1(data, pos, n_configs - 1)
+        elif n_configs:
+            n_configs, pos = long_count(data, pos, n_configs)
+            configs, pos = _read_creatable_topic_configs_list_1(data, pos, n_configs)
+        else:
+            configs = None
+        tags = data[pos]
+        pos += 1
+        item = new(CreatableTopicResult)
+        item.name = name
+        item.error_code = error_code
+        item.error_message = error_message
+        item.num_partitions = num_partitions
+        item.replication_factor = replication_factor
+        item.configs = configs
+        item.topic_config_error_code = 0
+        item.topic_id = ZERO_UUID
+        item.unknown_tagged_fields = None
+        if tags:
+            pos = _read_creatable_topic_result_tags_1(item, data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_create_topics_response_2(data: Buffer, pos: int) -> tuple[CreateTopicsResponse, int]:
+    throttle_time_ms, n_topics = unpack_iB(data, pos)
+    pos += 5
+    if 0 < n_topics < 128:
+        topics, pos = _read_creatable_topic_result_list_2(data, pos, n_topics - 1)
+    elif n_topics:
+        n_topics, pos = long_count(data, pos, n_topics)
+        topics, pos = _read_creatable_topic_result_list_2(data, pos, n_topics)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(CreateTopicsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.topics = topics
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_creatable_topic_result_tags_2(item: CreatableTopicResult, data: Buffer, pos: int, count: int) -> int:
+    if count > 64:
+        raise Unusual
+    unknown = []
+    for _ in range(count):
+        tag, size, pos = tag_head(data, pos)
+        if tag == 0:
+            (topic_config_error_code,) = unpack_h(data, pos)
+            pos += 2
+            item.topic_config_error_code = topic_config_error_code
+        else:
+            value, pos = unknown_tag(data, pos, size)
+            unknown.append((tag, value))
+    if unknown:
+        item.unknown_tagged_fields = unknown
+    return pos
+
+
+def _read_creatable_topic_result_list_3(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopicResult], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, topic_id, error_code, n_error_message = compact_s_uhB[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 18
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            topic_id, error_code, n_error_message = unpack_uhB(data, pos)
+            pos += 19
+        if 0 < n_error_message < 128:
+            error_message, num_partitions, replication_factor, n_configs = compact_s_ihB[n_error_message](data, pos)
+            error_message = error_message.decode()
+            pos += n_error_message + 6
+        elif n_error_message == 0:
+            error_message = None
+            num_partitions, replication_factor, n_configs = unpack_ihB(data, pos)
+            pos += 7
+        else:
+            error_message, pos = compact_text(data, pos, n_error_message)
+            num_partitions, replication_factor, n_configs = unpack_ihB(data, pos)
+            pos += 7
+        if 0 < n_configs < 128:
+            configs, pos = _read_creatable_topic_configs_list_1(data, pos, n_configs - 1)
+        elif n_configs:
+            n_configs, pos = long_count(data, pos, n_configs)
+            configs, pos = _read_creatable_topic_configs_list_1(data, pos, n_configs)
+        else:
+            configs = None
+        tags = data[pos]
+        pos += 1
+        item = new(CreatableTopicResult)
+        item.name = name
+        item.topic_id = topic_id
+        item.error_code = error_code
+        item.error_message = error_message
+        item.num_partitions = num_partitions
+        item.replication_factor = replication_factor
+        item.configs = configs
+        item.topic_config_error_code = 0
+        item.unknown_tagged_fields = None
+        if tags:
+            pos = _read_creatable_topic_result_tags_2(item, data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_create_topics_response_3(data: Buffer, pos: int) -> tuple[CreateTopicsResponse, int]:
+    throttle_time_ms, n_topics = unpack_iB(data, pos)
+    pos += 5
+    if 0 < n_topics < 128:
+        topics, pos = _read_creatable_topic_result_list_3(data, pos, n_topics - 1)
+    elif n_topics:
+        n_topics, pos = long_count(data, pos, n_topics)
+        topics, pos = _read_creatable_topic_result_list_3(data, pos, n_topics)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(CreateTopicsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.topics = topics
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_creatable_topic_result_list_1(items: list[CreatableTopicResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        error_message = item.error_message
+        if error_message is None:
+            out(pack_hh(item.error_code, -1))
+        else:
+            raw = error_message.encode()
+            n = len(raw)
+            if n < 128:
+                out(pack_h_hs[n](item.error_code, n, raw))
+            else:
+                out(pack_hh(item.error_code, n))
+                out(raw)
+
+
+def _write_create_topics_response_1(item: CreateTopicsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    out(pack_ii(item.throttle_time_ms, n))
+    _write_creatable_topic_result_list_1(topics, out)
+
+
+def _write_creatable_topic_configs_list_1(items: list[CreatableTopicConfigs], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        value_ = item.value
+        if value_ is None:
+            out(pack_Btbtx(0, item.read_only, item.config_source, item.is_sensitive))
+        else:
+            raw = value_.encode()
+            n = len(raw)
+            if n < 127:
+                out(pack__Bs_tbtx[n](n + 1, raw, item.read_only, item.config_source, item.is_sensitive))
+            else:
+                out(long_text(raw))
+                out(pack_tbtx(item.read_only, item.config_source, item.is_sensitive))
+
+
+def _write_creatable_topic_result_tags_1(item: CreatableTopicResult, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    fields: list[tuple[int, list[Part]]] = []
+    if item.topic_config_error_code != 0:
+        parts: list[Part] = []
+        put = parts.append
+        put(pack_h(item.topic_config_error_code))
+        fields.append((0, parts))
+    write_tags(fields, out)
+
+
+def _write_creatable_topic_result_list_2(items: list[CreatableTopicResult], out: Append) -> None:
+    for item in items:
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        error_message = item.error_message
+        if error_message is None:
+            out(pack_hB(item.error_code, 0))
+        else:
+            raw = error_message.encode()
+            n = len(raw)
+            if n < 127:
+                out(pack_h_Bs[n](item.error_code, n + 1, raw))
+            else:
+                out(pack_h(item.error_code))
+                out(long_text(raw))
+        configs = item.configs
+        if configs is None:
+            out(pack_ihB(item.num_partitions, item.replication_factor, 0))
+        else:
+            n = len(configs)
+            if n < 127:
+                out(pack_ihB(item.num_partitions, item.replication_factor, n + 1))
+            else:
+                out(pack_ih(item.num_partitions, item.replication_factor))
+                out(varint(n + 1))
+            _write_creatable_topic_configs_list_1(configs, out)
+        if item.unknown_tagged_fields is None and item.topic_config_error_code == 0:
+            out(b"\x00")
+        else:
+            _write_creatable_topic_result_tags_1(item, out)
+
+
+def _write_create_topics_response_2(item: CreateTopicsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    if n < 127:
+        out(pack_iB(item.throttle_time_ms, n + 1))
+    else:
+        out(pack_i(item.throttle_time_ms))
+        out(varint(n + 1))
+    _write_creatable_topic_result_list_2(topics, out)
+    out(b"\x00")
+
+
+def _write_creatable_topic_result_tags_2(item: CreatableTopicResult, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    fields: list[tuple[int, list[Part]]] = []
+    if item.topic_config_error_code != 0:
+        parts: list[Part] = []
+        put = parts.append
+        put(pack_h(item.topic_config_error_code))
+        fields.append((0, parts))
+    write_tags(fields, out)
+
+
+def _write_creatable_topic_result_list_3(items: list[CreatableTopicResult], out: Append) -> None:
+    for item in items:
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        error_message = item.error_message
+        if error_message is None:
+            out(pack_uhB(item.topic_id, item.error_code, 0))
+        else:
+            raw = error_message.encode()
+            n = len(raw)
+            if n < 127:
+                out(pack_uh_Bs[n](item.topic_id, item.error_code, n + 1, raw))
+            else:
+                out(pack_uh(item.topic_id, item.error_code))
+                out(long_text(raw))
+        configs = item.configs
+        if configs is None:
+            out(pack_ihB(item.num_partitions, item.replication_factor, 0))
+        else:
+            n = len(configs)
+            if n < 127:
+                out(pack_ihB(item.num_partitions, item.replication_factor, n + 1))
+            else:
+                out(pack_ih(item.num_partitions, item.replication_factor))
+                out(varint(n + 1))
+            _write_creatable_topic_configs_list_1(configs, out)
+        if item.unknown_tagged_fields is None and item.topic_config_error_code == 0:
+            out(b"\x00")
+        else:
+            _write_creatable_topic_result_tags_2(item, out)
+
+
+def _write_create_topics_response_3(item: CreateTopicsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    if n < 127:
+        out(pack_iB(item.throttle_time_ms, n + 1))
+    else:
+        out(pack_i(item.throttle_time_ms))
+        out(varint(n + 1))
+    _write_creatable_topic_result_list_3(topics, out)
+    out(b"\x00")
+
+
 CreateTopicsRequest._decoders = {
+    2: _read_create_topics_request_1,
+    3: _read_create_topics_request_1,
+    4: _read_create_topics_request_1,
+    5: _read_create_topics_request_2,
+    6: _read_create_topics_request_2,
+    7: _read_create_topics_request_2,
 }
 CreateTopicsRequest._encoders = {
+    2: _write_create_topics_request_1,
+    3: _write_create_topics_request_1,
+    4: _write_create_topics_request_1,
+    5: _write_create_topics_request_2,
+    6: _write_create_topics_request_2,
+    7: _write_create_topics_request_2,
 }
 CreateTopicsResponse._decoders = {
+    2: _read_create_topics_response_1,
+    3: _read_create_topics_response_1,
+    4: _read_create_topics_response_1,
+    5: _read_create_topics_response_2,
+    6: _read_create_topics_response_2,
+    7: _read_create_topics_response_3,
 }
 CreateTopicsResponse._encoders = {
+    2: _write_create_topics_response_1,
+    3: _write_create_topics_response_1,
+    4: _write_create_topics_response_1,
+    5: _write_create_topics_response_2,
+    6: _write_create_topics_response_2,
+    7: _write_create_topics_response_3,
 }

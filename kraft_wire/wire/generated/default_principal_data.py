@@ -5,10 +5,20 @@
 DefaultPrincipalData, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import compact_text, long_text, new, packers, unknown_tags, unpackers
 
 __all__ = ["DefaultPrincipalData"]
 
+compact_s_B = unpackers("s", "B", 1)
+compact_s_tB = unpackers("s", "?B", 1)
+unpack_tB = Codec(">?B").unpack_from
+pack__Bs = packers("B", "s", "", 0, 1)
+pack__Bs_tx = packers("B", "s", "?x", 0, 1)
+pack_tx = Codec(">?x").pack
 
 
 class DefaultPrincipalData(Message):
@@ -42,7 +52,56 @@ class DefaultPrincipalData(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_default_principal_data_1(data: Buffer, pos: int) -> tuple[DefaultPrincipalData, int]:
+    n_type = data[pos]
+    pos += 1
+    if n_type < 128:
+        type, n_name = compact_s_B[n_type](data, pos)
+        type = type.decode()
+        pos += n_type
+    else:
+        type, pos = compact_text(data, pos, n_type)
+        n_name = data[pos]
+        pos += 1
+    if n_name < 128:
+        name, token_authenticated, tags = compact_s_tB[n_name](data, pos)
+        name = name.decode()
+        pos += n_name + 1
+    else:
+        name, pos = compact_text(data, pos, n_name)
+        token_authenticated, tags = unpack_tB(data, pos)
+        pos += 2
+    item = new(DefaultPrincipalData)
+    item.type = type
+    item.name = name
+    item.token_authenticated = token_authenticated
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_default_principal_data_1(item: DefaultPrincipalData, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.type.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs[n](n + 1, raw))
+    else:
+        out(long_text(raw))
+    raw = item.name.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs_tx[n](n + 1, raw, item.token_authenticated))
+    else:
+        out(long_text(raw))
+        out(pack_tx(item.token_authenticated))
+
+
 DefaultPrincipalData._decoders = {
+    0: _read_default_principal_data_1,
 }
 DefaultPrincipalData._encoders = {
+    0: _write_default_principal_data_1,
 }

@@ -5,11 +5,20 @@
 DelegationTokenRecord, type 10, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_text, compact_texts, long_text, new, packers, unknown_tags, unpackers, varint, write_compact_texts
 
 __all__ = ["DelegationTokenRecord"]
 
+compact_s_B = unpackers("s", "B", 1)
+unpack_qqqB = Codec(">qqqB").unpack_from
+pack__Bs = packers("B", "s", "", 0, 1)
+pack_B = Codec(">B").pack
+pack_qqq_Bs_x = packers("qqqB", "s", "x", 3, 1)
+pack_qqq = Codec(">qqq").pack
 
 
 class DelegationTokenRecord(Message):
@@ -55,7 +64,85 @@ class DelegationTokenRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_delegation_token_record_1(data: Buffer, pos: int) -> tuple[DelegationTokenRecord, int]:
+    n_owner = data[pos]
+    pos += 1
+    if n_owner < 128:
+        owner, n_requester = compact_s_B[n_owner](data, pos)
+        owner = owner.decode()
+        pos += n_owner
+    else:
+        owner, pos = compact_text(data, pos, n_owner)
+        n_requester = data[pos]
+        pos += 1
+    if n_requester < 128:
+        requester, n_renewers = compact_s_B[n_requester](data, pos)
+        requester = requester.decode()
+        pos += n_requester
+    else:
+        requester, pos = compact_text(data, pos, n_requester)
+        n_renewers = data[pos]
+        pos += 1
+    renewers, pos = compact_texts(data, pos, n_renewers)
+    issue_timestamp, max_timestamp, expiration_timestamp, n_token_id = unpack_qqqB(data, pos)
+    pos += 25
+    if n_token_id < 128:
+        token_id, tags = compact_s_B[n_token_id](data, pos)
+        token_id = token_id.decode()
+        pos += n_token_id
+    else:
+        token_id, pos = compact_text(data, pos, n_token_id)
+        tags = data[pos]
+        pos += 1
+    item = new(DelegationTokenRecord)
+    item.owner = owner
+    item.requester = requester
+    item.renewers = renewers
+    item.issue_timestamp = issue_timestamp
+    item.max_timestamp = max_timestamp
+    item.expiration_timestamp = expiration_timestamp
+    item.token_id = token_id
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_delegation_token_record_1(item: DelegationTokenRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.owner.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs[n](n + 1, raw))
+    else:
+        out(long_text(raw))
+    raw = item.requester.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs[n](n + 1, raw))
+    else:
+        out(long_text(raw))
+    renewers = item.renewers
+    n = len(renewers)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    write_compact_texts(renewers, out)
+    raw = item.token_id.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack_qqq_Bs_x[n](item.issue_timestamp, item.max_timestamp, item.expiration_timestamp, n + 1, raw))
+    else:
+        out(pack_qqq(item.issue_timestamp, item.max_timestamp, item.expiration_timestamp))
+        out(long_text(raw))
+        out(b"\x00")
+
+
 DelegationTokenRecord._decoders = {
+    0: _read_delegation_token_record_1,
 }
 DelegationTokenRecord._encoders = {
+    0: _write_delegation_token_record_1,
 }

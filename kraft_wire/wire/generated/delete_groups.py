@@ -7,11 +7,29 @@ DeleteGroupsRequest, API key 42, versions 0-2, flexible 2+.
 DeleteGroupsResponse, API key 42, versions 0-2, flexible 2+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import classic_text, classic_texts, compact_text, compact_texts, long_count, long_text, new, packers, unknown_tags, unpackers, varint, write_classic_texts, write_compact_texts
 
 __all__ = ["DeletableGroupResult", "DeleteGroupsRequest", "DeleteGroupsResponse"]
 
+unpack_i = Codec(">i").unpack_from
+pack_i = Codec(">i").pack
+pack_B = Codec(">B").pack
+unpack_ii = Codec(">ii").unpack_from
+unpack_h = Codec(">h").unpack_from
+classic_s_h = unpackers("s", "h", 0)
+unpack_iB = Codec(">iB").unpack_from
+compact_s_hB = unpackers("s", "hB", 1)
+unpack_hB = Codec(">hB").unpack_from
+pack__hs_h = packers("h", "s", "h", 0, 0)
+pack_h = Codec(">h").pack
+pack_ii = Codec(">ii").pack
+pack__Bs_hx = packers("B", "s", "hx", 0, 1)
+pack_hx = Codec(">hx").pack
+pack_iB = Codec(">iB").pack
 
 
 class DeleteGroupsRequest(Message):
@@ -88,11 +106,198 @@ class DeleteGroupsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_delete_groups_request_1(data: Buffer, pos: int) -> tuple[DeleteGroupsRequest, int]:
+    (n_groups_names,) = unpack_i(data, pos)
+    pos += 4
+    groups_names, pos = classic_texts(data, pos, n_groups_names)
+    item = new(DeleteGroupsRequest)
+    item.groups_names = groups_names
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_delete_groups_request_2(data: Buffer, pos: int) -> tuple[DeleteGroupsRequest, int]:
+    n_groups_names = data[pos]
+    pos += 1
+    groups_names, pos = compact_texts(data, pos, n_groups_names)
+    tags = data[pos]
+    pos += 1
+    item = new(DeleteGroupsRequest)
+    item.groups_names = groups_names
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_delete_groups_request_1(item: DeleteGroupsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    groups_names = item.groups_names
+    n = len(groups_names)
+    out(pack_i(n))
+    write_classic_texts(groups_names, out)
+
+
+def _write_delete_groups_request_2(item: DeleteGroupsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    groups_names = item.groups_names
+    n = len(groups_names)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    write_compact_texts(groups_names, out)
+    out(b"\x00")
+
+
+def _read_deletable_group_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeletableGroupResult], int]:
+    items = []
+    for _ in range(count):
+        (n_group_id,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_group_id < 128:
+            group_id, error_code = classic_s_h[n_group_id](data, pos)
+            group_id = group_id.decode()
+            pos += n_group_id + 2
+        else:
+            group_id, pos = classic_text(data, pos, n_group_id)
+            (error_code,) = unpack_h(data, pos)
+            pos += 2
+        item = new(DeletableGroupResult)
+        item.group_id = group_id
+        item.error_code = error_code
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_delete_groups_response_1(data: Buffer, pos: int) -> tuple[DeleteGroupsResponse, int]:
+    throttle_time_ms, n_results = unpack_ii(data, pos)
+    pos += 8
+    if n_results >= 0:
+        results, pos = _read_deletable_group_result_list_1(data, pos, n_results)
+    else:
+        raise Unusual
+    item = new(DeleteGroupsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.results = results
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_deletable_group_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DeletableGroupResult], int]:
+    items = []
+    for _ in range(count):
+        n_group_id = data[pos]
+        pos += 1
+        if n_group_id < 128:
+            group_id, error_code, tags = compact_s_hB[n_group_id](data, pos)
+            group_id = group_id.decode()
+            pos += n_group_id + 2
+        else:
+            group_id, pos = compact_text(data, pos, n_group_id)
+            error_code, tags = unpack_hB(data, pos)
+            pos += 3
+        item = new(DeletableGroupResult)
+        item.group_id = group_id
+        item.error_code = error_code
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_delete_groups_response_2(data: Buffer, pos: int) -> tuple[DeleteGroupsResponse, int]:
+    throttle_time_ms, n_results = unpack_iB(data, pos)
+    pos += 5
+    if 0 < n_results < 128:
+        results, pos = _read_deletable_group_result_list_2(data, pos, n_results - 1)
+    elif n_results:
+        n_results, pos = long_count(data, pos, n_results)
+        results, pos = _read_deletable_group_result_list_2(data, pos, n_results)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(DeleteGroupsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.results = results
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_deletable_group_result_list_1(items: list[DeletableGroupResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.group_id.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs_h[n](n, raw, item.error_code))
+        else:
+            out(pack_h(n))
+            out(raw)
+            out(pack_h(item.error_code))
+
+
+def _write_delete_groups_response_1(item: DeleteGroupsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    results = item.results
+    n = len(results)
+    out(pack_ii(item.throttle_time_ms, n))
+    _write_deletable_group_result_list_1(results, out)
+
+
+def _write_deletable_group_result_list_2(items: list[DeletableGroupResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.group_id.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_hx[n](n + 1, raw, item.error_code))
+        else:
+            out(long_text(raw))
+            out(pack_hx(item.error_code))
+
+
+def _write_delete_groups_response_2(item: DeleteGroupsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    results = item.results
+    n = len(results)
+    if n < 127:
+        out(pack_iB(item.throttle_time_ms, n + 1))
+    else:
+        out(pack_i(item.throttle_time_ms))
+        out(varint(n + 1))
+    _write_deletable_group_result_list_2(results, out)
+    out(b"\x00")
+
+
 DeleteGroupsRequest._decoders = {
+    0: _read_delete_groups_request_1,
+    1: _read_delete_groups_request_1,
+    2: _read_delete_groups_request_2,
 }
 DeleteGroupsRequest._encoders = {
+    0: _write_delete_groups_request_1,
+    1: _write_delete_groups_request_1,
+    2: _write_delete_groups_request_2,
 }
 DeleteGroupsResponse._decoders = {
+    0: _read_delete_groups_response_1,
+    1: _read_delete_groups_response_1,
+    2: _read_delete_groups_response_2,
 }
 DeleteGroupsResponse._encoders = {
+    0: _write_delete_groups_response_1,
+    1: _write_delete_groups_response_1,
+    2: _write_delete_groups_response_2,
 }

@@ -7,11 +7,36 @@ DeleteRecordsRequest, API key 21, versions 0-2, flexible 2+.
 DeleteRecordsResponse, API key 21, versions 0-2, flexible 2+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["DeleteRecordsPartition", "DeleteRecordsPartitionResult", "DeleteRecordsRequest", "DeleteRecordsResponse", "DeleteRecordsTopic", "DeleteRecordsTopicResult"]
 
+unpack_i = Codec(">i").unpack_from
+unpack_h = Codec(">h").unpack_from
+classic_s_i = unpackers("s", "i", 0)
+iterate_iq = Codec(">iq").iter_unpack
+compact_s_B = unpackers("s", "B", 1)
+iterate_iqB = Codec(">iqB").iter_unpack
+unpack_iB = Codec(">iB").unpack_from
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
+pack_iq = Codec(">iq").pack
+pack_i = Codec(">i").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack_iqx = Codec(">iqx").pack
+pack_B = Codec(">B").pack
+pack_ix = Codec(">ix").pack
+unpack_ii = Codec(">ii").unpack_from
+iterate_iqh = Codec(">iqh").iter_unpack
+iterate_iqhB = Codec(">iqhB").iter_unpack
+pack_iqh = Codec(">iqh").pack
+pack_ii = Codec(">ii").pack
+pack_iqhx = Codec(">iqhx").pack
+pack_iB = Codec(">iB").pack
 
 
 class DeleteRecordsPartition(Struct):
@@ -157,11 +182,423 @@ class DeleteRecordsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_delete_records_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteRecordsPartition], int]:
+    end = pos + count * 12
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition_index, offset in iterate_iq(memoryview(data)[pos:end]):
+        item = new(DeleteRecordsPartition)
+        item.partition_index = partition_index
+        item.offset = offset
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_delete_records_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteRecordsTopic], int]:
+    items = []
+    for _ in range(count):
+        (n_name,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_name < 128:
+            name, n_partitions = classic_s_i[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 4
+        else:
+            name, pos = classic_text(data, pos, n_name)
+            (n_partitions,) = unpack_i(data, pos)
+            pos += 4
+        if n_partitions >= 0:
+            partitions, pos = _read_delete_records_partition_list_1(data, pos, n_partitions)
+        else:
+            raise Unusual
+        item = new(DeleteRecordsTopic)
+        item.name = name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_delete_records_request_1(data: Buffer, pos: int) -> tuple[DeleteRecordsRequest, int]:
+    (n_topics,) = unpack_i(data, pos)
+    pos += 4
+    if n_topics >= 0:
+        topics, pos = _read_delete_records_topic_list_1(data, pos, n_topics)
+    else:
+        raise Unusual
+    (timeout_ms,) = unpack_i(data, pos)
+    pos += 4
+    item = new(DeleteRecordsRequest)
+    item.topics = topics
+    item.timeout_ms = timeout_ms
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_delete_records_partition_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DeleteRecordsPartition], int]:
+    end = pos + count * 13
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition_index, offset, tags in iterate_iqB(memoryview(data)[pos:end]):
+        if tags:
+            raise Unusual
+        item = new(DeleteRecordsPartition)
+        item.partition_index = partition_index
+        item.offset = offset
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_delete_records_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DeleteRecordsTopic], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, n_partitions = compact_s_B[n_name](data, pos)
+            name = name.decode()
+            pos += n_name
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            n_partitions = data[pos]
+            pos += 1
+        if 0 < n_partitions < 128:
+            partitions, pos = _read_delete_records_partition_list_2(data, pos, n_partitions - 1)
+        elif n_partitions:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            partitions, pos = _read_delete_records_partition_list_2(data, pos, n_partitions)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(DeleteRecordsTopic)
+        item.name = name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_delete_records_request_2(data: Buffer, pos: int) -> tuple[DeleteRecordsRequest, int]:
+    n_topics = data[pos]
+    pos += 1
+    if 0 < n_topics < 128:
+        topics, pos = _read_delete_records_topic_list_2(data, pos, n_topics - 1)
+    elif n_topics:
+        n_topics, pos = long_count(data, pos, n_topics)
+        topics, pos = _read_delete_records_topic_list_2(data, pos, n_topics)
+    else:
+        raise Unusual
+    timeout_ms, tags = unpack_iB(data, pos)
+    pos += 5
+    item = new(DeleteRecordsRequest)
+    item.topics = topics
+    item.timeout_ms = timeout_ms
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_delete_records_partition_list_1(items: list[DeleteRecordsPartition], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_iq(item.partition_index, item.offset))
+
+
+def _write_delete_records_topic_list_1(items: list[DeleteRecordsTopic], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        partitions = item.partitions
+        n = len(partitions)
+        out(pack_i(n))
+        _write_delete_records_partition_list_1(partitions, out)
+
+
+def _write_delete_records_request_1(item: DeleteRecordsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    out(pack_i(n))
+    _write_delete_records_topic_list_1(topics, out)
+    out(pack_i(item.timeout_ms))
+
+
+def _write_delete_records_partition_list_2(items: list[DeleteRecordsPartition], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_iqx(item.partition_index, item.offset))
+
+
+def _write_delete_records_topic_list_2(items: list[DeleteRecordsTopic], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_delete_records_partition_list_2(partitions, out)
+        out(b"\x00")
+
+
+def _write_delete_records_request_2(item: DeleteRecordsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_delete_records_topic_list_2(topics, out)
+    out(pack_ix(item.timeout_ms))
+
+
+def _read_delete_records_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteRecordsPartitionResult], int]:
+    end = pos + count * 14
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition_index, low_watermark, error_code in iterate_iqh(memoryview(data)[pos:end]):
+        item = new(DeleteRecordsPartitionResult)
+        item.partition_index = partition_index
+        item.low_watermark = low_watermark
+        item.error_code = error_code
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_delete_records_topic_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteRecordsTopicResult], int]:
+    items = []
+    for _ in range(count):
+        (n_name,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_name < 128:
+            name, n_partitions = classic_s_i[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 4
+        else:
+            name, pos = classic_text(data, pos, n_name)
+            (n_partitions,) = unpack_i(data, pos)
+            pos += 4
+        if n_partitions >= 0:
+            partitions, pos = _read_delete_records_partition_result_list_1(data, pos, n_partitions)
+        else:
+            raise Unusual
+        item = new(DeleteRecordsTopicResult)
+        item.name = name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_delete_records_response_1(data: Buffer, pos: int) -> tuple[DeleteRecordsResponse, int]:
+    throttle_time_ms, n_topics = unpack_ii(data, pos)
+    pos += 8
+    if n_topics >= 0:
+        topics, pos = _read_delete_records_topic_result_list_1(data, pos, n_topics)
+    else:
+        raise Unusual
+    item = new(DeleteRecordsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.topics = topics
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_delete_records_partition_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DeleteRecordsPartitionResult], int]:
+    end = pos + count * 15
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition_index, low_watermark, error_code, tags in iterate_iqhB(memoryview(data)[pos:end]):
+        if tags:
+            raise Unusual
+        item = new(DeleteRecordsPartitionResult)
+        item.partition_index = partition_index
+        item.low_watermark = low_watermark
+        item.error_code = error_code
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_delete_records_topic_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DeleteRecordsTopicResult], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, n_partitions = compact_s_B[n_name](data, pos)
+            name = name.decode()
+            pos += n_name
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            n_partitions = data[pos]
+            pos += 1
+        if 0 < n_partitions < 128:
+            partitions, pos = _read_delete_records_partition_result_list_2(data, pos, n_partitions - 1)
+        elif n_partitions:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            partitions, pos = _read_delete_records_partition_result_list_2(data, pos, n_partitions)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(DeleteRecordsTopicResult)
+        item.name = name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_delete_records_response_2(data: Buffer, pos: int) -> tuple[DeleteRecordsResponse, int]:
+    throttle_time_ms, n_topics = unpack_iB(data, pos)
+    pos += 5
+    if 0 < n_topics < 128:
+        topics, pos = _read_delete_records_topic_result_list_2(data, pos, n_topics - 1)
+    elif n_topics:
+        n_topics, pos = long_count(data, pos, n_topics)
+        topics, pos = _read_delete_records_topic_result_list_2(data, pos, n_topics)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(DeleteRecordsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.topics = topics
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_delete_records_partition_result_list_1(items: list[DeleteRecordsPartitionResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_iqh(item.partition_index, item.low_watermark, item.error_code))
+
+
+def _write_delete_records_topic_result_list_1(items: list[DeleteRecordsTopicResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        partitions = item.partitions
+        n = len(partitions)
+        out(pack_i(n))
+        _write_delete_records_partition_result_list_1(partitions, out)
+
+
+def _write_delete_records_response_1(item: DeleteRecordsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    out(pack_ii(item.throttle_time_ms, n))
+    _write_delete_records_topic_result_list_1(topics, out)
+
+
+def _write_delete_records_partition_result_list_2(items: list[DeleteRecordsPartitionResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_iqhx(item.partition_index, item.low_watermark, item.error_code))
+
+
+def _write_delete_records_topic_result_list_2(items: list[DeleteRecordsTopicResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_delete_records_partition_result_list_2(partitions, out)
+        out(b"\x00")
+
+
+def _write_delete_records_response_2(item: DeleteRecordsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    if n < 127:
+        out(pack_iB(item.throttle_time_ms, n + 1))
+    else:
+        out(pack_i(item.throttle_time_ms))
+        out(varint(n + 1))
+    _write_delete_records_topic_result_list_2(topics, out)
+    out(b"\x00")
+
+
 DeleteRecordsRequest._decoders = {
+    0: _read_delete_records_request_1,
+    1: _read_delete_records_request_1,
+    2: _read_delete_records_request_2,
 }
 DeleteRecordsRequest._encoders = {
+    0: _write_delete_records_request_1,
+    1: _write_delete_records_request_1,
+    2: _write_delete_records_request_2,
 }
 DeleteRecordsResponse._decoders = {
+    0: _read_delete_records_response_1,
+    1: _read_delete_records_response_1,
+    2: _read_delete_records_response_2,
 }
 DeleteRecordsResponse._encoders = {
+    0: _write_delete_records_response_1,
+    1: _write_delete_records_response_1,
+    2: _write_delete_records_response_2,
 }

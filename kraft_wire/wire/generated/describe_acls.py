@@ -7,11 +7,53 @@ DescribeAclsRequest, API key 29, versions 1-3, flexible 2+.
 DescribeAclsResponse, API key 29, versions 1-3, flexible 2+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["AclDescription", "DescribeAclsRequest", "DescribeAclsResource", "DescribeAclsResponse"]
 
+unpack_bh = Codec(">bh").unpack_from
+classic_s_bh = unpackers("s", "bh", 0)
+classic_s_h = unpackers("s", "h", 0)
+unpack_h = Codec(">h").unpack_from
+classic_s_bb = unpackers("s", "bb", 0)
+unpack_bb = Codec(">bb").unpack_from
+unpack_bB = Codec(">bB").unpack_from
+compact_s_bB = unpackers("s", "bB", 1)
+compact_s_B = unpackers("s", "B", 1)
+compact_s_bbB = unpackers("s", "bbB", 1)
+unpack_bbB = Codec(">bbB").unpack_from
+pack_bh = Codec(">bh").pack
+pack_b_hs = packers("bh", "s", "", 1, 0)
+pack_hbb = Codec(">hbb").pack
+pack__hs_bb = packers("h", "s", "bb", 0, 0)
+pack_h = Codec(">h").pack
+pack_bb = Codec(">bb").pack
+pack_bB = Codec(">bB").pack
+pack_b_Bs = packers("bB", "s", "", 1, 1)
+pack_b = Codec(">b").pack
+pack_Bbbx = Codec(">Bbbx").pack
+pack__Bs_bbx = packers("B", "s", "bbx", 0, 1)
+pack_bbx = Codec(">bbx").pack
+unpack_ihh = Codec(">ihh").unpack_from
+classic_s_i = unpackers("s", "i", 0)
+unpack_i = Codec(">i").unpack_from
+classic_s_bi = unpackers("s", "bi", 0)
+unpack_bi = Codec(">bi").unpack_from
+unpack_ihB = Codec(">ihB").unpack_from
+pack_ihh = Codec(">ihh").pack
+pack_ih_hs = packers("ihh", "s", "", 2, 0)
+pack__hs = packers("h", "s", "", 0, 0)
+pack_bi = Codec(">bi").pack
+pack_i = Codec(">i").pack
+pack_ihB = Codec(">ihB").pack
+pack_ih_Bs = packers("ihB", "s", "", 2, 1)
+pack_ih = Codec(">ih").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack_B = Codec(">B").pack
 
 
 class DescribeAclsRequest(Message):
@@ -145,11 +187,515 @@ class DescribeAclsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_describe_acls_request_1(data: Buffer, pos: int) -> tuple[DescribeAclsRequest, int]:
+    resource_type_filter, n_resource_name_filter = unpack_bh(data, pos)
+    pos += 3
+    if 0 <= n_resource_name_filter < 128:
+        resource_name_filter, pattern_type_filter, n_principal_filter = classic_s_bh[n_resource_name_filter](data, pos)
+        resource_name_filter = resource_name_filter.decode()
+        pos += n_resource_name_filter + 3
+    elif n_resource_name_filter < 0:
+        resource_name_filter = None
+        pattern_type_filter, n_principal_filter = unpack_bh(data, pos)
+        pos += 3
+    else:
+        resource_name_filter, pos = classic_text(data, pos, n_resource_name_filter)
+        pattern_type_filter, n_principal_filter = unpack_bh(data, pos)
+        pos += 3
+    if 0 <= n_principal_filter < 128:
+        principal_filter, n_host_filter = classic_s_h[n_principal_filter](data, pos)
+        principal_filter = principal_filter.decode()
+        pos += n_principal_filter + 2
+    elif n_principal_filter < 0:
+        principal_filter = None
+        (n_host_filter,) = unpack_h(data, pos)
+        pos += 2
+    else:
+        principal_filter, pos = classic_text(data, pos, n_principal_filter)
+        (n_host_filter,) = unpack_h(data, pos)
+        pos += 2
+    if 0 <= n_host_filter < 128:
+        host_filter, operation, permission_type = classic_s_bb[n_host_filter](data, pos)
+        host_filter = host_filter.decode()
+        pos += n_host_filter + 2
+    elif n_host_filter < 0:
+        host_filter = None
+        operation, permission_type = unpack_bb(data, pos)
+        pos += 2
+    else:
+        host_filter, pos = classic_text(data, pos, n_host_filter)
+        operation, permission_type = unpack_bb(data, pos)
+        pos += 2
+    item = new(DescribeAclsRequest)
+    item.resource_type_filter = resource_type_filter
+    item.resource_name_filter = resource_name_filter
+    item.pattern_type_filter = pattern_type_filter
+    item.principal_filter = principal_filter
+    item.host_filter = host_filter
+    item.operation = operation
+    item.permission_type = permission_type
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_describe_acls_request_2(data: Buffer, pos: int) -> tuple[DescribeAclsRequest, int]:
+    resource_type_filter, n_resource_name_filter = unpack_bB(data, pos)
+    pos += 2
+    if 0 < n_resource_name_filter < 128:
+        resource_name_filter, pattern_type_filter, n_principal_filter = compact_s_bB[n_resource_name_filter](data, pos)
+        resource_name_filter = resource_name_filter.decode()
+        pos += n_resource_name_filter + 1
+    elif n_resource_name_filter == 0:
+        resource_name_filter = None
+        pattern_type_filter, n_principal_filter = unpack_bB(data, pos)
+        pos += 2
+    else:
+        resource_name_filter, pos = compact_text(data, pos, n_resource_name_filter)
+        pattern_type_filter, n_principal_filter = unpack_bB(data, pos)
+        pos += 2
+    if 0 < n_principal_filter < 128:
+        principal_filter, n_host_filter = compact_s_B[n_principal_filter](data, pos)
+        principal_filter = principal_filter.decode()
+        pos += n_principal_filter
+    elif n_principal_filter == 0:
+        principal_filter = None
+        n_host_filter = data[pos]
+        pos += 1
+    else:
+        principal_filter, pos = compact_text(data, pos, n_principal_filter)
+        n_host_filter = data[pos]
+        pos += 1
+    if 0 < n_host_filter < 128:
+        host_filter, operation, permission_type, tags = compact_s_bbB[n_host_filter](data, pos)
+        host_filter = host_filter.decode()
+        pos += n_host_filter + 2
+    elif n_host_filter == 0:
+        host_filter = None
+        operation, permission_type, tags = unpack_bbB(data, pos)
+        pos += 3
+    else:
+        host_filter, pos = compact_text(data, pos, n_host_filter)
+        operation, permission_type, tags = unpack_bbB(data, pos)
+        pos += 3
+    item = new(DescribeAclsRequest)
+    item.resource_type_filter = resource_type_filter
+    item.resource_name_filter = resource_name_filter
+    item.pattern_type_filter = pattern_type_filter
+    item.principal_filter = principal_filter
+    item.host_filter = host_filter
+    item.operation = operation
+    item.permission_type = permission_type
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_describe_acls_request_1(item: DescribeAclsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    resource_name_filter = item.resource_name_filter
+    if resource_name_filter is None:
+        out(pack_bh(item.resource_type_filter, -1))
+    else:
+        raw = resource_name_filter.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack_b_hs[n](item.resource_type_filter, n, raw))
+        else:
+            out(pack_bh(item.resource_type_filter, n))
+            out(raw)
+    principal_filter = item.principal_filter
+    if principal_filter is None:
+        out(pack_bh(item.pattern_type_filter, -1))
+    else:
+        raw = principal_filter.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack_b_hs[n](item.pattern_type_filter, n, raw))
+        else:
+            out(pack_bh(item.pattern_type_filter, n))
+            out(raw)
+    host_filter = item.host_filter
+    if host_filter is None:
+        out(pack_hbb(-1, item.operation, item.permission_type))
+    else:
+        raw = host_filter.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs_bb[n](n, raw, item.operation, item.permission_type))
+        else:
+            out(pack_h(n))
+            out(raw)
+            out(pack_bb(item.operation, item.permission_type))
+
+
+def _write_describe_acls_request_2(item: DescribeAclsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    resource_name_filter = item.resource_name_filter
+    if resource_name_filter is None:
+        out(pack_bB(item.resource_type_filter, 0))
+    else:
+        raw = resource_name_filter.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_b_Bs[n](item.resource_type_filter, n + 1, raw))
+        else:
+            out(pack_b(item.resource_type_filter))
+            out(long_text(raw))
+    principal_filter = item.principal_filter
+    if principal_filter is None:
+        out(pack_bB(item.pattern_type_filter, 0))
+    else:
+        raw = principal_filter.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_b_Bs[n](item.pattern_type_filter, n + 1, raw))
+        else:
+            out(pack_b(item.pattern_type_filter))
+            out(long_text(raw))
+    host_filter = item.host_filter
+    if host_filter is None:
+        out(pack_Bbbx(0, item.operation, item.permission_type))
+    else:
+        raw = host_filter.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_bbx[n](n + 1, raw, item.operation, item.permission_type))
+        else:
+            out(long_text(raw))
+            out(pack_bbx(item.operation, item.permission_type))
+
+
+def _read_acl_description_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AclDescription], int]:
+    items = []
+    for _ in range(count):
+        (n_principal,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_principal < 128:
+            principal, n_host = classic_s_h[n_principal](data, pos)
+            principal = principal.decode()
+            pos += n_principal + 2
+        else:
+            principal, pos = classic_text(data, pos, n_principal)
+            (n_host,) = unpack_h(data, pos)
+            pos += 2
+        if 0 <= n_host < 128:
+            host, operation, permission_type = classic_s_bb[n_host](data, pos)
+            host = host.decode()
+            pos += n_host + 2
+        else:
+            host, pos = classic_text(data, pos, n_host)
+            operation, permission_type = unpack_bb(data, pos)
+            pos += 2
+        item = new(AclDescription)
+        item.principal = principal
+        item.host = host
+        item.operation = operation
+        item.permission_type = permission_type
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_acls_resource_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeAclsResource], int]:
+    items = []
+    for _ in range(count):
+        resource_type, n_resource_name = unpack_bh(data, pos)
+        pos += 3
+        if 0 <= n_resource_name < 128:
+            resource_name, pattern_type, n_acls = classic_s_bi[n_resource_name](data, pos)
+            resource_name = resource_name.decode()
+            pos += n_resource_name + 5
+        else:
+            resource_name, pos = classic_text(data, pos, n_resource_name)
+            pattern_type, n_acls = unpack_bi(data, pos)
+            pos += 5
+        if n_acls >= 0:
+            acls, pos = _read_acl_description_list_1(data, pos, n_acls)
+        else:
+            raise Unusual
+        item = new(DescribeAclsResource)
+        item.resource_type = resource_type
+        item.resource_name = resource_name
+        item.pattern_type = pattern_type
+        item.acls = acls
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_acls_response_1(data: Buffer, pos: int) -> tuple[DescribeAclsResponse, int]:
+    throttle_time_ms, error_code, n_error_message = unpack_ihh(data, pos)
+    pos += 8
+    if 0 <= n_error_message < 128:
+        error_message, n_resources = classic_s_i[n_error_message](data, pos)
+        error_message = error_message.decode()
+        pos += n_error_message + 4
+    elif n_error_message < 0:
+        error_message = None
+        (n_resources,) = unpack_i(data, pos)
+        pos += 4
+    else:
+        error_message, pos = classic_text(data, pos, n_error_message)
+        (n_resources,) = unpack_i(data, pos)
+        pos += 4
+    if n_resources >= 0:
+        resources, pos = _read_describe_acls_resource_list_1(data, pos, n_resources)
+    else:
+        raise Unusual
+    item = new(DescribeAclsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.error_message = error_message
+    item.resources = resources
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_acl_description_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AclDescription], int]:
+    items = []
+    for _ in range(count):
+        n_principal = data[pos]
+        pos += 1
+        if n_principal < 128:
+            principal, n_host = compact_s_B[n_principal](data, pos)
+            principal = principal.decode()
+            pos += n_principal
+        else:
+            principal, pos = compact_text(data, pos, n_principal)
+            n_host = data[pos]
+            pos += 1
+        if n_host < 128:
+            host, operation, permission_type, tags = compact_s_bbB[n_host](data, pos)
+            host = host.decode()
+            pos += n_host + 2
+        else:
+            host, pos = compact_text(data, pos, n_host)
+            operation, permission_type, tags = unpack_bbB(data, pos)
+            pos += 3
+        item = new(AclDescription)
+        item.principal = principal
+        item.host = host
+        item.operation = operation
+        item.permission_type = permission_type
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_acls_resource_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeAclsResource], int]:
+    items = []
+    for _ in range(count):
+        resource_type, n_resource_name = unpack_bB(data, pos)
+        pos += 2
+        if n_resource_name < 128:
+            resource_name, pattern_type, n_acls = compact_s_bB[n_resource_name](data, pos)
+            resource_name = resource_name.decode()
+            pos += n_resource_name + 1
+        else:
+            resource_name, pos = compact_text(data, pos, n_resource_name)
+            pattern_type, n_acls = unpack_bB(data, pos)
+            pos += 2
+        if 0 < n_acls < 128:
+            acls, pos = _read_acl_description_list_2(data, pos, n_acls - 1)
+        elif n_acls:
+            n_acls, pos = long_count(data, pos, n_acls)
+            acls, pos = _read_acl_description_list_2(data, pos, n_acls)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(DescribeAclsResource)
+        item.resource_type = resource_type
+        item.resource_name = resource_name
+        item.pattern_type = pattern_type
+        item.acls = acls
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_acls_response_2(data: Buffer, pos: int) -> tuple[DescribeAclsResponse, int]:
+    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    pos += 7
+    if 0 < n_error_message < 128:
+        error_message, n_resources = compact_s_B[n_error_message](data, pos)
+        error_message = error_message.decode()
+        pos += n_error_message
+    elif n_error_message == 0:
+        error_message = None
+        n_resources = data[pos]
+        pos += 1
+    else:
+        error_message, pos = compact_text(data, pos, n_error_message)
+        n_resources = data[pos]
+        pos += 1
+    if 0 < n_resources < 128:
+        resources, pos = _read_describe_acls_resource_list_2(data, pos, n_resources - 1)
+    elif n_resources:
+        n_resources, pos = long_count(data, pos, n_resources)
+        resources, pos = _read_describe_acls_resource_list_2(data, pos, n_resources)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(DescribeAclsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.error_message = error_message
+    item.resources = resources
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_acl_description_list_1(items: list[AclDescription], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.principal.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        raw = item.host.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs_bb[n](n, raw, item.operation, item.permission_type))
+        else:
+            out(pack_h(n))
+            out(raw)
+            out(pack_bb(item.operation, item.permission_type))
+
+
+def _write_describe_acls_resource_list_1(items: list[DescribeAclsResource], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.resource_name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack_b_hs[n](item.resource_type, n, raw))
+        else:
+            out(pack_bh(item.resource_type, n))
+            out(raw)
+        acls = item.acls
+        n = len(acls)
+        out(pack_bi(item.pattern_type, n))
+        _write_acl_description_list_1(acls, out)
+
+
+def _write_describe_acls_response_1(item: DescribeAclsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    error_message = item.error_message
+    if error_message is None:
+        out(pack_ihh(item.throttle_time_ms, item.error_code, -1))
+    else:
+        raw = error_message.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack_ih_hs[n](item.throttle_time_ms, item.error_code, n, raw))
+        else:
+            out(pack_ihh(item.throttle_time_ms, item.error_code, n))
+            out(raw)
+    resources = item.resources
+    n = len(resources)
+    out(pack_i(n))
+    _write_describe_acls_resource_list_1(resources, out)
+
+
+def _write_acl_description_list_2(items: list[AclDescription], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.principal.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.host.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_bbx[n](n + 1, raw, item.operation, item.permission_type))
+        else:
+            out(long_text(raw))
+            out(pack_bbx(item.operation, item.permission_type))
+
+
+def _write_describe_acls_resource_list_2(items: list[DescribeAclsResource], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.resource_name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_b_Bs[n](item.resource_type, n + 1, raw))
+        else:
+            out(pack_b(item.resource_type))
+            out(long_text(raw))
+        acls = item.acls
+        n = len(acls)
+        if n < 127:
+            out(pack_bB(item.pattern_type, n + 1))
+        else:
+            out(pack_b(item.pattern_type))
+            out(varint(n + 1))
+        _write_acl_description_list_2(acls, out)
+        out(b"\x00")
+
+
+def _write_describe_acls_response_2(item: DescribeAclsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    error_message = item.error_message
+    if error_message is None:
+        out(pack_ihB(item.throttle_time_ms, item.error_code, 0))
+    else:
+        raw = error_message.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_ih_Bs[n](item.throttle_time_ms, item.error_code, n + 1, raw))
+        else:
+            out(pack_ih(item.throttle_time_ms, item.error_code))
+            out(long_text(raw))
+    resources = item.resources
+    n = len(resources)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_describe_acls_resource_list_2(resources, out)
+    out(b"\x00")
+
+
 DescribeAclsRequest._decoders = {
+    1: _read_describe_acls_request_1,
+    2: _read_describe_acls_request_2,
+    3: _read_describe_acls_request_2,
 }
 DescribeAclsRequest._encoders = {
+    1: _write_describe_acls_request_1,
+    2: _write_describe_acls_request_2,
+    3: _write_describe_acls_request_2,
 }
 DescribeAclsResponse._decoders = {
+    1: _read_describe_acls_response_1,
+    2: _read_describe_acls_response_2,
+    3: _read_describe_acls_response_2,
 }
 DescribeAclsResponse._encoders = {
+    1: _write_describe_acls_response_1,
+    2: _write_describe_acls_response_2,
+    3: _write_describe_acls_response_2,
 }

@@ -7,11 +7,55 @@ DescribeClientQuotasRequest, API key 48, versions 0-1, flexible 1+.
 DescribeClientQuotasResponse, API key 48, versions 0-1, flexible 1+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["ComponentData", "DescribeClientQuotasRequest", "DescribeClientQuotasResponse", "EntityData", "EntryData", "ValueData"]
 
+unpack_i = Codec(">i").unpack_from
+unpack_h = Codec(">h").unpack_from
+classic_s_bh = unpackers("s", "bh", 0)
+unpack_bh = Codec(">bh").unpack_from
+classic_s = unpackers("s", "", 0)
+unpack_t = Codec(">?").unpack_from
+compact_s_bB = unpackers("s", "bB", 1)
+unpack_bB = Codec(">bB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+unpack_tB = Codec(">?B").unpack_from
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
+pack_bh = Codec(">bh").pack
+pack_b_hs = packers("bh", "s", "", 1, 0)
+pack_i = Codec(">i").pack
+pack_t = Codec(">?").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack_bBx = Codec(">bBx").pack
+pack_b_Bs_x = packers("bB", "s", "x", 1, 1)
+pack_b = Codec(">b").pack
+pack_B = Codec(">B").pack
+pack_tx = Codec(">?x").pack
+unpack_ihh = Codec(">ihh").unpack_from
+classic_s_i = unpackers("s", "i", 0)
+classic_s_h = unpackers("s", "h", 0)
+classic_s_d = unpackers("s", "d", 0)
+unpack_d = Codec(">d").unpack_from
+unpack_ihB = Codec(">ihB").unpack_from
+compact_s_dB = unpackers("s", "dB", 1)
+unpack_dB = Codec(">dB").unpack_from
+pack_ihh = Codec(">ihh").pack
+pack_ih_hs = packers("ihh", "s", "", 2, 0)
+pack__hs_d = packers("h", "s", "d", 0, 0)
+pack_d = Codec(">d").pack
+pack_ihB = Codec(">ihB").pack
+pack_ih_Bs = packers("ihB", "s", "", 2, 1)
+pack_ih = Codec(">ih").pack
+pack_Bx = Codec(">Bx").pack
+pack__Bs_x = packers("B", "s", "x", 0, 1)
+pack__Bs_dx = packers("B", "s", "dx", 0, 1)
+pack_dx = Codec(">dx").pack
 
 
 class ComponentData(Struct):
@@ -163,11 +207,579 @@ class DescribeClientQuotasResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_component_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ComponentData], int]:
+    items = []
+    for _ in range(count):
+        (n_entity_type,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_entity_type < 128:
+            entity_type, match_type, n_match = classic_s_bh[n_entity_type](data, pos)
+            entity_type = entity_type.decode()
+            pos += n_entity_type + 3
+        else:
+            entity_type, pos = classic_text(data, pos, n_entity_type)
+            match_type, n_match = unpack_bh(data, pos)
+            pos += 3
+        if 0 <= n_match < 128:
+            match, = classic_s[n_match](data, pos)
+            match = match.decode()
+            pos += n_match
+        elif n_match < 0:
+            match = None
+        else:
+            match, pos = classic_text(data, pos, n_match)
+        item = new(ComponentData)
+        item.entity_type = entity_type
+        item.match_type = match_type
+        item.match = match
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_client_quotas_request_1(data: Buffer, pos: int) -> tuple[DescribeClientQuotasRequest, int]:
+    (n_components,) = unpack_i(data, pos)
+    pos += 4
+    if n_components >= 0:
+        components, pos = _read_component_data_list_1(data, pos, n_components)
+    else:
+        raise Unusual
+    (strict,) = unpack_t(data, pos)
+    pos += 1
+    item = new(DescribeClientQuotasRequest)
+    item.components = components
+    item.strict = strict
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_component_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ComponentData], int]:
+    items = []
+    for _ in range(count):
+        n_entity_type = data[pos]
+        pos += 1
+        if n_entity_type < 128:
+            entity_type, match_type, n_match = compact_s_bB[n_entity_type](data, pos)
+            entity_type = entity_type.decode()
+            pos += n_entity_type + 1
+        else:
+            entity_type, pos = compact_text(data, pos, n_entity_type)
+            match_type, n_match = unpack_bB(data, pos)
+            pos += 2
+        if 0 < n_match < 128:
+            match, tags = compact_s_B[n_match](data, pos)
+            match = match.decode()
+            pos += n_match
+        elif n_match == 0:
+            match = None
+            tags = data[pos]
+            pos += 1
+        else:
+            match, pos = compact_text(data, pos, n_match)
+            tags = data[pos]
+            pos += 1
+        item = new(ComponentData)
+        item.entity_type = entity_type
+        item.match_type = match_type
+        item.match = match
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_client_quotas_request_2(data: Buffer, pos: int) -> tuple[DescribeClientQuotasRequest, int]:
+    n_components = data[pos]
+    pos += 1
+    if 0 < n_components < 128:
+        components, pos = _read_component_data_list_2(data, pos, n_components - 1)
+    elif n_components:
+        n_components, pos = long_count(data, pos, n_components)
+        components, pos = _read_component_data_list_2(data, pos, n_components)
+    else:
+        raise Unusual
+    strict, tags = unpack_tB(data, pos)
+    pos += 2
+    item = new(DescribeClientQuotasRequest)
+    item.components = components
+    item.strict = strict
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_component_data_list_1(items: list[ComponentData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.entity_type.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        match = item.match
+        if match is None:
+            out(pack_bh(item.match_type, -1))
+        else:
+            raw = match.encode()
+            n = len(raw)
+            if n < 128:
+                out(pack_b_hs[n](item.match_type, n, raw))
+            else:
+                out(pack_bh(item.match_type, n))
+                out(raw)
+
+
+def _write_describe_client_quotas_request_1(item: DescribeClientQuotasRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    components = item.components
+    n = len(components)
+    out(pack_i(n))
+    _write_component_data_list_1(components, out)
+    out(pack_t(item.strict))
+
+
+def _write_component_data_list_2(items: list[ComponentData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.entity_type.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        match = item.match
+        if match is None:
+            out(pack_bBx(item.match_type, 0))
+        else:
+            raw = match.encode()
+            n = len(raw)
+            if n < 127:
+                out(pack_b_Bs_x[n](item.match_type, n + 1, raw))
+            else:
+                out(pack_b(item.match_type))
+                out(long_text(raw))
+                out(b"\x00")
+
+
+def _write_describe_client_quotas_request_2(item: DescribeClientQuotasRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    components = item.components
+    n = len(components)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_component_data_list_2(components, out)
+    out(pack_tx(item.strict))
+
+
+def _read_entity_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[EntityData], int]:
+    items = []
+    for _ in range(count):
+        (n_entity_type,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_entity_type < 128:
+            entity_type, n_entity_name = classic_s_h[n_entity_type](data, pos)
+            entity_type = entity_type.decode()
+            pos += n_entity_type + 2
+        else:
+            entity_type, pos = classic_text(data, pos, n_entity_type)
+            (n_entity_name,) = unpack_h(data, pos)
+            pos += 2
+        if 0 <= n_entity_name < 128:
+            entity_name, = classic_s[n_entity_name](data, pos)
+            entity_name = entity_name.decode()
+            pos += n_entity_name
+        elif n_entity_name < 0:
+            entity_name = None
+        else:
+            entity_name, pos = classic_text(data, pos, n_entity_name)
+        item = new(EntityData)
+        item.entity_type = entity_type
+        item.entity_name = entity_name
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_value_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ValueData], int]:
+    items = []
+    for _ in range(count):
+        (n_key,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_key < 128:
+            key, value_ = classic_s_d[n_key](data, pos)
+            key = key.decode()
+            pos += n_key + 8
+        else:
+            key, pos = classic_text(data, pos, n_key)
+            (value_,) = unpack_d(data, pos)
+            pos += 8
+        item = new(ValueData)
+        item.key = key
+        item.value = value_
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_entry_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[EntryData], int]:
+    items = []
+    for _ in range(count):
+        (n_entity,) = unpack_i(data, pos)
+        pos += 4
+        if n_entity >= 0:
+            entity, pos = _read_entity_data_list_1(data, pos, n_entity)
+        else:
+            raise Unusual
+        (n_values,) = unpack_i(data, pos)
+        pos += 4
+        if n_values >= 0:
+            values_, pos = _read_value_data_list_1(data, pos, n_values)
+        else:
+            raise Unusual
+        item = new(EntryData)
+        item.entity = entity
+        item.values = values_
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_client_quotas_response_1(data: Buffer, pos: int) -> tuple[DescribeClientQuotasResponse, int]:
+    throttle_time_ms, error_code, n_error_message = unpack_ihh(data, pos)
+    pos += 8
+    if 0 <= n_error_message < 128:
+        error_message, n_entries = classic_s_i[n_error_message](data, pos)
+        error_message = error_message.decode()
+        pos += n_error_message + 4
+    elif n_error_message < 0:
+        error_message = None
+        (n_entries,) = unpack_i(data, pos)
+        pos += 4
+    else:
+        error_message, pos = classic_text(data, pos, n_error_message)
+        (n_entries,) = unpack_i(data, pos)
+        pos += 4
+    if n_entries >= 0:
+        entries, pos = _read_entry_data_list_1(data, pos, n_entries)
+    else:
+        entries = None
+    item = new(DescribeClientQuotasResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.error_message = error_message
+    item.entries = entries
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_entity_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[EntityData], int]:
+    items = []
+    for _ in range(count):
+        n_entity_type = data[pos]
+        pos += 1
+        if n_entity_type < 128:
+            entity_type, n_entity_name = compact_s_B[n_entity_type](data, pos)
+            entity_type = entity_type.decode()
+            pos += n_entity_type
+        else:
+            entity_type, pos = compact_text(data, pos, n_entity_type)
+            n_entity_name = data[pos]
+            pos += 1
+        if 0 < n_entity_name < 128:
+            entity_name, tags = compact_s_B[n_entity_name](data, pos)
+            entity_name = entity_name.decode()
+            pos += n_entity_name
+        elif n_entity_name == 0:
+            entity_name = None
+            tags = data[pos]
+            pos += 1
+        else:
+            entity_name, pos = compact_text(data, pos, n_entity_name)
+            tags = data[pos]
+            pos += 1
+        item = new(EntityData)
+        item.entity_type = entity_type
+        item.entity_name = entity_name
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_value_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ValueData], int]:
+    items = []
+    for _ in range(count):
+        n_key = data[pos]
+        pos += 1
+        if n_key < 128:
+            key, value_, tags = compact_s_dB[n_key](data, pos)
+            key = key.decode()
+            pos += n_key + 8
+        else:
+            key, pos = compact_text(data, pos, n_key)
+            value_, tags = unpack_dB(data, pos)
+            pos += 9
+        item = new(ValueData)
+        item.key = key
+        item.value = value_
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_entry_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[EntryData], int]:
+    items = []
+    for _ in range(count):
+        n_entity = data[pos]
+        pos += 1
+        if 0 < n_entity < 128:
+            entity, pos = _read_entity_data_list_2(data, pos, n_entity - 1)
+        elif n_entity:
+            n_entity, pos = long_count(data, pos, n_entity)
+            entity, pos = _read_entity_data_list_2(data, pos, n_entity)
+        else:
+            raise Unusual
+        n_values = data[pos]
+        pos += 1
+        if 0 < n_values < 128:
+            values_, pos = _read_value_data_list_2(data, pos, n_values - 1)
+        elif n_values:
+            n_values, pos = long_count(data, pos, n_values)
+            values_, pos = _read_value_data_list_2(data, pos, n_values)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(EntryData)
+        item.entity = entity
+        item.values = values_
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_client_quotas_response_2(data: Buffer, pos: int) -> tuple[DescribeClientQuotasResponse, int]:
+    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    pos += 7
+    if 0 < n_error_message < 128:
+        error_message, n_entries = compact_s_B[n_error_message](data, pos)
+        error_message = error_message.decode()
+        pos += n_error_message
+    elif n_error_message == 0:
+        error_message = None
+        n_entries = data[pos]
+        pos += 1
+    else:
+        error_message, pos = compact_text(data, pos, n_error_message)
+        n_entries = data[pos]
+        pos += 1
+    if 0 < n_entries < 128:
+        entries, pos = _read_entry_data_list_2(data, pos, n_entries - 1)
+    elif n_entries:
+        n_entries, pos = long_count(data, pos, n_entries)
+        entries, pos = _read_entry_data_list_2(data, pos, n_entries)
+    else:
+        entries = None
+    tags = data[pos]
+    pos += 1
+    item = new(DescribeClientQuotasResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.error_message = error_message
+    item.entries = entries
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_entity_data_list_1(items: list[EntityData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.entity_type.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        entity_name = item.entity_name
+        if entity_name is None:
+            out(pack_h(-1))
+        else:
+            raw = entity_name.encode()
+            n = len(raw)
+            if n < 128:
+                out(pack__hs[n](n, raw))
+            else:
+                out(pack_h(n))
+                out(raw)
+
+
+def _write_value_data_list_1(items: list[ValueData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.key.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs_d[n](n, raw, item.value))
+        else:
+            out(pack_h(n))
+            out(raw)
+            out(pack_d(item.value))
+
+
+def _write_entry_data_list_1(items: list[EntryData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        entity = item.entity
+        n = len(entity)
+        out(pack_i(n))
+        _write_entity_data_list_1(entity, out)
+        values_ = item.values
+        n = len(values_)
+        out(pack_i(n))
+        _write_value_data_list_1(values_, out)
+
+
+def _write_describe_client_quotas_response_1(item: DescribeClientQuotasResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    error_message = item.error_message
+    if error_message is None:
+        out(pack_ihh(item.throttle_time_ms, item.error_code, -1))
+    else:
+        raw = error_message.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack_ih_hs[n](item.throttle_time_ms, item.error_code, n, raw))
+        else:
+            out(pack_ihh(item.throttle_time_ms, item.error_code, n))
+            out(raw)
+    entries = item.entries
+    if entries is None:
+        out(pack_i(-1))
+    else:
+        n = len(entries)
+        out(pack_i(n))
+        _write_entry_data_list_1(entries, out)
+
+
+def _write_entity_data_list_2(items: list[EntityData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.entity_type.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        entity_name = item.entity_name
+        if entity_name is None:
+            out(pack_Bx(0))
+        else:
+            raw = entity_name.encode()
+            n = len(raw)
+            if n < 127:
+                out(pack__Bs_x[n](n + 1, raw))
+            else:
+                out(long_text(raw))
+                out(b"\x00")
+
+
+def _write_value_data_list_2(items: list[ValueData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.key.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_dx[n](n + 1, raw, item.value))
+        else:
+            out(long_text(raw))
+            out(pack_dx(item.value))
+
+
+def _write_entry_data_list_2(items: list[EntryData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        entity = item.entity
+        n = len(entity)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_entity_data_list_2(entity, out)
+        values_ = item.values
+        n = len(values_)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_value_data_list_2(values_, out)
+        out(b"\x00")
+
+
+def _write_describe_client_quotas_response_2(item: DescribeClientQuotasResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    error_message = item.error_message
+    if error_message is None:
+        out(pack_ihB(item.throttle_time_ms, item.error_code, 0))
+    else:
+        raw = error_message.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_ih_Bs[n](item.throttle_time_ms, item.error_code, n + 1, raw))
+        else:
+            out(pack_ih(item.throttle_time_ms, item.error_code))
+            out(long_text(raw))
+    entries = item.entries
+    if entries is None:
+        out(pack_B(0))
+    else:
+        n = len(entries)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_entry_data_list_2(entries, out)
+    out(b"\x00")
+
+
 DescribeClientQuotasRequest._decoders = {
+    0: _read_describe_client_quotas_request_1,
+    1: _read_describe_client_quotas_request_2,
 }
 DescribeClientQuotasRequest._encoders = {
+    0: _write_describe_client_quotas_request_1,
+    1: _write_describe_client_quotas_request_2,
 }
 DescribeClientQuotasResponse._decoders = {
+    0: _read_describe_client_quotas_response_1,
+    1: _read_describe_client_quotas_response_2,
 }
 DescribeClientQuotasResponse._encoders = {
+    0: _write_describe_client_quotas_response_1,
+    1: _write_describe_client_quotas_response_2,
 }

@@ -7,11 +7,65 @@ DescribeConfigsRequest, API key 32, versions 1-4, flexible 4+.
 DescribeConfigsResponse, API key 32, versions 1-4, flexible 4+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import classic_text, classic_texts, compact_text, compact_texts, long_count, long_text, new, packers, unknown_tags, unpackers, varint, write_classic_texts, write_compact_texts
 
 __all__ = ["DescribeConfigsRequest", "DescribeConfigsResource", "DescribeConfigsResourceResult", "DescribeConfigsResponse", "DescribeConfigsResult", "DescribeConfigsSynonym"]
 
+unpack_i = Codec(">i").unpack_from
+unpack_bh = Codec(">bh").unpack_from
+classic_s_i = unpackers("s", "i", 0)
+unpack_t = Codec(">?").unpack_from
+unpack_tt = Codec(">??").unpack_from
+unpack_bB = Codec(">bB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+unpack_ttB = Codec(">??B").unpack_from
+pack_b_hs = packers("bh", "s", "", 1, 0)
+pack_bh = Codec(">bh").pack
+pack_i = Codec(">i").pack
+pack_t = Codec(">?").pack
+pack_tt = Codec(">??").pack
+pack_b_Bs = packers("bB", "s", "", 1, 1)
+pack_b = Codec(">b").pack
+pack_B = Codec(">B").pack
+pack_ttx = Codec(">??x").pack
+unpack_ii = Codec(">ii").unpack_from
+unpack_hh = Codec(">hh").unpack_from
+classic_s_bh = unpackers("s", "bh", 0)
+unpack_h = Codec(">h").unpack_from
+classic_s_h = unpackers("s", "h", 0)
+classic_s_tbti = unpackers("s", "?b?i", 0)
+unpack_tbti = Codec(">?b?i").unpack_from
+classic_s_b = unpackers("s", "b", 0)
+unpack_b = Codec(">b").unpack_from
+classic_s = unpackers("s", "", 0)
+unpack_iB = Codec(">iB").unpack_from
+unpack_hB = Codec(">hB").unpack_from
+compact_s_bB = unpackers("s", "bB", 1)
+compact_s_tbtB = unpackers("s", "?b?B", 1)
+unpack_tbtB = Codec(">?b?B").unpack_from
+pack_hh = Codec(">hh").pack
+pack_h_hs = packers("hh", "s", "", 1, 0)
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
+pack_hb = Codec(">hb").pack
+pack__hs_b = packers("h", "s", "b", 0, 0)
+pack_tbti = Codec(">?b?i").pack
+pack_ii = Codec(">ii").pack
+pack_hB = Codec(">hB").pack
+pack_h_Bs = packers("hB", "s", "", 1, 1)
+pack__Bs = packers("B", "s", "", 0, 1)
+pack_Bbx = Codec(">Bbx").pack
+pack__Bs_bx = packers("B", "s", "bx", 0, 1)
+pack_bx = Codec(">bx").pack
+pack_tbt = Codec(">?b?").pack
+pack_tbtB = Codec(">?b?B").pack
+pack_bBx = Codec(">bBx").pack
+pack_b_Bs_x = packers("bB", "s", "x", 1, 1)
+pack_iB = Codec(">iB").pack
 
 
 class DescribeConfigsResource(Struct):
@@ -190,11 +244,899 @@ class DescribeConfigsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_describe_configs_resource_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResource], int]:
+    items = []
+    for _ in range(count):
+        resource_type, n_resource_name = unpack_bh(data, pos)
+        pos += 3
+        if 0 <= n_resource_name < 128:
+            resource_name, n_configuration_keys = classic_s_i[n_resource_name](data, pos)
+            resource_name = resource_name.decode()
+            pos += n_resource_name + 4
+        else:
+            resource_name, pos = classic_text(data, pos, n_resource_name)
+            (n_configuration_keys,) = unpack_i(data, pos)
+            pos += 4
+        if n_configuration_keys >= 0:
+            configuration_keys, pos = classic_texts(data, pos, n_configuration_keys)
+        else:
+            configuration_keys = None
+        item = new(DescribeConfigsResource)
+        item.resource_type = resource_type
+        item.resource_name = resource_name
+        item.configuration_keys = configuration_keys
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_configs_request_1(data: Buffer, pos: int) -> tuple[DescribeConfigsRequest, int]:
+    (n_resources,) = unpack_i(data, pos)
+    pos += 4
+    if n_resources >= 0:
+        resources, pos = _read_describe_configs_resource_list_1(data, pos, n_resources)
+    else:
+        raise Unusual
+    (include_synonyms,) = unpack_t(data, pos)
+    pos += 1
+    item = new(DescribeConfigsRequest)
+    item.resources = resources
+    item.include_synonyms = include_synonyms
+    item.include_documentation = False
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_describe_configs_request_2(data: Buffer, pos: int) -> tuple[DescribeConfigsRequest, int]:
+    (n_resources,) = unpack_i(data, pos)
+    pos += 4
+    if n_resources >= 0:
+        resources, pos = _read_describe_configs_resource_list_1(data, pos, n_resources)
+    else:
+        raise Unusual
+    include_synonyms, include_documentation = unpack_tt(data, pos)
+    pos += 2
+    item = new(DescribeConfigsRequest)
+    item.resources = resources
+    item.include_synonyms = include_synonyms
+    item.include_documentation = include_documentation
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_describe_configs_resource_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResource], int]:
+    items = []
+    for _ in range(count):
+        resource_type, n_resource_name = unpack_bB(data, pos)
+        pos += 2
+        if n_resource_name < 128:
+            resource_name, n_configuration_keys = compact_s_B[n_resource_name](data, pos)
+            resource_name = resource_name.decode()
+            pos += n_resource_name
+        else:
+            resource_name, pos = compact_text(data, pos, n_resource_name)
+            n_configuration_keys = data[pos]
+            pos += 1
+        if n_configuration_keys:
+            configuration_keys, pos = compact_texts(data, pos, n_configuration_keys)
+        else:
+            configuration_keys = None
+        tags = data[pos]
+        pos += 1
+        item = new(DescribeConfigsResource)
+        item.resource_type = resource_type
+        item.resource_name = resource_name
+        item.configuration_keys = configuration_keys
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_configs_request_3(data: Buffer, pos: int) -> tuple[DescribeConfigsRequest, int]:
+    n_resources = data[pos]
+    pos += 1
+    if 0 < n_resources < 128:
+        resources, pos = _read_describe_configs_resource_list_2(data, pos, n_resources - 1)
+    elif n_resources:
+        n_resources, pos = long_count(data, pos, n_resources)
+        resources, pos = _read_describe_configs_resource_list_2(data, pos, n_resources)
+    else:
+        raise Unusual
+    include_synonyms, include_documentation, tags = unpack_ttB(data, pos)
+    pos += 3
+    item = new(DescribeConfigsRequest)
+    item.resources = resources
+    item.include_synonyms = include_synonyms
+    item.include_documentation = include_documentation
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_describe_configs_resource_list_1(items: list[DescribeConfigsResource], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.resource_name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack_b_hs[n](item.resource_type, n, raw))
+        else:
+            out(pack_bh(item.resource_type, n))
+            out(raw)
+        configuration_keys = item.configuration_keys
+        if configuration_keys is None:
+            out(pack_i(-1))
+        else:
+            n = len(configuration_keys)
+            out(pack_i(n))
+            write_classic_texts(configuration_keys, out)
+
+
+def _write_describe_configs_request_1(item: DescribeConfigsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.include_documentation:
+        raise Unusual
+    resources = item.resources
+    n = len(resources)
+    out(pack_i(n))
+    _write_describe_configs_resource_list_1(resources, out)
+    out(pack_t(item.include_synonyms))
+
+
+def _write_describe_configs_request_2(item: DescribeConfigsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    resources = item.resources
+    n = len(resources)
+    out(pack_i(n))
+    _write_describe_configs_resource_list_1(resources, out)
+    out(pack_tt(item.include_synonyms, item.include_documentation))
+
+
+def _write_describe_configs_resource_list_2(items: list[DescribeConfigsResource], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.resource_name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_b_Bs[n](item.resource_type, n + 1, raw))
+        else:
+            out(pack_b(item.resource_type))
+            out(long_text(raw))
+        configuration_keys = item.configuration_keys
+        if configuration_keys is None:
+            out(pack_B(0))
+        else:
+            n = len(configuration_keys)
+            if n < 127:
+                out(pack_B(n + 1))
+            else:
+                out(varint(n + 1))
+            write_compact_texts(configuration_keys, out)
+        out(b"\x00")
+
+
+def _write_describe_configs_request_3(item: DescribeConfigsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    resources = item.resources
+    n = len(resources)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_describe_configs_resource_list_2(resources, out)
+    out(pack_ttx(item.include_synonyms, item.include_documentation))
+
+
+def _read_describe_configs_synonym_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsSynonym], int]:
+    items = []
+    for _ in range(count):
+        (n_name,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_name < 128:
+            name, n_value = classic_s_h[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 2
+        else:
+            name, pos = classic_text(data, pos, n_name)
+            (n_value,) = unpack_h(data, pos)
+            pos += 2
+        if 0 <= n_value < 128:
+            value_, source = classic_s_b[n_value](data, pos)
+            value_ = value_.decode()
+            pos += n_value + 1
+        elif n_value < 0:
+            value_ = None
+            (source,) = unpack_b(data, pos)
+            pos += 1
+        else:
+            value_, pos = classic_text(data, pos, n_value)
+            (source,) = unpack_b(data, pos)
+            pos += 1
+        item = new(DescribeConfigsSynonym)
+        item.name = name
+        item.value = value_
+        item.source = source
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_configs_resource_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResourceResult], int]:
+    items = []
+    for _ in range(count):
+        (n_name,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_name < 128:
+            name, n_value = classic_s_h[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 2
+        else:
+            name, pos = classic_text(data, pos, n_name)
+            (n_value,) = unpack_h(data, pos)
+            pos += 2
+        if 0 <= n_value < 128:
+            value_, read_only, config_source, is_sensitive, n_synonyms = classic_s_tbti[n_value](data, pos)
+            value_ = value_.decode()
+            pos += n_value + 7
+        elif n_value < 0:
+            value_ = None
+            read_only, config_source, is_sensitive, n_synonyms = unpack_tbti(data, pos)
+            pos += 7
+        else:
+            value_, pos = classic_text(data, pos, n_value)
+            read_only, config_source, is_sensitive, n_synonyms = unpack_tbti(data, pos)
+            pos += 7
+        if n_synonyms >= 0:
+            synonyms, pos = _read_describe_configs_synonym_list_1(data, pos, n_synonyms)
+        else:
+            raise Unusual
+        item = new(DescribeConfigsResourceResult)
+        item.name = name
+        item.value = value_
+        item.read_only = read_only
+        item.config_source = config_source
+        item.is_sensitive = is_sensitive
+        item.synonyms = synonyms
+        item.config_type = 0
+        item.documentation = ''
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_configs_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResult], int]:
+    items = []
+    for _ in range(count):
+        error_code, n_error_message = unpack_hh(data, pos)
+        pos += 4
+        if 0 <= n_error_message < 128:
+            error_message, resource_type, n_resource_name = classic_s_bh[n_error_message](data, pos)
+            error_message = error_message.decode()
+            pos += n_error_message + 3
+        elif n_error_message < 0:
+            error_message = None
+            resource_type, n_resource_name = unpack_bh(data, pos)
+            pos += 3
+        else:
+            error_message, pos = classic_text(data, pos, n_error_message)
+            resource_type, n_resource_name = unpack_bh(data, pos)
+            pos += 3
+        if 0 <= n_resource_name < 128:
+            resource_name, n_configs = classic_s_i[n_resource_name](data, pos)
+            resource_name = resource_name.decode()
+            pos += n_resource_name + 4
+        else:
+            resource_name, pos = classic_text(data, pos, n_resource_name)
+            (n_configs,) = unpack_i(data, pos)
+            pos += 4
+        if n_configs >= 0:
+            configs, pos = _read_describe_configs_resource_result_list_1(data, pos, n_configs)
+        else:
+            raise Unusual
+        item = new(DescribeConfigsResult)
+        item.error_code = error_code
+        item.error_message = error_message
+        item.resource_type = resource_type
+        item.resource_name = resource_name
+        item.configs = configs
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_configs_response_1(data: Buffer, pos: int) -> tuple[DescribeConfigsResponse, int]:
+    throttle_time_ms, n_results = unpack_ii(data, pos)
+    pos += 8
+    if n_results >= 0:
+        results, pos = _read_describe_configs_result_list_1(data, pos, n_results)
+    else:
+        raise Unusual
+    item = new(DescribeConfigsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.results = results
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_describe_configs_resource_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResourceResult], int]:
+    items = []
+    for _ in range(count):
+        (n_name,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_name < 128:
+            name, n_value = classic_s_h[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 2
+        else:
+            name, pos = classic_text(data, pos, n_name)
+            (n_value,) = unpack_h(data, pos)
+            pos += 2
+        if 0 <= n_value < 128:
+            value_, read_only, config_source, is_sensitive, n_synonyms = classic_s_tbti[n_value](data, pos)
+            value_ = value_.decode()
+            pos += n_value + 7
+        elif n_value < 0:
+            value_ = None
+            read_only, config_source, is_sensitive, n_synonyms = unpack_tbti(data, pos)
+            pos += 7
+        else:
+            value_, pos = classic_text(data, pos, n_value)
+            read_only, config_source, is_sensitive, n_synonyms = unpack_tbti(data, pos)
+            pos += 7
+        if n_synonyms >= 0:
+            synonyms, pos = _read_describe_configs_synonym_list_1(data, pos, n_synonyms)
+        else:
+            raise Unusual
+        config_type, n_documentation = unpack_bh(data, pos)
+        pos += 3
+        if 0 <= n_documentation < 128:
+            documentation, = classic_s[n_documentation](data, pos)
+            documentation = documentation.decode()
+            pos += n_documentation
+        elif n_documentation < 0:
+            documentation = None
+        else:
+            documentation, pos = classic_text(data, pos, n_documentation)
+        item = new(DescribeConfigsResourceResult)
+        item.name = name
+        item.value = value_
+        item.read_only = read_only
+        item.config_source = config_source
+        item.is_sensitive = is_sensitive
+        item.synonyms = synonyms
+        item.config_type = config_type
+        item.documentation = documentation
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_configs_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResult], int]:
+    items = []
+    for _ in range(count):
+        error_code, n_error_message = unpack_hh(data, pos)
+        pos += 4
+        if 0 <= n_error_message < 128:
+            error_message, resource_type, n_resource_name = classic_s_bh[n_error_message](data, pos)
+            error_message = error_message.decode()
+            pos += n_error_message + 3
+        elif n_error_message < 0:
+            error_message = None
+            resource_type, n_resource_name = unpack_bh(data, pos)
+            pos += 3
+        else:
+            error_message, pos = classic_text(data, pos, n_error_message)
+            resource_type, n_resource_name = unpack_bh(data, pos)
+            pos += 3
+        if 0 <= n_resource_name < 128:
+            resource_name, n_configs = classic_s_i[n_resource_name](data, pos)
+            resource_name = resource_name.decode()
+            pos += n_resource_name + 4
+        else:
+            resource_name, pos = classic_text(data, pos, n_resource_name)
+            (n_configs,) = unpack_i(data, pos)
+            pos += 4
+        if n_configs >= 0:
+            configs, pos = _read_describe_configs_resource_result_list_2(data, pos, n_configs)
+        else:
+            raise Unusual
+        item = new(DescribeConfigsResult)
+        item.error_code = error_code
+        item.error_message = error_message
+        item.resource_type = resource_type
+        item.resource_name = resource_name
+        item.configs = configs
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_configs_response_2(data: Buffer, pos: int) -> tuple[DescribeConfigsResponse, int]:
+    throttle_time_ms, n_results = unpack_ii(data, pos)
+    pos += 8
+    if n_results >= 0:
+        results, pos = _read_describe_configs_result_list_2(data, pos, n_results)
+    else:
+        raise Unusual
+    item = new(DescribeConfigsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.results = results
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_describe_configs_synonym_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsSynonym], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, n_value = compact_s_B[n_name](data, pos)
+            name = name.decode()
+            pos += n_name
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            n_value = data[pos]
+            pos += 1
+        if 0 < n_value < 128:
+            value_, source, tags = compact_s_bB[n_value](data, pos)
+            value_ = value_.decode()
+            pos += n_value + 1
+        elif n_value == 0:
+            value_ = None
+            source, tags = unpack_bB(data, pos)
+            pos += 2
+        else:
+            value_, pos = compact_text(data, pos, n_value)
+            source, tags = unpack_bB(data, pos)
+            pos += 2
+        item = new(DescribeConfigsSynonym)
+        item.name = name
+        item.value = value_
+        item.source = source
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_configs_resource_result_list_3(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResourceResult], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, n_value = compact_s_B[n_name](data, pos)
+            name = name.decode()
+            pos += n_name
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            n_value = data[pos]
+            pos += 1
+        if 0 < n_value < 128:
+            value_, read_only, config_source, is_sensitive, n_synonyms = compact_s_tbtB[n_value](data, pos)
+            value_ = value_.decode()
+            pos += n_value + 3
+        elif n_value == 0:
+            value_ = None
+            read_only, config_source, is_sensitive, n_synonyms = unpack_tbtB(data, pos)
+            pos += 4
+        else:
+            value_, pos = compact_text(data, pos, n_value)
+            read_only, config_source, is_sensitive, n_synonyms = unpack_tbtB(data, pos)
+            pos += 4
+        if 0 < n_synonyms < 128:
+            synonyms, pos = _read_describe_configs_synonym_list_2(data, pos, n_synonyms - 1)
+        elif n_synonyms:
+            n_synonyms, pos = long_count(data, pos, n_synonyms)
+            synonyms, pos = _read_describe_configs_synonym_list_2(data, pos, n_synonyms)
+        else:
+            raise Unusual
+        config_type, n_documentation = unpack_bB(data, pos)
+        pos += 2
+        if 0 < n_documentation < 128:
+            documentation, tags = compact_s_B[n_documentation](data, pos)
+            documentation = documentation.decode()
+            pos += n_documentation
+        elif n_documentation == 0:
+            documentation = None
+            tags = data[pos]
+            pos += 1
+        else:
+            documentation, pos = compact_text(data, pos, n_documentation)
+            tags = data[pos]
+            pos += 1
+        item = new(DescribeConfigsResourceResult)
+        item.name = name
+        item.value = value_
+        item.read_only = read_only
+        item.config_source = config_source
+        item.is_sensitive = is_sensitive
+        item.synonyms = synonyms
+        item.config_type = config_type
+        item.documentation = documentation
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_configs_result_list_3(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResult], int]:
+    items = []
+    for _ in range(count):
+        error_code, n_error_message = unpack_hB(data, pos)
+        pos += 3
+        if 0 < n_error_message < 128:
+            error_message, resource_type, n_resource_name = compact_s_bB[n_error_message](data, pos)
+            error_message = error_message.decode()
+            pos += n_error_message + 1
+        elif n_error_message == 0:
+            error_message = None
+            resource_type, n_resource_name = unpack_bB(data, pos)
+            pos += 2
+        else:
+            error_message, pos = compact_text(data, pos, n_error_message)
+            resource_type, n_resource_name = unpack_bB(data, pos)
+            pos += 2
+        if n_resource_name < 128:
+            resource_name, n_configs = compact_s_B[n_resource_name](data, pos)
+            resource_name = resource_name.decode()
+            pos += n_resource_name
+        else:
+            resource_name, pos = compact_text(data, pos, n_resource_name)
+            n_configs = data[pos]
+            pos += 1
+        if 0 < n_configs < 128:
+            configs, pos = _read_describe_configs_resource_result_list_3(data, pos, n_configs - 1)
+        elif n_configs:
+            n_configs, pos = long_count(data, pos, n_configs)
+            configs, pos = _read_describe_configs_resource_result_list_3(data, pos, n_configs)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(DescribeConfigsResult)
+        item.error_code = error_code
+        item.error_message = error_message
+        item.resource_type = resource_type
+        item.resource_name = resource_name
+        item.configs = configs
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_configs_response_3(data: Buffer, pos: int) -> tuple[DescribeConfigsResponse, int]:
+    throttle_time_ms, n_results = unpack_iB(data, pos)
+    pos += 5
+    if 0 < n_results < 128:
+        results, pos = _read_describe_configs_result_list_3(data, pos, n_results - 1)
+    elif n_results:
+        n_results, pos = long_count(data, pos, n_results)
+        results, pos = _read_describe_configs_result_list_3(data, pos, n_results)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(DescribeConfigsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.results = results
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_describe_configs_synonym_list_1(items: list[DescribeConfigsSynonym], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        value_ = item.value
+        if value_ is None:
+            out(pack_hb(-1, item.source))
+        else:
+            raw = value_.encode()
+            n = len(raw)
+            if n < 128:
+                out(pack__hs_b[n](n, raw, item.source))
+            else:
+                out(pack_h(n))
+                out(raw)
+                out(pack_b(item.source))
+
+
+def _write_describe_configs_resource_result_list_1(items: list[DescribeConfigsResourceResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        value_ = item.value
+        if value_ is None:
+            out(pack_h(-1))
+        else:
+            raw = value_.encode()
+            n = len(raw)
+            if n < 128:
+                out(pack__hs[n](n, raw))
+            else:
+                out(pack_h(n))
+                out(raw)
+        synonyms = item.synonyms
+        n = len(synonyms)
+        out(pack_tbti(item.read_only, item.config_source, item.is_sensitive, n))
+        _write_describe_configs_synonym_list_1(synonyms, out)
+
+
+def _write_describe_configs_result_list_1(items: list[DescribeConfigsResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        error_message = item.error_message
+        if error_message is None:
+            out(pack_hh(item.error_code, -1))
+        else:
+            raw = error_message.encode()
+            n = len(raw)
+            if n < 128:
+                out(pack_h_hs[n](item.error_code, n, raw))
+            else:
+                out(pack_hh(item.error_code, n))
+                out(raw)
+        raw = item.resource_name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack_b_hs[n](item.resource_type, n, raw))
+        else:
+            out(pack_bh(item.resource_type, n))
+            out(raw)
+        configs = item.configs
+        n = len(configs)
+        out(pack_i(n))
+        _write_describe_configs_resource_result_list_1(configs, out)
+
+
+def _write_describe_configs_response_1(item: DescribeConfigsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    results = item.results
+    n = len(results)
+    out(pack_ii(item.throttle_time_ms, n))
+    _write_describe_configs_result_list_1(results, out)
+
+
+def _write_describe_configs_resource_result_list_2(items: list[DescribeConfigsResourceResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        value_ = item.value
+        if value_ is None:
+            out(pack_h(-1))
+        else:
+            raw = value_.encode()
+            n = len(raw)
+            if n < 128:
+                out(pack__hs[n](n, raw))
+            else:
+                out(pack_h(n))
+                out(raw)
+        synonyms = item.synonyms
+        n = len(synonyms)
+        out(pack_tbti(item.read_only, item.config_source, item.is_sensitive, n))
+        _write_describe_configs_synonym_list_1(synonyms, out)
+        documentation = item.documentation
+        if documentation is None:
+            out(pack_bh(item.config_type, -1))
+        else:
+            raw = documentation.encode()
+            n = len(raw)
+            if n < 128:
+                out(pack_b_hs[n](item.config_type, n, raw))
+            else:
+                out(pack_bh(item.config_type, n))
+                out(raw)
+
+
+def _write_describe_configs_result_list_2(items: list[DescribeConfigsResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        error_message = item.error_message
+        if error_message is None:
+            out(pack_hh(item.error_code, -1))
+        else:
+            raw = error_message.encode()
+            n = len(raw)
+            if n < 128:
+                out(pack_h_hs[n](item.error_code, n, raw))
+            else:
+                out(pack_hh(item.error_code, n))
+                out(raw)
+        raw = item.resource_name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack_b_hs[n](item.resource_type, n, raw))
+        else:
+            out(pack_bh(item.resource_type, n))
+            out(raw)
+        configs = item.configs
+        n = len(configs)
+        out(pack_i(n))
+        _write_describe_configs_resource_result_list_2(configs, out)
+
+
+def _write_describe_configs_response_2(item: DescribeConfigsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    results = item.results
+    n = len(results)
+    out(pack_ii(item.throttle_time_ms, n))
+    _write_describe_configs_result_list_2(results, out)
+
+
+def _write_describe_configs_synonym_list_2(items: list[DescribeConfigsSynonym], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        value_ = item.value
+        if value_ is None:
+            out(pack_Bbx(0, item.source))
+        else:
+            raw = value_.encode()
+            n = len(raw)
+            if n < 127:
+                out(pack__Bs_bx[n](n + 1, raw, item.source))
+            else:
+                out(long_text(raw))
+                out(pack_bx(item.source))
+
+
+def _write_describe_configs_resource_result_list_3(items: list[DescribeConfigsResourceResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        value_ = item.value
+        if value_ is None:
+            out(pack_B(0))
+        else:
+            raw = value_.encode()
+            n = len(raw)
+            if n < 127:
+                out(pack__Bs[n](n + 1, raw))
+            else:
+                out(long_text(raw))
+        synonyms = item.synonyms
+        n = len(synonyms)
+        if n < 127:
+            out(pack_tbtB(item.read_only, item.config_source, item.is_sensitive, n + 1))
+        else:
+            out(pack_tbt(item.read_only, item.config_source, item.is_sensitive))
+            out(varint(n + 1))
+        _write_describe_configs_synonym_list_2(synonyms, out)
+        documentation = item.documentation
+        if documentation is None:
+            out(pack_bBx(item.config_type, 0))
+        else:
+            raw = documentation.encode()
+            n = len(raw)
+            if n < 127:
+                out(pack_b_Bs_x[n](item.config_type, n + 1, raw))
+            else:
+                out(pack_b(item.config_type))
+                out(long_text(raw))
+                out(b"\x00")
+
+
+def _write_describe_configs_result_list_3(items: list[DescribeConfigsResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        error_message = item.error_message
+        if error_message is None:
+            out(pack_hB(item.error_code, 0))
+        else:
+            raw = error_message.encode()
+            n = len(raw)
+            if n < 127:
+                out(pack_h_Bs[n](item.error_code, n + 1, raw))
+            else:
+                out(pack_h(item.error_code))
+                out(long_text(raw))
+        raw = item.resource_name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_b_Bs[n](item.resource_type, n + 1, raw))
+        else:
+            out(pack_b(item.resource_type))
+            out(long_text(raw))
+        configs = item.configs
+        n = len(configs)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_describe_configs_resource_result_list_3(configs, out)
+        out(b"\x00")
+
+
+def _write_describe_configs_response_3(item: DescribeConfigsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    results = item.results
+    n = len(results)
+    if n < 127:
+        out(pack_iB(item.throttle_time_ms, n + 1))
+    else:
+        out(pack_i(item.throttle_time_ms))
+        out(varint(n + 1))
+    _write_describe_configs_result_list_3(results, out)
+    out(b"\x00")
+
+
 DescribeConfigsRequest._decoders = {
+    1: _read_describe_configs_request_1,
+    2: _read_describe_configs_request_1,
+    3: _read_describe_configs_request_2,
+    4: _read_describe_configs_request_3,
 }
 DescribeConfigsRequest._encoders = {
+    1: _write_describe_configs_request_1,
+    2: _write_describe_configs_request_1,
+    3: _write_describe_configs_request_2,
+    4: _write_describe_configs_request_3,
 }
 DescribeConfigsResponse._decoders = {
+    1: _read_describe_configs_response_1,
+    2: _read_describe_configs_response_1,
+    3: _read_describe_configs_response_2,
+    4: _read_describe_configs_response_3,
 }
 DescribeConfigsResponse._encoders = {
+    1: _write_describe_configs_response_1,
+    2: _write_describe_configs_response_1,
+    3: _write_describe_configs_response_2,
+    4: _write_describe_configs_response_3,
 }

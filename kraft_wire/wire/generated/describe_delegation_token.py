@@ -7,11 +7,40 @@ DescribeDelegationTokenRequest, API key 41, versions 1-3, flexible 2+.
 DescribeDelegationTokenResponse, API key 41, versions 1-3, flexible 2+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import classic_blob, classic_text, compact_blob, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["DescribeDelegationTokenOwner", "DescribeDelegationTokenRequest", "DescribeDelegationTokenResponse", "DescribedDelegationToken", "DescribedDelegationTokenRenewer"]
 
+unpack_i = Codec(">i").unpack_from
+unpack_h = Codec(">h").unpack_from
+classic_s_h = unpackers("s", "h", 0)
+classic_s = unpackers("s", "", 0)
+compact_s_B = unpackers("s", "B", 1)
+pack_i = Codec(">i").pack
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
+pack_B = Codec(">B").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack__Bs_x = packers("B", "s", "x", 0, 1)
+unpack_hi = Codec(">hi").unpack_from
+classic_s_qqqh = unpackers("s", "qqqh", 0)
+unpack_qqqh = Codec(">qqqh").unpack_from
+classic_s_i = unpackers("s", "i", 0)
+unpack_hB = Codec(">hB").unpack_from
+compact_s_qqqB = unpackers("s", "qqqB", 1)
+unpack_qqqB = Codec(">qqqB").unpack_from
+unpack_iB = Codec(">iB").unpack_from
+pack_qqq_hs = packers("qqqh", "s", "", 3, 0)
+pack_qqqh = Codec(">qqqh").pack
+pack_hi = Codec(">hi").pack
+pack_qqq_Bs = packers("qqqB", "s", "", 3, 1)
+pack_qqq = Codec(">qqq").pack
+pack_hB = Codec(">hB").pack
+pack_ix = Codec(">ix").pack
 
 
 class DescribeDelegationTokenOwner(Struct):
@@ -157,11 +186,698 @@ class DescribeDelegationTokenResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_describe_delegation_token_owner_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeDelegationTokenOwner], int]:
+    items = []
+    for _ in range(count):
+        (n_principal_type,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_principal_type < 128:
+            principal_type, n_principal_name = classic_s_h[n_principal_type](data, pos)
+            principal_type = principal_type.decode()
+            pos += n_principal_type + 2
+        else:
+            principal_type, pos = classic_text(data, pos, n_principal_type)
+            (n_principal_name,) = unpack_h(data, pos)
+            pos += 2
+        if 0 <= n_principal_name < 128:
+            principal_name, = classic_s[n_principal_name](data, pos)
+            principal_name = principal_name.decode()
+            pos += n_principal_name
+        else:
+            principal_name, pos = classic_text(data, pos, n_principal_name)
+        item = new(DescribeDelegationTokenOwner)
+        item.principal_type = principal_type
+        item.principal_name = principal_name
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_delegation_token_request_1(data: Buffer, pos: int) -> tuple[DescribeDelegationTokenRequest, int]:
+    (n_owners,) = unpack_i(data, pos)
+    pos += 4
+    if n_owners >= 0:
+        owners, pos = _read_describe_delegation_token_owner_list_1(data, pos, n_owners)
+    else:
+        owners = None
+    item = new(DescribeDelegationTokenRequest)
+    item.owners = owners
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_describe_delegation_token_owner_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeDelegationTokenOwner], int]:
+    items = []
+    for _ in range(count):
+        n_principal_type = data[pos]
+        pos += 1
+        if n_principal_type < 128:
+            principal_type, n_principal_name = compact_s_B[n_principal_type](data, pos)
+            principal_type = principal_type.decode()
+            pos += n_principal_type
+        else:
+            principal_type, pos = compact_text(data, pos, n_principal_type)
+            n_principal_name = data[pos]
+            pos += 1
+        if n_principal_name < 128:
+            principal_name, tags = compact_s_B[n_principal_name](data, pos)
+            principal_name = principal_name.decode()
+            pos += n_principal_name
+        else:
+            principal_name, pos = compact_text(data, pos, n_principal_name)
+            tags = data[pos]
+            pos += 1
+        item = new(DescribeDelegationTokenOwner)
+        item.principal_type = principal_type
+        item.principal_name = principal_name
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_delegation_token_request_2(data: Buffer, pos: int) -> tuple[DescribeDelegationTokenRequest, int]:
+    n_owners = data[pos]
+    pos += 1
+    if 0 < n_owners < 128:
+        owners, pos = _read_describe_delegation_token_owner_list_2(data, pos, n_owners - 1)
+    elif n_owners:
+        n_owners, pos = long_count(data, pos, n_owners)
+        owners, pos = _read_describe_delegation_token_owner_list_2(data, pos, n_owners)
+    else:
+        owners = None
+    tags = data[pos]
+    pos += 1
+    item = new(DescribeDelegationTokenRequest)
+    item.owners = owners
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_describe_delegation_token_owner_list_1(items: list[DescribeDelegationTokenOwner], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.principal_type.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        raw = item.principal_name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+
+
+def _write_describe_delegation_token_request_1(item: DescribeDelegationTokenRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    owners = item.owners
+    if owners is None:
+        out(pack_i(-1))
+    else:
+        n = len(owners)
+        out(pack_i(n))
+        _write_describe_delegation_token_owner_list_1(owners, out)
+
+
+def _write_describe_delegation_token_owner_list_2(items: list[DescribeDelegationTokenOwner], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.principal_type.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.principal_name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_x[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+            out(b"\x00")
+
+
+def _write_describe_delegation_token_request_2(item: DescribeDelegationTokenRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    owners = item.owners
+    if owners is None:
+        out(pack_B(0))
+    else:
+        n = len(owners)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_describe_delegation_token_owner_list_2(owners, out)
+    out(b"\x00")
+
+
+def _read_described_delegation_token_renewer_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribedDelegationTokenRenewer], int]:
+    items = []
+    for _ in range(count):
+        (n_principal_type,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_principal_type < 128:
+            principal_type, n_principal_name = classic_s_h[n_principal_type](data, pos)
+            principal_type = principal_type.decode()
+            pos += n_principal_type + 2
+        else:
+            principal_type, pos = classic_text(data, pos, n_principal_type)
+            (n_principal_name,) = unpack_h(data, pos)
+            pos += 2
+        if 0 <= n_principal_name < 128:
+            principal_name, = classic_s[n_principal_name](data, pos)
+            principal_name = principal_name.decode()
+            pos += n_principal_name
+        else:
+            principal_name, pos = classic_text(data, pos, n_principal_name)
+        item = new(DescribedDelegationTokenRenewer)
+        item.principal_type = principal_type
+        item.principal_name = principal_name
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_described_delegation_token_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribedDelegationToken], int]:
+    items = []
+    for _ in range(count):
+        (n_principal_type,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_principal_type < 128:
+            principal_type, n_principal_name = classic_s_h[n_principal_type](data, pos)
+            principal_type = principal_type.decode()
+            pos += n_principal_type + 2
+        else:
+            principal_type, pos = classic_text(data, pos, n_principal_type)
+            (n_principal_name,) = unpack_h(data, pos)
+            pos += 2
+        if 0 <= n_principal_name < 128:
+            principal_name, issue_timestamp, expiry_timestamp, max_timestamp, n_token_id = classic_s_qqqh[n_principal_name](data, pos)
+            principal_name = principal_name.decode()
+            pos += n_principal_name + 26
+        else:
+            principal_name, pos = classic_text(data, pos, n_principal_name)
+            issue_timestamp, expiry_timestamp, max_timestamp, n_token_id = unpack_qqqh(data, pos)
+            pos += 26
+        if 0 <= n_token_id < 128:
+            token_id, n_hmac = classic_s_i[n_token_id](data, pos)
+            token_id = token_id.decode()
+            pos += n_token_id + 4
+        else:
+            token_id, pos = classic_text(data, pos, n_token_id)
+            (n_hmac,) = unpack_i(data, pos)
+            pos += 4
+        hmac, pos = classic_blob(data, pos, n_hmac)
+        (n_renewers,) = unpack_i(data, pos)
+        pos += 4
+        if n_renewers >= 0:
+            renewers, pos = _read_described_delegation_token_renewer_list_1(data, pos, n_renewers)
+        else:
+            raise Unusual
+        item = new(DescribedDelegationToken)
+        item.principal_type = principal_type
+        item.principal_name = principal_name
+        item.issue_timestamp = issue_timestamp
+        item.expiry_timestamp = expiry_timestamp
+        item.max_timestamp = max_timestamp
+        item.token_id = token_id
+        item.hmac = hmac
+        item.renewers = renewers
+        item.token_requester_principal_type = ''
+        item.token_requester_principal_name = ''
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_delegation_token_response_1(data: Buffer, pos: int) -> tuple[DescribeDelegationTokenResponse, int]:
+    error_code, n_tokens = unpack_hi(data, pos)
+    pos += 6
+    if n_tokens >= 0:
+        tokens, pos = _read_described_delegation_token_list_1(data, pos, n_tokens)
+    else:
+        raise Unusual
+    (throttle_time_ms,) = unpack_i(data, pos)
+    pos += 4
+    item = new(DescribeDelegationTokenResponse)
+    item.error_code = error_code
+    item.tokens = tokens
+    item.throttle_time_ms = throttle_time_ms
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_described_delegation_token_renewer_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribedDelegationTokenRenewer], int]:
+    items = []
+    for _ in range(count):
+        n_principal_type = data[pos]
+        pos += 1
+        if n_principal_type < 128:
+            principal_type, n_principal_name = compact_s_B[n_principal_type](data, pos)
+            principal_type = principal_type.decode()
+            pos += n_principal_type
+        else:
+            principal_type, pos = compact_text(data, pos, n_principal_type)
+            n_principal_name = data[pos]
+            pos += 1
+        if n_principal_name < 128:
+            principal_name, tags = compact_s_B[n_principal_name](data, pos)
+            principal_name = principal_name.decode()
+            pos += n_principal_name
+        else:
+            principal_name, pos = compact_text(data, pos, n_principal_name)
+            tags = data[pos]
+            pos += 1
+        item = new(DescribedDelegationTokenRenewer)
+        item.principal_type = principal_type
+        item.principal_name = principal_name
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_described_delegation_token_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribedDelegationToken], int]:
+    items = []
+    for _ in range(count):
+        n_principal_type = data[pos]
+        pos += 1
+        if n_principal_type < 128:
+            principal_type, n_principal_name = compact_s_B[n_principal_type](data, pos)
+            principal_type = principal_type.decode()
+            pos += n_principal_type
+        else:
+            principal_type, pos = compact_text(data, pos, n_principal_type)
+            n_principal_name = data[pos]
+            pos += 1
+        if n_principal_name < 128:
+            principal_name, issue_timestamp, expiry_timestamp, max_timestamp, n_token_id = compact_s_qqqB[n_principal_name](data, pos)
+            principal_name = principal_name.decode()
+            pos += n_principal_name + 24
+        else:
+            principal_name, pos = compact_text(data, pos, n_principal_name)
+            issue_timestamp, expiry_timestamp, max_timestamp, n_token_id = unpack_qqqB(data, pos)
+            pos += 25
+        if n_token_id < 128:
+            token_id, n_hmac = compact_s_B[n_token_id](data, pos)
+            token_id = token_id.decode()
+            pos += n_token_id
+        else:
+            token_id, pos = compact_text(data, pos, n_token_id)
+            n_hmac = data[pos]
+            pos += 1
+        hmac, pos = compact_blob(data, pos, n_hmac)
+        n_renewers = data[pos]
+        pos += 1
+        if 0 < n_renewers < 128:
+            renewers, pos = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers - 1)
+        elif n_renewers:
+            n_renewers, pos = long_count(data, pos, n_renewers)
+            renewers, pos = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(DescribedDelegationToken)
+        item.principal_type = principal_type
+        item.principal_name = principal_name
+        item.issue_timestamp = issue_timestamp
+        item.expiry_timestamp = expiry_timestamp
+        item.max_timestamp = max_timestamp
+        item.token_id = token_id
+        item.hmac = hmac
+        item.renewers = renewers
+        item.token_requester_principal_type = ''
+        item.token_requester_principal_name = ''
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_delegation_token_response_2(data: Buffer, pos: int) -> tuple[DescribeDelegationTokenResponse, int]:
+    error_code, n_tokens = unpack_hB(data, pos)
+    pos += 3
+    if 0 < n_tokens < 128:
+        tokens, pos = _read_described_delegation_token_list_2(data, pos, n_tokens - 1)
+    elif n_tokens:
+        n_tokens, pos = long_count(data, pos, n_tokens)
+        tokens, pos = _read_described_delegation_token_list_2(data, pos, n_tokens)
+    else:
+        raise Unusual
+    throttle_time_ms, tags = unpack_iB(data, pos)
+    pos += 5
+    item = new(DescribeDelegationTokenResponse)
+    item.error_code = error_code
+    item.tokens = tokens
+    item.throttle_time_ms = throttle_time_ms
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_described_delegation_token_list_3(data: Buffer, pos: int, count: int) -> tuple[list[DescribedDelegationToken], int]:
+    items = []
+    for _ in range(count):
+        n_principal_type = data[pos]
+        pos += 1
+        if n_principal_type < 128:
+            principal_type, n_principal_name = compact_s_B[n_principal_type](data, pos)
+            principal_type = principal_type.decode()
+            pos += n_principal_type
+        else:
+            principal_type, pos = compact_text(data, pos, n_principal_type)
+            n_principal_name = data[pos]
+            pos += 1
+        if n_principal_name < 128:
+            principal_name, n_token_requester_principal_type = compact_s_B[n_principal_name](data, pos)
+            principal_name = principal_name.decode()
+            pos += n_principal_name
+        else:
+            principal_name, pos = compact_text(data, pos, n_principal_name)
+            n_token_requester_principal_type = data[pos]
+            pos += 1
+        if n_token_requester_principal_type < 128:
+            token_requester_principal_type, n_token_requester_principal_name = compact_s_B[n_token_requester_principal_type](data, pos)
+            token_requester_principal_type = token_requester_principal_type.decode()
+            pos += n_token_requester_principal_type
+        else:
+            token_requester_principal_type, pos = compact_text(data, pos, n_token_requester_principal_type)
+            n_token_requester_principal_name = data[pos]
+            pos += 1
+        if n_token_requester_principal_name < 128:
+            token_requester_principal_name, issue_timestamp, expiry_timestamp, max_timestamp, n_token_id = compact_s_qqqB[n_token_requester_principal_name](data, pos)
+            token_requester_principal_name = token_requester_principal_name.decode()
+            pos += n_token_requester_principal_name + 24
+        else:
+            token_requester_principal_name, pos = compact_text(data, pos, n_token_requester_principal_name)
+            issue_timestamp, expiry_timestamp, max_timestamp, n_token_id = unpack_qqqB(data, pos)
+            pos += 25
+        if n_token_id < 128:
+            token_id, n_hmac = compact_s_B[n_token_id](data, pos)
+            token_id = token_id.decode()
+            pos += n_token_id
+        else:
+            token_id, pos = compact_text(data, pos, n_token_id)
+            n_hmac = data[pos]
+            pos += 1
+        hmac, pos = compact_blob(data, pos, n_hmac)
+        n_renewers = data[pos]
+        pos += 1
+        if 0 < n_renewers < 128:
+            renewers, pos = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers - 1)
+        elif n_renewers:
+            n_renewers, pos = long_count(data, pos, n_renewers)
+            renewers, pos = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(DescribedDelegationToken)
+        item.principal_type = principal_type
+        item.principal_name = principal_name
+        item.token_requester_principal_type = token_requester_principal_type
+        item.token_requester_principal_name = token_requester_principal_name
+        item.issue_timestamp = issue_timestamp
+        item.expiry_timestamp = expiry_timestamp
+        item.max_timestamp = max_timestamp
+        item.token_id = token_id
+        item.hmac = hmac
+        item.renewers = renewers
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_delegation_token_response_3(data: Buffer, pos: int) -> tuple[DescribeDelegationTokenResponse, int]:
+    error_code, n_tokens = unpack_hB(data, pos)
+    pos += 3
+    if 0 < n_tokens < 128:
+        tokens, pos = _read_described_delegation_token_list_3(data, pos, n_tokens - 1)
+    elif n_tokens:
+        n_tokens, pos = long_count(data, pos, n_tokens)
+        tokens, pos = _read_described_delegation_token_list_3(data, pos, n_tokens)
+    else:
+        raise Unusual
+    throttle_time_ms, tags = unpack_iB(data, pos)
+    pos += 5
+    item = new(DescribeDelegationTokenResponse)
+    item.error_code = error_code
+    item.tokens = tokens
+    item.throttle_time_ms = throttle_time_ms
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_described_delegation_token_renewer_list_1(items: list[DescribedDelegationTokenRenewer], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.principal_type.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        raw = item.principal_name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+
+
+def _write_described_delegation_token_list_1(items: list[DescribedDelegationToken], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if item.token_requester_principal_type != '':
+            raise Unusual
+        if item.token_requester_principal_name != '':
+            raise Unusual
+        raw = item.principal_type.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        raw = item.principal_name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        raw = item.token_id.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack_qqq_hs[n](item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, n, raw))
+        else:
+            out(pack_qqqh(item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, n))
+            out(raw)
+        hmac = item.hmac
+        n = len(hmac)
+        out(pack_i(n))
+        out(hmac)
+        renewers = item.renewers
+        n = len(renewers)
+        out(pack_i(n))
+        _write_described_delegation_token_renewer_list_1(renewers, out)
+
+
+def _write_describe_delegation_token_response_1(item: DescribeDelegationTokenResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    tokens = item.tokens
+    n = len(tokens)
+    out(pack_hi(item.error_code, n))
+    _write_described_delegation_token_list_1(tokens, out)
+    out(pack_i(item.throttle_time_ms))
+
+
+def _write_described_delegation_token_renewer_list_2(items: list[DescribedDelegationTokenRenewer], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.principal_type.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.principal_name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_x[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+            out(b"\x00")
+
+
+def _write_described_delegation_token_list_2(items: list[DescribedDelegationToken], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if item.token_requester_principal_type != '':
+            raise Unusual
+        if item.token_requester_principal_name != '':
+            raise Unusual
+        raw = item.principal_type.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.principal_name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.token_id.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_qqq_Bs[n](item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, n + 1, raw))
+        else:
+            out(pack_qqq(item.issue_timestamp, item.expiry_timestamp, item.max_timestamp))
+            out(long_text(raw))
+        hmac = item.hmac
+        n = len(hmac)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        out(hmac)
+        renewers = item.renewers
+        n = len(renewers)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_described_delegation_token_renewer_list_2(renewers, out)
+        out(b"\x00")
+
+
+def _write_describe_delegation_token_response_2(item: DescribeDelegationTokenResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    tokens = item.tokens
+    n = len(tokens)
+    if n < 127:
+        out(pack_hB(item.error_code, n + 1))
+    else:
+        out(pack_h(item.error_code))
+        out(varint(n + 1))
+    _write_described_delegation_token_list_2(tokens, out)
+    out(pack_ix(item.throttle_time_ms))
+
+
+def _write_described_delegation_token_list_3(items: list[DescribedDelegationToken], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.principal_type.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.principal_name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.token_requester_principal_type.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.token_requester_principal_name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.token_id.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_qqq_Bs[n](item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, n + 1, raw))
+        else:
+            out(pack_qqq(item.issue_timestamp, item.expiry_timestamp, item.max_timestamp))
+            out(long_text(raw))
+        hmac = item.hmac
+        n = len(hmac)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        out(hmac)
+        renewers = item.renewers
+        n = len(renewers)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_described_delegation_token_renewer_list_2(renewers, out)
+        out(b"\x00")
+
+
+def _write_describe_delegation_token_response_3(item: DescribeDelegationTokenResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    tokens = item.tokens
+    n = len(tokens)
+    if n < 127:
+        out(pack_hB(item.error_code, n + 1))
+    else:
+        out(pack_h(item.error_code))
+        out(varint(n + 1))
+    _write_described_delegation_token_list_3(tokens, out)
+    out(pack_ix(item.throttle_time_ms))
+
+
 DescribeDelegationTokenRequest._decoders = {
+    1: _read_describe_delegation_token_request_1,
+    2: _read_describe_delegation_token_request_2,
+    3: _read_describe_delegation_token_request_2,
 }
 DescribeDelegationTokenRequest._encoders = {
+    1: _write_describe_delegation_token_request_1,
+    2: _write_describe_delegation_token_request_2,
+    3: _write_describe_delegation_token_request_2,
 }
 DescribeDelegationTokenResponse._decoders = {
+    1: _read_describe_delegation_token_response_1,
+    2: _read_describe_delegation_token_response_2,
+    3: _read_describe_delegation_token_response_3,
 }
 DescribeDelegationTokenResponse._encoders = {
+    1: _write_describe_delegation_token_response_1,
+    2: _write_describe_delegation_token_response_2,
+    3: _write_describe_delegation_token_response_3,
 }

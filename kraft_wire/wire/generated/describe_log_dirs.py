@@ -7,11 +7,47 @@ DescribeLogDirsRequest, API key 35, versions 1-5, flexible 2+.
 DescribeLogDirsResponse, API key 35, versions 1-5, flexible 2+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import classic_numbers, classic_text, compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["DescribableLogDirTopic", "DescribeLogDirsPartition", "DescribeLogDirsRequest", "DescribeLogDirsResponse", "DescribeLogDirsResult", "DescribeLogDirsTopic"]
 
+unpack_i = Codec(">i").unpack_from
+unpack_h = Codec(">h").unpack_from
+classic_s_i = unpackers("s", "i", 0)
+classic_i = unpackers("i", "", 0)
+compact_s_B = unpackers("s", "B", 1)
+compact_i_B = unpackers("i", "B", 1)
+pack_i = Codec(">i").pack
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
+pack__ii = packers("i", "i", "", 0, 0)
+pack_B = Codec(">B").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack__Bi_x = packers("B", "i", "x", 0, 1)
+unpack_ii = Codec(">ii").unpack_from
+unpack_hh = Codec(">hh").unpack_from
+iterate_iqqt = Codec(">iqq?").iter_unpack
+unpack_iB = Codec(">iB").unpack_from
+unpack_hB = Codec(">hB").unpack_from
+iterate_iqqtB = Codec(">iqq?B").iter_unpack
+unpack_ihB = Codec(">ihB").unpack_from
+unpack_qqB = Codec(">qqB").unpack_from
+unpack_qqtB = Codec(">qq?B").unpack_from
+pack_h_hs = packers("hh", "s", "", 1, 0)
+pack_hh = Codec(">hh").pack
+pack_iqqt = Codec(">iqq?").pack
+pack_ii = Codec(">ii").pack
+pack_h_Bs = packers("hB", "s", "", 1, 1)
+pack_iqqtx = Codec(">iqq?x").pack
+pack_iB = Codec(">iB").pack
+pack_ih = Codec(">ih").pack
+pack_ihB = Codec(">ihB").pack
+pack_qqx = Codec(">qqx").pack
+pack_qqtx = Codec(">qq?x").pack
 
 
 class DescribableLogDirTopic(Struct):
@@ -172,11 +208,717 @@ class DescribeLogDirsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_describable_log_dir_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribableLogDirTopic], int]:
+    items = []
+    for _ in range(count):
+        (n_topic,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_topic < 128:
+            topic, n_partitions = classic_s_i[n_topic](data, pos)
+            topic = topic.decode()
+            pos += n_topic + 4
+        else:
+            topic, pos = classic_text(data, pos, n_topic)
+            (n_partitions,) = unpack_i(data, pos)
+            pos += 4
+        if 0 <= n_partitions < 128:
+            partitions = list(classic_i[n_partitions](data, pos))
+            pos += 4 * n_partitions
+        else:
+            partitions, pos = classic_numbers(data, pos, n_partitions, "i", 4)
+        item = new(DescribableLogDirTopic)
+        item.topic = topic
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_log_dirs_request_1(data: Buffer, pos: int) -> tuple[DescribeLogDirsRequest, int]:
+    (n_topics,) = unpack_i(data, pos)
+    pos += 4
+    if n_topics >= 0:
+        topics, pos = _read_describable_log_dir_topic_list_1(data, pos, n_topics)
+    else:
+        topics = None
+    item = new(DescribeLogDirsRequest)
+    item.topics = topics
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_describable_log_dir_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribableLogDirTopic], int]:
+    items = []
+    for _ in range(count):
+        n_topic = data[pos]
+        pos += 1
+        if n_topic < 128:
+            topic, n_partitions = compact_s_B[n_topic](data, pos)
+            topic = topic.decode()
+            pos += n_topic
+        else:
+            topic, pos = compact_text(data, pos, n_topic)
+            n_partitions = data[pos]
+            pos += 1
+        if n_partitions < 128:
+            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            pos += 4 * n_partitions - 3
+        else:
+            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            tags = data[pos]
+            pos += 1
+        item = new(DescribableLogDirTopic)
+        item.topic = topic
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_log_dirs_request_2(data: Buffer, pos: int) -> tuple[DescribeLogDirsRequest, int]:
+    n_topics = data[pos]
+    pos += 1
+    if 0 < n_topics < 128:
+        topics, pos = _read_describable_log_dir_topic_list_2(data, pos, n_topics - 1)
+    elif n_topics:
+        n_topics, pos = long_count(data, pos, n_topics)
+        topics, pos = _read_describable_log_dir_topic_list_2(data, pos, n_topics)
+    else:
+        topics = None
+    tags = data[pos]
+    pos += 1
+    item = new(DescribeLogDirsRequest)
+    item.topics = topics
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_describable_log_dir_topic_list_1(items: list[DescribableLogDirTopic], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.topic.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 128:
+            out(pack__ii[n](n, *partitions))
+        else:
+            out(pack_i(n))
+            out(long_numbers(partitions, "i"))
+
+
+def _write_describe_log_dirs_request_1(item: DescribeLogDirsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    if topics is None:
+        out(pack_i(-1))
+    else:
+        n = len(topics)
+        out(pack_i(n))
+        _write_describable_log_dir_topic_list_1(topics, out)
+
+
+def _write_describable_log_dir_topic_list_2(items: list[DescribableLogDirTopic], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.topic.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack__Bi_x[n](n + 1, *partitions))
+        else:
+            out(varint(n + 1))
+            out(long_numbers(partitions, "i"))
+            out(b"\x00")
+
+
+def _write_describe_log_dirs_request_2(item: DescribeLogDirsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    if topics is None:
+        out(pack_B(0))
+    else:
+        n = len(topics)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_describable_log_dir_topic_list_2(topics, out)
+    out(b"\x00")
+
+
+def _read_describe_log_dirs_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeLogDirsPartition], int]:
+    end = pos + count * 21
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition_index, partition_size, offset_lag, is_future_key in iterate_iqqt(memoryview(data)[pos:end]):
+        item = new(DescribeLogDirsPartition)
+        item.partition_index = partition_index
+        item.partition_size = partition_size
+        item.offset_lag = offset_lag
+        item.is_future_key = is_future_key
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_describe_log_dirs_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeLogDirsTopic], int]:
+    items = []
+    for _ in range(count):
+        (n_name,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_name < 128:
+            name, n_partitions = classic_s_i[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 4
+        else:
+            name, pos = classic_text(data, pos, n_name)
+            (n_partitions,) = unpack_i(data, pos)
+            pos += 4
+        if n_partitions >= 0:
+            partitions, pos = _read_describe_log_dirs_partition_list_1(data, pos, n_partitions)
+        else:
+            raise Unusual
+        item = new(DescribeLogDirsTopic)
+        item.name = name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_log_dirs_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeLogDirsResult], int]:
+    items = []
+    for _ in range(count):
+        error_code, n_log_dir = unpack_hh(data, pos)
+        pos += 4
+        if 0 <= n_log_dir < 128:
+            log_dir, n_topics = classic_s_i[n_log_dir](data, pos)
+            log_dir = log_dir.decode()
+            pos += n_log_dir + 4
+        else:
+            log_dir, pos = classic_text(data, pos, n_log_dir)
+            (n_topics,) = unpack_i(data, pos)
+            pos += 4
+        if n_topics >= 0:
+            topics, pos = _read_describe_log_dirs_topic_list_1(data, pos, n_topics)
+        else:
+            raise Unusual
+        item = new(DescribeLogDirsResult)
+        item.error_code = error_code
+        item.log_dir = log_dir
+        item.topics = topics
+        item.total_bytes = -1
+        item.usable_bytes = -1
+        item.is_cordoned = False
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_log_dirs_response_1(data: Buffer, pos: int) -> tuple[DescribeLogDirsResponse, int]:
+    throttle_time_ms, n_results = unpack_ii(data, pos)
+    pos += 8
+    if n_results >= 0:
+        results, pos = _read_describe_log_dirs_result_list_1(data, pos, n_results)
+    else:
+        raise Unusual
+    item = new(DescribeLogDirsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.results = results
+    item.error_code = 0
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_describe_log_dirs_partition_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeLogDirsPartition], int]:
+    end = pos + count * 22
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition_index, partition_size, offset_lag, is_future_key, tags in iterate_iqqtB(memoryview(data)[pos:end]):
+        if tags:
+            raise Unusual
+        item = new(DescribeLogDirsPartition)
+        item.partition_index = partition_index
+        item.partition_size = partition_size
+        item.offset_lag = offset_lag
+        item.is_future_key = is_future_key
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_describe_log_dirs_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeLogDirsTopic], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, n_partitions = compact_s_B[n_name](data, pos)
+            name = name.decode()
+            pos += n_name
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            n_partitions = data[pos]
+            pos += 1
+        if 0 < n_partitions < 128:
+            partitions, pos = _read_describe_log_dirs_partition_list_2(data, pos, n_partitions - 1)
+        elif n_partitions:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            partitions, pos = _read_describe_log_dirs_partition_list_2(data, pos, n_partitions)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(DescribeLogDirsTopic)
+        item.name = name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_log_dirs_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeLogDirsResult], int]:
+    items = []
+    for _ in range(count):
+        error_code, n_log_dir = unpack_hB(data, pos)
+        pos += 3
+        if n_log_dir < 128:
+            log_dir, n_topics = compact_s_B[n_log_dir](data, pos)
+            log_dir = log_dir.decode()
+            pos += n_log_dir
+        else:
+            log_dir, pos = compact_text(data, pos, n_log_dir)
+            n_topics = data[pos]
+            pos += 1
+        if 0 < n_topics < 128:
+            topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics - 1)
+        elif n_topics:
+            n_topics, pos = long_count(data, pos, n_topics)
+            topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(DescribeLogDirsResult)
+        item.error_code = error_code
+        item.log_dir = log_dir
+        item.topics = topics
+        item.total_bytes = -1
+        item.usable_bytes = -1
+        item.is_cordoned = False
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_log_dirs_response_2(data: Buffer, pos: int) -> tuple[DescribeLogDirsResponse, int]:
+    throttle_time_ms, n_results = unpack_iB(data, pos)
+    pos += 5
+    if 0 < n_results < 128:
+        results, pos = _read_describe_log_dirs_result_list_2(data, pos, n_results - 1)
+    elif n_results:
+        n_results, pos = long_count(data, pos, n_results)
+        results, pos = _read_describe_log_dirs_result_list_2(data, pos, n_results)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(DescribeLogDirsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.results = results
+    item.error_code = 0
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_describe_log_dirs_response_3(data: Buffer, pos: int) -> tuple[DescribeLogDirsResponse, int]:
+    throttle_time_ms, error_code, n_results = unpack_ihB(data, pos)
+    pos += 7
+    if 0 < n_results < 128:
+        results, pos = _read_describe_log_dirs_result_list_2(data, pos, n_results - 1)
+    elif n_results:
+        n_results, pos = long_count(data, pos, n_results)
+        results, pos = _read_describe_log_dirs_result_list_2(data, pos, n_results)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(DescribeLogDirsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.results = results
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_describe_log_dirs_result_list_3(data: Buffer, pos: int, count: int) -> tuple[list[DescribeLogDirsResult], int]:
+    items = []
+    for _ in range(count):
+        error_code, n_log_dir = unpack_hB(data, pos)
+        pos += 3
+        if n_log_dir < 128:
+            log_dir, n_topics = compact_s_B[n_log_dir](data, pos)
+            log_dir = log_dir.decode()
+            pos += n_log_dir
+        else:
+            log_dir, pos = compact_text(data, pos, n_log_dir)
+            n_topics = data[pos]
+            pos += 1
+        if 0 < n_topics < 128:
+            topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics - 1)
+        elif n_topics:
+            n_topics, pos = long_count(data, pos, n_topics)
+            topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics)
+        else:
+            raise Unusual
+        total_bytes, usable_bytes, tags = unpack_qqB(data, pos)
+        pos += 17
+        item = new(DescribeLogDirsResult)
+        item.error_code = error_code
+        item.log_dir = log_dir
+        item.topics = topics
+        item.total_bytes = total_bytes
+        item.usable_bytes = usable_bytes
+        item.is_cordoned = False
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_log_dirs_response_4(data: Buffer, pos: int) -> tuple[DescribeLogDirsResponse, int]:
+    throttle_time_ms, error_code, n_results = unpack_ihB(data, pos)
+    pos += 7
+    if 0 < n_results < 128:
+        results, pos = _read_describe_log_dirs_result_list_3(data, pos, n_results - 1)
+    elif n_results:
+        n_results, pos = long_count(data, pos, n_results)
+        results, pos = _read_describe_log_dirs_result_list_3(data, pos, n_results)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(DescribeLogDirsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.results = results
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_describe_log_dirs_result_list_4(data: Buffer, pos: int, count: int) -> tuple[list[DescribeLogDirsResult], int]:
+    items = []
+    for _ in range(count):
+        error_code, n_log_dir = unpack_hB(data, pos)
+        pos += 3
+        if n_log_dir < 128:
+            log_dir, n_topics = compact_s_B[n_log_dir](data, pos)
+            log_dir = log_dir.decode()
+            pos += n_log_dir
+        else:
+            log_dir, pos = compact_text(data, pos, n_log_dir)
+            n_topics = data[pos]
+            pos += 1
+        if 0 < n_topics < 128:
+            topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics - 1)
+        elif n_topics:
+            n_topics, pos = long_count(data, pos, n_topics)
+            topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics)
+        else:
+            raise Unusual
+        total_bytes, usable_bytes, is_cordoned, tags = unpack_qqtB(data, pos)
+        pos += 18
+        item = new(DescribeLogDirsResult)
+        item.error_code = error_code
+        item.log_dir = log_dir
+        item.topics = topics
+        item.total_bytes = total_bytes
+        item.usable_bytes = usable_bytes
+        item.is_cordoned = is_cordoned
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_log_dirs_response_5(data: Buffer, pos: int) -> tuple[DescribeLogDirsResponse, int]:
+    throttle_time_ms, error_code, n_results = unpack_ihB(data, pos)
+    pos += 7
+    if 0 < n_results < 128:
+        results, pos = _read_describe_log_dirs_result_list_4(data, pos, n_results - 1)
+    elif n_results:
+        n_results, pos = long_count(data, pos, n_results)
+        results, pos = _read_describe_log_dirs_result_list_4(data, pos, n_results)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(DescribeLogDirsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.results = results
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_describe_log_dirs_partition_list_1(items: list[DescribeLogDirsPartition], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_iqqt(item.partition_index, item.partition_size, item.offset_lag, item.is_future_key))
+
+
+def _write_describe_log_dirs_topic_list_1(items: list[DescribeLogDirsTopic], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        partitions = item.partitions
+        n = len(partitions)
+        out(pack_i(n))
+        _write_describe_log_dirs_partition_list_1(partitions, out)
+
+
+def _write_describe_log_dirs_result_list_1(items: list[DescribeLogDirsResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.log_dir.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack_h_hs[n](item.error_code, n, raw))
+        else:
+            out(pack_hh(item.error_code, n))
+            out(raw)
+        topics = item.topics
+        n = len(topics)
+        out(pack_i(n))
+        _write_describe_log_dirs_topic_list_1(topics, out)
+
+
+def _write_describe_log_dirs_response_1(item: DescribeLogDirsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    results = item.results
+    n = len(results)
+    out(pack_ii(item.throttle_time_ms, n))
+    _write_describe_log_dirs_result_list_1(results, out)
+
+
+def _write_describe_log_dirs_partition_list_2(items: list[DescribeLogDirsPartition], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_iqqtx(item.partition_index, item.partition_size, item.offset_lag, item.is_future_key))
+
+
+def _write_describe_log_dirs_topic_list_2(items: list[DescribeLogDirsTopic], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_describe_log_dirs_partition_list_2(partitions, out)
+        out(b"\x00")
+
+
+def _write_describe_log_dirs_result_list_2(items: list[DescribeLogDirsResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.log_dir.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_h_Bs[n](item.error_code, n + 1, raw))
+        else:
+            out(pack_h(item.error_code))
+            out(long_text(raw))
+        topics = item.topics
+        n = len(topics)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_describe_log_dirs_topic_list_2(topics, out)
+        out(b"\x00")
+
+
+def _write_describe_log_dirs_response_2(item: DescribeLogDirsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    results = item.results
+    n = len(results)
+    if n < 127:
+        out(pack_iB(item.throttle_time_ms, n + 1))
+    else:
+        out(pack_i(item.throttle_time_ms))
+        out(varint(n + 1))
+    _write_describe_log_dirs_result_list_2(results, out)
+    out(b"\x00")
+
+
+def _write_describe_log_dirs_response_3(item: DescribeLogDirsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    results = item.results
+    n = len(results)
+    if n < 127:
+        out(pack_ihB(item.throttle_time_ms, item.error_code, n + 1))
+    else:
+        out(pack_ih(item.throttle_time_ms, item.error_code))
+        out(varint(n + 1))
+    _write_describe_log_dirs_result_list_2(results, out)
+    out(b"\x00")
+
+
+def _write_describe_log_dirs_result_list_3(items: list[DescribeLogDirsResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.log_dir.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_h_Bs[n](item.error_code, n + 1, raw))
+        else:
+            out(pack_h(item.error_code))
+            out(long_text(raw))
+        topics = item.topics
+        n = len(topics)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_describe_log_dirs_topic_list_2(topics, out)
+        out(pack_qqx(item.total_bytes, item.usable_bytes))
+
+
+def _write_describe_log_dirs_response_4(item: DescribeLogDirsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    results = item.results
+    n = len(results)
+    if n < 127:
+        out(pack_ihB(item.throttle_time_ms, item.error_code, n + 1))
+    else:
+        out(pack_ih(item.throttle_time_ms, item.error_code))
+        out(varint(n + 1))
+    _write_describe_log_dirs_result_list_3(results, out)
+    out(b"\x00")
+
+
+def _write_describe_log_dirs_result_list_4(items: list[DescribeLogDirsResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.log_dir.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_h_Bs[n](item.error_code, n + 1, raw))
+        else:
+            out(pack_h(item.error_code))
+            out(long_text(raw))
+        topics = item.topics
+        n = len(topics)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_describe_log_dirs_topic_list_2(topics, out)
+        out(pack_qqtx(item.total_bytes, item.usable_bytes, item.is_cordoned))
+
+
+def _write_describe_log_dirs_response_5(item: DescribeLogDirsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    results = item.results
+    n = len(results)
+    if n < 127:
+        out(pack_ihB(item.throttle_time_ms, item.error_code, n + 1))
+    else:
+        out(pack_ih(item.throttle_time_ms, item.error_code))
+        out(varint(n + 1))
+    _write_describe_log_dirs_result_list_4(results, out)
+    out(b"\x00")
+
+
 DescribeLogDirsRequest._decoders = {
+    1: _read_describe_log_dirs_request_1,
+    2: _read_describe_log_dirs_request_2,
+    3: _read_describe_log_dirs_request_2,
+    4: _read_describe_log_dirs_request_2,
+    5: _read_describe_log_dirs_request_2,
 }
 DescribeLogDirsRequest._encoders = {
+    1: _write_describe_log_dirs_request_1,
+    2: _write_describe_log_dirs_request_2,
+    3: _write_describe_log_dirs_request_2,
+    4: _write_describe_log_dirs_request_2,
+    5: _write_describe_log_dirs_request_2,
 }
 DescribeLogDirsResponse._decoders = {
+    1: _read_describe_log_dirs_response_1,
+    2: _read_describe_log_dirs_response_2,
+    3: _read_describe_log_dirs_response_3,
+    4: _read_describe_log_dirs_response_4,
+    5: _read_describe_log_dirs_response_5,
 }
 DescribeLogDirsResponse._encoders = {
+    1: _write_describe_log_dirs_response_1,
+    2: _write_describe_log_dirs_response_2,
+    3: _write_describe_log_dirs_response_3,
+    4: _write_describe_log_dirs_response_4,
+    5: _write_describe_log_dirs_response_5,
 }

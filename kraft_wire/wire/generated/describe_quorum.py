@@ -7,12 +7,48 @@ DescribeQuorumRequest, API key 55, versions 0-2, flexible 0+.
 DescribeQuorumResponse, API key 55, versions 0-2, flexible 0+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["DescribeQuorumRequest", "DescribeQuorumResponse", "Listener", "Node", "PartitionData", "ReplicaState", "ResponsePartitionData", "ResponseTopicData", "TopicData"]
 
+compact_s_B = unpackers("s", "B", 1)
+iterate_iB = Codec(">iB").iter_unpack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack_ix = Codec(">ix").pack
+pack_B = Codec(">B").pack
+unpack_hB = Codec(">hB").unpack_from
+unpack_ihiiqB = Codec(">ihiiqB").unpack_from
+iterate_iqB = Codec(">iqB").iter_unpack
+iterate_iqqqB = Codec(">iqqqB").iter_unpack
+unpack_ihB = Codec(">ihB").unpack_from
+compact_s_iiqB = unpackers("s", "iiqB", 1)
+unpack_iiqB = Codec(">iiqB").unpack_from
+iterate_iuqqqB = Codec(">i16sqqqB").iter_unpack
+unpack_iB = Codec(">iB").unpack_from
+compact_s_HB = unpackers("s", "HB", 1)
+unpack_HB = Codec(">HB").unpack_from
+pack_iqx = Codec(">iqx").pack
+pack_ihiiq = Codec(">ihiiq").pack
+pack_ihiiqB = Codec(">ihiiqB").pack
+pack_h = Codec(">h").pack
+pack_hB = Codec(">hB").pack
+pack_iqqqx = Codec(">iqqqx").pack
+pack_h_Bs = packers("hB", "s", "", 1, 1)
+pack_ihB = Codec(">ihB").pack
+pack_ih_Bs = packers("ihB", "s", "", 2, 1)
+pack_ih = Codec(">ih").pack
+pack_iuqqqx = Codec(">i16sqqqx").pack
+pack_iiq = Codec(">iiq").pack
+pack_iiqB = Codec(">iiqB").pack
+pack__Bs_Hx = packers("B", "s", "Hx", 0, 1)
+pack_Hx = Codec(">Hx").pack
+pack_i = Codec(">i").pack
+pack_iB = Codec(">iB").pack
 
 
 class PartitionData(Struct):
@@ -248,11 +284,821 @@ class DescribeQuorumResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+    end = pos + count * 5
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition_index, tags in iterate_iB(memoryview(data)[pos:end]):
+        if tags:
+            raise Unusual
+        item = new(PartitionData)
+        item.partition_index = partition_index
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicData], int]:
+    items = []
+    for _ in range(count):
+        n_topic_name = data[pos]
+        pos += 1
+        if n_topic_name < 128:
+            topic_name, n_partitions = compact_s_B[n_topic_name](data, pos)
+            topic_name = topic_name.decode()
+            pos += n_topic_name
+        else:
+            topic_name, pos = compact_text(data, pos, n_topic_name)
+            n_partitions = data[pos]
+            pos += 1
+        if 0 < n_partitions < 128:
+            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
+        elif n_partitions:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(TopicData)
+        item.topic_name = topic_name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_quorum_request_1(data: Buffer, pos: int) -> tuple[DescribeQuorumRequest, int]:
+    n_topics = data[pos]
+    pos += 1
+    if 0 < n_topics < 128:
+        topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
+    elif n_topics:
+        n_topics, pos = long_count(data, pos, n_topics)
+        topics, pos = _read_topic_data_list_1(data, pos, n_topics)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(DescribeQuorumRequest)
+    item.topics = topics
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_partition_data_list_1(items: list[PartitionData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_ix(item.partition_index))
+
+
+def _write_topic_data_list_1(items: list[TopicData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.topic_name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_partition_data_list_1(partitions, out)
+        out(b"\x00")
+
+
+def _write_describe_quorum_request_1(item: DescribeQuorumRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_topic_data_list_1(topics, out)
+    out(b"\x00")
+
+
+def _read_replica_state_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ReplicaState], int]:
+    end = pos + count * 13
+    if end > len(data):
+        raise Unusual
+    items = []
+    for replica_id, log_end_offset, tags in iterate_iqB(memoryview(data)[pos:end]):
+        if tags:
+            raise Unusual
+        item = new(ReplicaState)
+        item.replica_id = replica_id
+        item.log_end_offset = log_end_offset
+        item.replica_directory_id = ZERO_UUID
+        item.last_fetch_timestamp = -1
+        item.last_caught_up_timestamp = -1
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponsePartitionData], int]:
+    items = []
+    for _ in range(count):
+        partition_index, error_code, leader_id, leader_epoch, high_watermark, n_current_voters = unpack_ihiiqB(data, pos)
+        pos += 23
+        if 0 < n_current_voters < 128:
+            current_voters, pos = _read_replica_state_list_1(data, pos, n_current_voters - 1)
+        elif n_current_voters:
+            n_current_voters, pos = long_count(data, pos, n_current_voters)
+            current_voters, pos = _read_replica_state_list_1(data, pos, n_current_voters)
+        else:
+            raise Unusual
+        n_observers = data[pos]
+        pos += 1
+        if 0 < n_observers < 128:
+            observers, pos = _read_replica_state_list_1(data, pos, n_observers - 1)
+        elif n_observers:
+            n_observers, pos = long_count(data, pos, n_observers)
+            observers, pos = _read_replica_state_list_1(data, pos, n_observers)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(ResponsePartitionData)
+        item.partition_index = partition_index
+        item.error_code = error_code
+        item.leader_id = leader_id
+        item.leader_epoch = leader_epoch
+        item.high_watermark = high_watermark
+        item.current_voters = current_voters
+        item.observers = observers
+        item.error_message = ''
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicData], int]:
+    items = []
+    for _ in range(count):
+        n_topic_name = data[pos]
+        pos += 1
+        if n_topic_name < 128:
+            topic_name, n_partitions = compact_s_B[n_topic_name](data, pos)
+            topic_name = topic_name.decode()
+            pos += n_topic_name
+        else:
+            topic_name, pos = compact_text(data, pos, n_topic_name)
+            n_partitions = data[pos]
+            pos += 1
+        if 0 < n_partitions < 128:
+            partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions - 1)
+        elif n_partitions:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(ResponseTopicData)
+        item.topic_name = topic_name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_quorum_response_1(data: Buffer, pos: int) -> tuple[DescribeQuorumResponse, int]:
+    error_code, n_topics = unpack_hB(data, pos)
+    pos += 3
+    if 0 < n_topics < 128:
+        topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
+    elif n_topics:
+        n_topics, pos = long_count(data, pos, n_topics)
+        topics, pos = _read_response_topic_data_list_1(data, pos, n_topics)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(DescribeQuorumResponse)
+    item.error_code = error_code
+    item.topics = topics
+    item.error_message = ''
+    item.nodes = []
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_replica_state_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ReplicaState], int]:
+    end = pos + count * 29
+    if end > len(data):
+        raise Unusual
+    items = []
+    for replica_id, log_end_offset, last_fetch_timestamp, last_caught_up_timestamp, tags in iterate_iqqqB(memoryview(data)[pos:end]):
+        if tags:
+            raise Unusual
+        item = new(ReplicaState)
+        item.replica_id = replica_id
+        item.log_end_offset = log_end_offset
+        item.last_fetch_timestamp = last_fetch_timestamp
+        item.last_caught_up_timestamp = last_caught_up_timestamp
+        item.replica_directory_id = ZERO_UUID
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_response_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ResponsePartitionData], int]:
+    items = []
+    for _ in range(count):
+        partition_index, error_code, leader_id, leader_epoch, high_watermark, n_current_voters = unpack_ihiiqB(data, pos)
+        pos += 23
+        if 0 < n_current_voters < 128:
+            current_voters, pos = _read_replica_state_list_2(data, pos, n_current_voters - 1)
+        elif n_current_voters:
+            n_current_voters, pos = long_count(data, pos, n_current_voters)
+            current_voters, pos = _read_replica_state_list_2(data, pos, n_current_voters)
+        else:
+            raise Unusual
+        n_observers = data[pos]
+        pos += 1
+        if 0 < n_observers < 128:
+            observers, pos = _read_replica_state_list_2(data, pos, n_observers - 1)
+        elif n_observers:
+            n_observers, pos = long_count(data, pos, n_observers)
+            observers, pos = _read_replica_state_list_2(data, pos, n_observers)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(ResponsePartitionData)
+        item.partition_index = partition_index
+        item.error_code = error_code
+        item.leader_id = leader_id
+        item.leader_epoch = leader_epoch
+        item.high_watermark = high_watermark
+        item.current_voters = current_voters
+        item.observers = observers
+        item.error_message = ''
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_response_topic_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicData], int]:
+    items = []
+    for _ in range(count):
+        n_topic_name = data[pos]
+        pos += 1
+        if n_topic_name < 128:
+            topic_name, n_partitions = compact_s_B[n_topic_name](data, pos)
+            topic_name = topic_name.decode()
+            pos += n_topic_name
+        else:
+            topic_name, pos = compact_text(data, pos, n_topic_name)
+            n_partitions = data[pos]
+            pos += 1
+        if 0 < n_partitions < 128:
+            partitions, pos = _read_response_partition_data_list_2(data, pos, n_partitions - 1)
+        elif n_partitions:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            partitions, pos = _read_response_partition_data_list_2(data, pos, n_partitions)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(ResponseTopicData)
+        item.topic_name = topic_name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_quorum_response_2(data: Buffer, pos: int) -> tuple[DescribeQuorumResponse, int]:
+    error_code, n_topics = unpack_hB(data, pos)
+    pos += 3
+    if 0 < n_topics < 128:
+        topics, pos = _read_response_topic_data_list_2(data, pos, n_topics - 1)
+    elif n_topics:
+        n_topics, pos = long_count(data, pos, n_topics)
+        topics, pos = _read_response_topic_data_list_2(data, pos, n_topics)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(DescribeQuorumResponse)
+    item.error_code = error_code
+    item.topics = topics
+    item.error_message = ''
+    item.nodes = []
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_replica_state_list_3(data: Buffer, pos: int, count: int) -> tuple[list[ReplicaState], int]:
+    end = pos + count * 45
+    if end > len(data):
+        raise Unusual
+    items = []
+    for replica_id, replica_directory_id, log_end_offset, last_fetch_timestamp, last_caught_up_timestamp, tags in iterate_iuqqqB(memoryview(data)[pos:end]):
+        if tags:
+            raise Unusual
+        item = new(ReplicaState)
+        item.replica_id = replica_id
+        item.replica_directory_id = replica_directory_id
+        item.log_end_offset = log_end_offset
+        item.last_fetch_timestamp = last_fetch_timestamp
+        item.last_caught_up_timestamp = last_caught_up_timestamp
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_response_partition_data_list_3(data: Buffer, pos: int, count: int) -> tuple[list[ResponsePartitionData], int]:
+    items = []
+    for _ in range(count):
+        partition_index, error_code, n_error_message = unpack_ihB(data, pos)
+        pos += 7
+        if 0 < n_error_message < 128:
+            error_message, leader_id, leader_epoch, high_watermark, n_current_voters = compact_s_iiqB[n_error_message](data, pos)
+            error_message = error_message.decode()
+            pos += n_error_message + 16
+        elif n_error_message == 0:
+            error_message = None
+            leader_id, leader_epoch, high_watermark, n_current_voters = unpack_iiqB(data, pos)
+            pos += 17
+        else:
+            error_message, pos = compact_text(data, pos, n_error_message)
+            leader_id, leader_epoch, high_watermark, n_current_voters = unpack_iiqB(data, pos)
+            pos += 17
+        if 0 < n_current_voters < 128:
+            current_voters, pos = _read_replica_state_list_3(data, pos, n_current_voters - 1)
+        elif n_current_voters:
+            n_current_voters, pos = long_count(data, pos, n_current_voters)
+            current_voters, pos = _read_replica_state_list_3(data, pos, n_current_voters)
+        else:
+            raise Unusual
+        n_observers = data[pos]
+        pos += 1
+        if 0 < n_observers < 128:
+            observers, pos = _read_replica_state_list_3(data, pos, n_observers - 1)
+        elif n_observers:
+            n_observers, pos = long_count(data, pos, n_observers)
+            observers, pos = _read_replica_state_list_3(data, pos, n_observers)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(ResponsePartitionData)
+        item.partition_index = partition_index
+        item.error_code = error_code
+        item.error_message = error_message
+        item.leader_id = leader_id
+        item.leader_epoch = leader_epoch
+        item.high_watermark = high_watermark
+        item.current_voters = current_voters
+        item.observers = observers
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_response_topic_data_list_3(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicData], int]:
+    items = []
+    for _ in range(count):
+        n_topic_name = data[pos]
+        pos += 1
+        if n_topic_name < 128:
+            topic_name, n_partitions = compact_s_B[n_topic_name](data, pos)
+            topic_name = topic_name.decode()
+            pos += n_topic_name
+        else:
+            topic_name, pos = compact_text(data, pos, n_topic_name)
+            n_partitions = data[pos]
+            pos += 1
+        if 0 < n_partitions < 128:
+            partitions, pos = _read_response_partition_data_list_3(data, pos, n_partitions - 1)
+        elif n_partitions:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            partitions, pos = _read_response_partition_data_list_3(data, pos, n_partitions)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(ResponseTopicData)
+        item.topic_name = topic_name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_listener_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Listener], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, n_host = compact_s_B[n_name](data, pos)
+            name = name.decode()
+            pos += n_name
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            n_host = data[pos]
+            pos += 1
+        if n_host < 128:
+            host, port, tags = compact_s_HB[n_host](data, pos)
+            host = host.decode()
+            pos += n_host + 2
+        else:
+            host, pos = compact_text(data, pos, n_host)
+            port, tags = unpack_HB(data, pos)
+            pos += 3
+        item = new(Listener)
+        item.name = name
+        item.host = host
+        item.port = port
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_node_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Node], int]:
+    items = []
+    for _ in range(count):
+        node_id, n_listeners = unpack_iB(data, pos)
+        pos += 5
+        if 0 < n_listeners < 128:
+            listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
+        elif n_listeners:
+            n_listeners, pos = long_count(data, pos, n_listeners)
+            listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(Node)
+        item.node_id = node_id
+        item.listeners = listeners
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_quorum_response_3(data: Buffer, pos: int) -> tuple[DescribeQuorumResponse, int]:
+    error_code, n_error_message = unpack_hB(data, pos)
+    pos += 3
+    if 0 < n_error_message < 128:
+        error_message, n_topics = compact_s_B[n_error_message](data, pos)
+        error_message = error_message.decode()
+        pos += n_error_message
+    elif n_error_message == 0:
+        error_message = None
+        n_topics = data[pos]
+        pos += 1
+    else:
+        error_message, pos = compact_text(data, pos, n_error_message)
+        n_topics = data[pos]
+        pos += 1
+    if 0 < n_topics < 128:
+        topics, pos = _read_response_topic_data_list_3(data, pos, n_topics - 1)
+    elif n_topics:
+        n_topics, pos = long_count(data, pos, n_topics)
+        topics, pos = _read_response_topic_data_list_3(data, pos, n_topics)
+    else:
+        raise Unusual
+    n_nodes = data[pos]
+    pos += 1
+    if 0 < n_nodes < 128:
+        nodes, pos = _read_node_list_1(data, pos, n_nodes - 1)
+    elif n_nodes:
+        n_nodes, pos = long_count(data, pos, n_nodes)
+        nodes, pos = _read_node_list_1(data, pos, n_nodes)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(DescribeQuorumResponse)
+    item.error_code = error_code
+    item.error_message = error_message
+    item.topics = topics
+    item.nodes = nodes
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_replica_state_list_1(items: list[ReplicaState], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if item.replica_directory_id != ZERO_UUID:
+            raise Unusual
+        out(pack_iqx(item.replica_id, item.log_end_offset))
+
+
+def _write_response_partition_data_list_1(items: list[ResponsePartitionData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        current_voters = item.current_voters
+        n = len(current_voters)
+        if n < 127:
+            out(pack_ihiiqB(item.partition_index, item.error_code, item.leader_id, item.leader_epoch, item.high_watermark, n + 1))
+        else:
+            out(pack_ihiiq(item.partition_index, item.error_code, item.leader_id, item.leader_epoch, item.high_watermark))
+            out(varint(n + 1))
+        _write_replica_state_list_1(current_voters, out)
+        observers = item.observers
+        n = len(observers)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_replica_state_list_1(observers, out)
+        out(b"\x00")
+
+
+def _write_response_topic_data_list_1(items: list[ResponseTopicData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.topic_name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_response_partition_data_list_1(partitions, out)
+        out(b"\x00")
+
+
+def _write_describe_quorum_response_1(item: DescribeQuorumResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.nodes != []:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    if n < 127:
+        out(pack_hB(item.error_code, n + 1))
+    else:
+        out(pack_h(item.error_code))
+        out(varint(n + 1))
+    _write_response_topic_data_list_1(topics, out)
+    out(b"\x00")
+
+
+def _write_replica_state_list_2(items: list[ReplicaState], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if item.replica_directory_id != ZERO_UUID:
+            raise Unusual
+        out(pack_iqqqx(item.replica_id, item.log_end_offset, item.last_fetch_timestamp, item.last_caught_up_timestamp))
+
+
+def _write_response_partition_data_list_2(items: list[ResponsePartitionData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        current_voters = item.current_voters
+        n = len(current_voters)
+        if n < 127:
+            out(pack_ihiiqB(item.partition_index, item.error_code, item.leader_id, item.leader_epoch, item.high_watermark, n + 1))
+        else:
+            out(pack_ihiiq(item.partition_index, item.error_code, item.leader_id, item.leader_epoch, item.high_watermark))
+            out(varint(n + 1))
+        _write_replica_state_list_2(current_voters, out)
+        observers = item.observers
+        n = len(observers)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_replica_state_list_2(observers, out)
+        out(b"\x00")
+
+
+def _write_response_topic_data_list_2(items: list[ResponseTopicData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.topic_name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_response_partition_data_list_2(partitions, out)
+        out(b"\x00")
+
+
+def _write_describe_quorum_response_2(item: DescribeQuorumResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.nodes != []:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    if n < 127:
+        out(pack_hB(item.error_code, n + 1))
+    else:
+        out(pack_h(item.error_code))
+        out(varint(n + 1))
+    _write_response_topic_data_list_2(topics, out)
+    out(b"\x00")
+
+
+def _write_replica_state_list_3(items: list[ReplicaState], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_iuqqqx(item.replica_id, item.replica_directory_id, item.log_end_offset, item.last_fetch_timestamp, item.last_caught_up_timestamp))
+
+
+def _write_response_partition_data_list_3(items: list[ResponsePartitionData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        error_message = item.error_message
+        if error_message is None:
+            out(pack_ihB(item.partition_index, item.error_code, 0))
+        else:
+            raw = error_message.encode()
+            n = len(raw)
+            if n < 127:
+                out(pack_ih_Bs[n](item.partition_index, item.error_code, n + 1, raw))
+            else:
+                out(pack_ih(item.partition_index, item.error_code))
+                out(long_text(raw))
+        current_voters = item.current_voters
+        n = len(current_voters)
+        if n < 127:
+            out(pack_iiqB(item.leader_id, item.leader_epoch, item.high_watermark, n + 1))
+        else:
+            out(pack_iiq(item.leader_id, item.leader_epoch, item.high_watermark))
+            out(varint(n + 1))
+        _write_replica_state_list_3(current_voters, out)
+        observers = item.observers
+        n = len(observers)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_replica_state_list_3(observers, out)
+        out(b"\x00")
+
+
+def _write_response_topic_data_list_3(items: list[ResponseTopicData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.topic_name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_response_partition_data_list_3(partitions, out)
+        out(b"\x00")
+
+
+def _write_listener_list_1(items: list[Listener], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.host.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_Hx[n](n + 1, raw, item.port))
+        else:
+            out(long_text(raw))
+            out(pack_Hx(item.port))
+
+
+def _write_node_list_1(items: list[Node], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        listeners = item.listeners
+        n = len(listeners)
+        if n < 127:
+            out(pack_iB(item.node_id, n + 1))
+        else:
+            out(pack_i(item.node_id))
+            out(varint(n + 1))
+        _write_listener_list_1(listeners, out)
+        out(b"\x00")
+
+
+def _write_describe_quorum_response_3(item: DescribeQuorumResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    error_message = item.error_message
+    if error_message is None:
+        out(pack_hB(item.error_code, 0))
+    else:
+        raw = error_message.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_h_Bs[n](item.error_code, n + 1, raw))
+        else:
+            out(pack_h(item.error_code))
+            out(long_text(raw))
+    topics = item.topics
+    n = len(topics)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_response_topic_data_list_3(topics, out)
+    nodes = item.nodes
+    n = len(nodes)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_node_list_1(nodes, out)
+    out(b"\x00")
+
+
 DescribeQuorumRequest._decoders = {
+    0: _read_describe_quorum_request_1,
+    1: _read_describe_quorum_request_1,
+    2: _read_describe_quorum_request_1,
 }
 DescribeQuorumRequest._encoders = {
+    0: _write_describe_quorum_request_1,
+    1: _write_describe_quorum_request_1,
+    2: _write_describe_quorum_request_1,
 }
 DescribeQuorumResponse._decoders = {
+    0: _read_describe_quorum_response_1,
+    1: _read_describe_quorum_response_2,
+    2: _read_describe_quorum_response_3,
 }
 DescribeQuorumResponse._encoders = {
+    0: _write_describe_quorum_response_1,
+    1: _write_describe_quorum_response_2,
+    2: _write_describe_quorum_response_3,
 }

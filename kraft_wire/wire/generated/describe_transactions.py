@@ -7,11 +7,29 @@ DescribeTransactionsRequest, API key 65, versions 0, flexible 0+.
 DescribeTransactionsResponse, API key 65, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_numbers, compact_text, compact_texts, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint, write_compact_texts
 
 __all__ = ["DescribeTransactionsRequest", "DescribeTransactionsResponse", "TopicData", "TransactionState"]
 
+pack_B = Codec(">B").pack
+unpack_iB = Codec(">iB").unpack_from
+unpack_hB = Codec(">hB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+compact_s_iqqhB = unpackers("s", "iqqhB", 1)
+unpack_iqqhB = Codec(">iqqhB").unpack_from
+compact_i_B = unpackers("i", "B", 1)
+pack_h_Bs = packers("hB", "s", "", 1, 1)
+pack_h = Codec(">h").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack__Bi_x = packers("B", "i", "x", 0, 1)
+pack_iqqh = Codec(">iqqh").pack
+pack_iqqhB = Codec(">iqqhB").pack
+pack_i = Codec(">i").pack
+pack_iB = Codec(">iB").pack
 
 
 class DescribeTransactionsRequest(Message):
@@ -127,11 +145,201 @@ class DescribeTransactionsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_describe_transactions_request_1(data: Buffer, pos: int) -> tuple[DescribeTransactionsRequest, int]:
+    n_transactional_ids = data[pos]
+    pos += 1
+    transactional_ids, pos = compact_texts(data, pos, n_transactional_ids)
+    tags = data[pos]
+    pos += 1
+    item = new(DescribeTransactionsRequest)
+    item.transactional_ids = transactional_ids
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_describe_transactions_request_1(item: DescribeTransactionsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    transactional_ids = item.transactional_ids
+    n = len(transactional_ids)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    write_compact_texts(transactional_ids, out)
+    out(b"\x00")
+
+
+def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicData], int]:
+    items = []
+    for _ in range(count):
+        n_topic = data[pos]
+        pos += 1
+        if n_topic < 128:
+            topic, n_partitions = compact_s_B[n_topic](data, pos)
+            topic = topic.decode()
+            pos += n_topic
+        else:
+            topic, pos = compact_text(data, pos, n_topic)
+            n_partitions = data[pos]
+            pos += 1
+        if n_partitions < 128:
+            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            pos += 4 * n_partitions - 3
+        else:
+            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            tags = data[pos]
+            pos += 1
+        item = new(TopicData)
+        item.topic = topic
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_transaction_state_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TransactionState], int]:
+    items = []
+    for _ in range(count):
+        error_code, n_transactional_id = unpack_hB(data, pos)
+        pos += 3
+        if n_transactional_id < 128:
+            transactional_id, n_transaction_state = compact_s_B[n_transactional_id](data, pos)
+            transactional_id = transactional_id.decode()
+            pos += n_transactional_id
+        else:
+            transactional_id, pos = compact_text(data, pos, n_transactional_id)
+            n_transaction_state = data[pos]
+            pos += 1
+        if n_transaction_state < 128:
+            transaction_state, transaction_timeout_ms, transaction_start_time_ms, producer_id, producer_epoch, n_topics = compact_s_iqqhB[n_transaction_state](data, pos)
+            transaction_state = transaction_state.decode()
+            pos += n_transaction_state + 22
+        else:
+            transaction_state, pos = compact_text(data, pos, n_transaction_state)
+            transaction_timeout_ms, transaction_start_time_ms, producer_id, producer_epoch, n_topics = unpack_iqqhB(data, pos)
+            pos += 23
+        if 0 < n_topics < 128:
+            topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
+        elif n_topics:
+            n_topics, pos = long_count(data, pos, n_topics)
+            topics, pos = _read_topic_data_list_1(data, pos, n_topics)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(TransactionState)
+        item.error_code = error_code
+        item.transactional_id = transactional_id
+        item.transaction_state = transaction_state
+        item.transaction_timeout_ms = transaction_timeout_ms
+        item.transaction_start_time_ms = transaction_start_time_ms
+        item.producer_id = producer_id
+        item.producer_epoch = producer_epoch
+        item.topics = topics
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_transactions_response_1(data: Buffer, pos: int) -> tuple[DescribeTransactionsResponse, int]:
+    throttle_time_ms, n_transaction_states = unpack_iB(data, pos)
+    pos += 5
+    if 0 < n_transaction_states < 128:
+        transaction_states, pos = _read_transaction_state_list_1(data, pos, n_transaction_states - 1)
+    elif n_transaction_states:
+        n_transaction_states, pos = long_count(data, pos, n_transaction_states)
+        transaction_states, pos = _read_transaction_state_list_1(data, pos, n_transaction_states)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(DescribeTransactionsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.transaction_states = transaction_states
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_topic_data_list_1(items: list[TopicData], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.topic.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack__Bi_x[n](n + 1, *partitions))
+        else:
+            out(varint(n + 1))
+            out(long_numbers(partitions, "i"))
+            out(b"\x00")
+
+
+def _write_transaction_state_list_1(items: list[TransactionState], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.transactional_id.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_h_Bs[n](item.error_code, n + 1, raw))
+        else:
+            out(pack_h(item.error_code))
+            out(long_text(raw))
+        raw = item.transaction_state.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        topics = item.topics
+        n = len(topics)
+        if n < 127:
+            out(pack_iqqhB(item.transaction_timeout_ms, item.transaction_start_time_ms, item.producer_id, item.producer_epoch, n + 1))
+        else:
+            out(pack_iqqh(item.transaction_timeout_ms, item.transaction_start_time_ms, item.producer_id, item.producer_epoch))
+            out(varint(n + 1))
+        _write_topic_data_list_1(topics, out)
+        out(b"\x00")
+
+
+def _write_describe_transactions_response_1(item: DescribeTransactionsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    transaction_states = item.transaction_states
+    n = len(transaction_states)
+    if n < 127:
+        out(pack_iB(item.throttle_time_ms, n + 1))
+    else:
+        out(pack_i(item.throttle_time_ms))
+        out(varint(n + 1))
+    _write_transaction_state_list_1(transaction_states, out)
+    out(b"\x00")
+
+
 DescribeTransactionsRequest._decoders = {
+    0: _read_describe_transactions_request_1,
 }
 DescribeTransactionsRequest._encoders = {
+    0: _write_describe_transactions_request_1,
 }
 DescribeTransactionsResponse._decoders = {
+    0: _read_describe_transactions_response_1,
 }
 DescribeTransactionsResponse._encoders = {
+    0: _write_describe_transactions_response_1,
 }

@@ -7,11 +7,29 @@ DescribeUserScramCredentialsRequest, API key 50, versions 0, flexible 0+.
 DescribeUserScramCredentialsResponse, API key 50, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["CredentialInfo", "DescribeUserScramCredentialsRequest", "DescribeUserScramCredentialsResponse", "DescribeUserScramCredentialsResult", "UserName"]
 
+compact_s_B = unpackers("s", "B", 1)
+pack_B = Codec(">B").pack
+pack__Bs_x = packers("B", "s", "x", 0, 1)
+unpack_ihB = Codec(">ihB").unpack_from
+compact_s_hB = unpackers("s", "hB", 1)
+unpack_hB = Codec(">hB").unpack_from
+iterate_biB = Codec(">biB").iter_unpack
+pack_ihB = Codec(">ihB").pack
+pack_ih_Bs = packers("ihB", "s", "", 2, 1)
+pack_ih = Codec(">ih").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack_hB = Codec(">hB").pack
+pack_h_Bs = packers("hB", "s", "", 1, 1)
+pack_h = Codec(">h").pack
+pack_bix = Codec(">bix").pack
 
 
 class UserName(Struct):
@@ -139,11 +157,246 @@ class DescribeUserScramCredentialsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_user_name_list_1(data: Buffer, pos: int, count: int) -> tuple[list[UserName], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, tags = compact_s_B[n_name](data, pos)
+            name = name.decode()
+            pos += n_name
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            tags = data[pos]
+            pos += 1
+        item = new(UserName)
+        item.name = name
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_user_scram_credentials_request_1(data: Buffer, pos: int) -> tuple[DescribeUserScramCredentialsRequest, int]:
+    n_users = data[pos]
+    pos += 1
+    if 0 < n_users < 128:
+        users, pos = _read_user_name_list_1(data, pos, n_users - 1)
+    elif n_users:
+        n_users, pos = long_count(data, pos, n_users)
+        users, pos = _read_user_name_list_1(data, pos, n_users)
+    else:
+        users = None
+    tags = data[pos]
+    pos += 1
+    item = new(DescribeUserScramCredentialsRequest)
+    item.users = users
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_user_name_list_1(items: list[UserName], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_x[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+            out(b"\x00")
+
+
+def _write_describe_user_scram_credentials_request_1(item: DescribeUserScramCredentialsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    users = item.users
+    if users is None:
+        out(pack_B(0))
+    else:
+        n = len(users)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_user_name_list_1(users, out)
+    out(b"\x00")
+
+
+def _read_credential_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CredentialInfo], int]:
+    end = pos + count * 6
+    if end > len(data):
+        raise Unusual
+    items = []
+    for mechanism, iterations, tags in iterate_biB(memoryview(data)[pos:end]):
+        if tags:
+            raise Unusual
+        item = new(CredentialInfo)
+        item.mechanism = mechanism
+        item.iterations = iterations
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_describe_user_scram_credentials_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeUserScramCredentialsResult], int]:
+    items = []
+    for _ in range(count):
+        n_user = data[pos]
+        pos += 1
+        if n_user < 128:
+            user, error_code, n_error_message = compact_s_hB[n_user](data, pos)
+            user = user.decode()
+            pos += n_user + 2
+        else:
+            user, pos = compact_text(data, pos, n_user)
+            error_code, n_error_message = unpack_hB(data, pos)
+            pos += 3
+        if 0 < n_error_message < 128:
+            error_message, n_credential_infos = compact_s_B[n_error_message](data, pos)
+            error_message = error_message.decode()
+            pos += n_error_message
+        elif n_error_message == 0:
+            error_message = None
+            n_credential_infos = data[pos]
+            pos += 1
+        else:
+            error_message, pos = compact_text(data, pos, n_error_message)
+            n_credential_infos = data[pos]
+            pos += 1
+        if 0 < n_credential_infos < 128:
+            credential_infos, pos = _read_credential_info_list_1(data, pos, n_credential_infos - 1)
+        elif n_credential_infos:
+            n_credential_infos, pos = long_count(data, pos, n_credential_infos)
+            credential_infos, pos = _read_credential_info_list_1(data, pos, n_credential_infos)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(DescribeUserScramCredentialsResult)
+        item.user = user
+        item.error_code = error_code
+        item.error_message = error_message
+        item.credential_infos = credential_infos
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_describe_user_scram_credentials_response_1(data: Buffer, pos: int) -> tuple[DescribeUserScramCredentialsResponse, int]:
+    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    pos += 7
+    if 0 < n_error_message < 128:
+        error_message, n_results = compact_s_B[n_error_message](data, pos)
+        error_message = error_message.decode()
+        pos += n_error_message
+    elif n_error_message == 0:
+        error_message = None
+        n_results = data[pos]
+        pos += 1
+    else:
+        error_message, pos = compact_text(data, pos, n_error_message)
+        n_results = data[pos]
+        pos += 1
+    if 0 < n_results < 128:
+        results, pos = _read_describe_user_scram_credentials_result_list_1(data, pos, n_results - 1)
+    elif n_results:
+        n_results, pos = long_count(data, pos, n_results)
+        results, pos = _read_describe_user_scram_credentials_result_list_1(data, pos, n_results)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(DescribeUserScramCredentialsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.error_message = error_message
+    item.results = results
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_credential_info_list_1(items: list[CredentialInfo], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_bix(item.mechanism, item.iterations))
+
+
+def _write_describe_user_scram_credentials_result_list_1(items: list[DescribeUserScramCredentialsResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.user.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        error_message = item.error_message
+        if error_message is None:
+            out(pack_hB(item.error_code, 0))
+        else:
+            raw = error_message.encode()
+            n = len(raw)
+            if n < 127:
+                out(pack_h_Bs[n](item.error_code, n + 1, raw))
+            else:
+                out(pack_h(item.error_code))
+                out(long_text(raw))
+        credential_infos = item.credential_infos
+        n = len(credential_infos)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_credential_info_list_1(credential_infos, out)
+        out(b"\x00")
+
+
+def _write_describe_user_scram_credentials_response_1(item: DescribeUserScramCredentialsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    error_message = item.error_message
+    if error_message is None:
+        out(pack_ihB(item.throttle_time_ms, item.error_code, 0))
+    else:
+        raw = error_message.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_ih_Bs[n](item.throttle_time_ms, item.error_code, n + 1, raw))
+        else:
+            out(pack_ih(item.throttle_time_ms, item.error_code))
+            out(long_text(raw))
+    results = item.results
+    n = len(results)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_describe_user_scram_credentials_result_list_1(results, out)
+    out(b"\x00")
+
+
 DescribeUserScramCredentialsRequest._decoders = {
+    0: _read_describe_user_scram_credentials_request_1,
 }
 DescribeUserScramCredentialsRequest._encoders = {
+    0: _write_describe_user_scram_credentials_request_1,
 }
 DescribeUserScramCredentialsResponse._decoders = {
+    0: _read_describe_user_scram_credentials_response_1,
 }
 DescribeUserScramCredentialsResponse._encoders = {
+    0: _write_describe_user_scram_credentials_response_1,
 }

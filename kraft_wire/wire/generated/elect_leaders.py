@@ -7,11 +7,47 @@ ElectLeadersRequest, API key 43, versions 0-2, flexible 2+.
 ElectLeadersResponse, API key 43, versions 0-2, flexible 2+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import classic_numbers, classic_text, compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["ElectLeadersRequest", "ElectLeadersResponse", "PartitionResult", "ReplicaElectionResult", "TopicPartitions"]
 
+unpack_i = Codec(">i").unpack_from
+unpack_h = Codec(">h").unpack_from
+classic_s_i = unpackers("s", "i", 0)
+classic_i = unpackers("i", "", 0)
+unpack_bi = Codec(">bi").unpack_from
+unpack_bB = Codec(">bB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+compact_i_B = unpackers("i", "B", 1)
+unpack_iB = Codec(">iB").unpack_from
+pack_i = Codec(">i").pack
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
+pack__ii = packers("i", "i", "", 0, 0)
+pack_bi = Codec(">bi").pack
+pack_bB = Codec(">bB").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack__Bi_x = packers("B", "i", "x", 0, 1)
+pack_b = Codec(">b").pack
+pack_ix = Codec(">ix").pack
+unpack_ii = Codec(">ii").unpack_from
+unpack_ihh = Codec(">ihh").unpack_from
+classic_s = unpackers("s", "", 0)
+unpack_ihi = Codec(">ihi").unpack_from
+unpack_ihB = Codec(">ihB").unpack_from
+pack_ihh = Codec(">ihh").pack
+pack_ih_hs = packers("ihh", "s", "", 2, 0)
+pack_ii = Codec(">ii").pack
+pack_ihi = Codec(">ihi").pack
+pack_ihBx = Codec(">ihBx").pack
+pack_ih_Bs_x = packers("ihB", "s", "x", 2, 1)
+pack_ih = Codec(">ih").pack
+pack_B = Codec(">B").pack
+pack_ihB = Codec(">ihB").pack
 
 
 class TopicPartitions(Struct):
@@ -142,11 +178,485 @@ class ElectLeadersResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_topic_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartitions], int]:
+    items = []
+    for _ in range(count):
+        (n_topic,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_topic < 128:
+            topic, n_partitions = classic_s_i[n_topic](data, pos)
+            topic = topic.decode()
+            pos += n_topic + 4
+        else:
+            topic, pos = classic_text(data, pos, n_topic)
+            (n_partitions,) = unpack_i(data, pos)
+            pos += 4
+        if 0 <= n_partitions < 128:
+            partitions = list(classic_i[n_partitions](data, pos))
+            pos += 4 * n_partitions
+        else:
+            partitions, pos = classic_numbers(data, pos, n_partitions, "i", 4)
+        item = new(TopicPartitions)
+        item.topic = topic
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_elect_leaders_request_1(data: Buffer, pos: int) -> tuple[ElectLeadersRequest, int]:
+    (n_topic_partitions,) = unpack_i(data, pos)
+    pos += 4
+    if n_topic_partitions >= 0:
+        topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
+    else:
+        topic_partitions = None
+    (timeout_ms,) = unpack_i(data, pos)
+    pos += 4
+    item = new(ElectLeadersRequest)
+    item.topic_partitions = topic_partitions
+    item.timeout_ms = timeout_ms
+    item.election_type = 0
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_elect_leaders_request_2(data: Buffer, pos: int) -> tuple[ElectLeadersRequest, int]:
+    election_type, n_topic_partitions = unpack_bi(data, pos)
+    pos += 5
+    if n_topic_partitions >= 0:
+        topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
+    else:
+        topic_partitions = None
+    (timeout_ms,) = unpack_i(data, pos)
+    pos += 4
+    item = new(ElectLeadersRequest)
+    item.election_type = election_type
+    item.topic_partitions = topic_partitions
+    item.timeout_ms = timeout_ms
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_topic_partitions_list_2(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartitions], int]:
+    items = []
+    for _ in range(count):
+        n_topic = data[pos]
+        pos += 1
+        if n_topic < 128:
+            topic, n_partitions = compact_s_B[n_topic](data, pos)
+            topic = topic.decode()
+            pos += n_topic
+        else:
+            topic, pos = compact_text(data, pos, n_topic)
+            n_partitions = data[pos]
+            pos += 1
+        if n_partitions < 128:
+            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            pos += 4 * n_partitions - 3
+        else:
+            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            tags = data[pos]
+            pos += 1
+        item = new(TopicPartitions)
+        item.topic = topic
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_elect_leaders_request_3(data: Buffer, pos: int) -> tuple[ElectLeadersRequest, int]:
+    election_type, n_topic_partitions = unpack_bB(data, pos)
+    pos += 2
+    if 0 < n_topic_partitions < 128:
+        topic_partitions, pos = _read_topic_partitions_list_2(data, pos, n_topic_partitions - 1)
+    elif n_topic_partitions:
+        n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
+        topic_partitions, pos = _read_topic_partitions_list_2(data, pos, n_topic_partitions)
+    else:
+        topic_partitions = None
+    timeout_ms, tags = unpack_iB(data, pos)
+    pos += 5
+    item = new(ElectLeadersRequest)
+    item.election_type = election_type
+    item.topic_partitions = topic_partitions
+    item.timeout_ms = timeout_ms
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_topic_partitions_list_1(items: list[TopicPartitions], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.topic.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 128:
+            out(pack__ii[n](n, *partitions))
+        else:
+            out(pack_i(n))
+            out(long_numbers(partitions, "i"))
+
+
+def _write_elect_leaders_request_1(item: ElectLeadersRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.election_type != 0:
+        raise Unusual
+    topic_partitions = item.topic_partitions
+    if topic_partitions is None:
+        out(pack_i(-1))
+    else:
+        n = len(topic_partitions)
+        out(pack_i(n))
+        _write_topic_partitions_list_1(topic_partitions, out)
+    out(pack_i(item.timeout_ms))
+
+
+def _write_elect_leaders_request_2(item: ElectLeadersRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topic_partitions = item.topic_partitions
+    if topic_partitions is None:
+        out(pack_bi(item.election_type, -1))
+    else:
+        n = len(topic_partitions)
+        out(pack_bi(item.election_type, n))
+        _write_topic_partitions_list_1(topic_partitions, out)
+    out(pack_i(item.timeout_ms))
+
+
+def _write_topic_partitions_list_2(items: list[TopicPartitions], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.topic.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack__Bi_x[n](n + 1, *partitions))
+        else:
+            out(varint(n + 1))
+            out(long_numbers(partitions, "i"))
+            out(b"\x00")
+
+
+def _write_elect_leaders_request_3(item: ElectLeadersRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topic_partitions = item.topic_partitions
+    if topic_partitions is None:
+        out(pack_bB(item.election_type, 0))
+    else:
+        n = len(topic_partitions)
+        if n < 127:
+            out(pack_bB(item.election_type, n + 1))
+        else:
+            out(pack_b(item.election_type))
+            out(varint(n + 1))
+        _write_topic_partitions_list_2(topic_partitions, out)
+    out(pack_ix(item.timeout_ms))
+
+
+def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionResult], int]:
+    items = []
+    for _ in range(count):
+        partition_id, error_code, n_error_message = unpack_ihh(data, pos)
+        pos += 8
+        if 0 <= n_error_message < 128:
+            error_message, = classic_s[n_error_message](data, pos)
+            error_message = error_message.decode()
+            pos += n_error_message
+        elif n_error_message < 0:
+            error_message = None
+        else:
+            error_message, pos = classic_text(data, pos, n_error_message)
+        item = new(PartitionResult)
+        item.partition_id = partition_id
+        item.error_code = error_code
+        item.error_message = error_message
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_replica_election_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ReplicaElectionResult], int]:
+    items = []
+    for _ in range(count):
+        (n_topic,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_topic < 128:
+            topic, n_partition_result = classic_s_i[n_topic](data, pos)
+            topic = topic.decode()
+            pos += n_topic + 4
+        else:
+            topic, pos = classic_text(data, pos, n_topic)
+            (n_partition_result,) = unpack_i(data, pos)
+            pos += 4
+        if n_partition_result >= 0:
+            partition_result, pos = _read_partition_result_list_1(data, pos, n_partition_result)
+        else:
+            raise Unusual
+        item = new(ReplicaElectionResult)
+        item.topic = topic
+        item.partition_result = partition_result
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_elect_leaders_response_1(data: Buffer, pos: int) -> tuple[ElectLeadersResponse, int]:
+    throttle_time_ms, n_replica_election_results = unpack_ii(data, pos)
+    pos += 8
+    if n_replica_election_results >= 0:
+        replica_election_results, pos = _read_replica_election_result_list_1(data, pos, n_replica_election_results)
+    else:
+        raise Unusual
+    item = new(ElectLeadersResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.replica_election_results = replica_election_results
+    item.error_code = 0
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_elect_leaders_response_2(data: Buffer, pos: int) -> tuple[ElectLeadersResponse, int]:
+    throttle_time_ms, error_code, n_replica_election_results = unpack_ihi(data, pos)
+    pos += 10
+    if n_replica_election_results >= 0:
+        replica_election_results, pos = _read_replica_election_result_list_1(data, pos, n_replica_election_results)
+    else:
+        raise Unusual
+    item = new(ElectLeadersResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.replica_election_results = replica_election_results
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_partition_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[PartitionResult], int]:
+    items = []
+    for _ in range(count):
+        partition_id, error_code, n_error_message = unpack_ihB(data, pos)
+        pos += 7
+        if 0 < n_error_message < 128:
+            error_message, tags = compact_s_B[n_error_message](data, pos)
+            error_message = error_message.decode()
+            pos += n_error_message
+        elif n_error_message == 0:
+            error_message = None
+            tags = data[pos]
+            pos += 1
+        else:
+            error_message, pos = compact_text(data, pos, n_error_message)
+            tags = data[pos]
+            pos += 1
+        item = new(PartitionResult)
+        item.partition_id = partition_id
+        item.error_code = error_code
+        item.error_message = error_message
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_replica_election_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ReplicaElectionResult], int]:
+    items = []
+    for _ in range(count):
+        n_topic = data[pos]
+        pos += 1
+        if n_topic < 128:
+            topic, n_partition_result = compact_s_B[n_topic](data, pos)
+            topic = topic.decode()
+            pos += n_topic
+        else:
+            topic, pos = compact_text(data, pos, n_topic)
+            n_partition_result = data[pos]
+            pos += 1
+        if 0 < n_partition_result < 128:
+            partition_result, pos = _read_partition_result_list_2(data, pos, n_partition_result - 1)
+        elif n_partition_result:
+            n_partition_result, pos = long_count(data, pos, n_partition_result)
+            partition_result, pos = _read_partition_result_list_2(data, pos, n_partition_result)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(ReplicaElectionResult)
+        item.topic = topic
+        item.partition_result = partition_result
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_elect_leaders_response_3(data: Buffer, pos: int) -> tuple[ElectLeadersResponse, int]:
+    throttle_time_ms, error_code, n_replica_election_results = unpack_ihB(data, pos)
+    pos += 7
+    if 0 < n_replica_election_results < 128:
+        replica_election_results, pos = _read_replica_election_result_list_2(data, pos, n_replica_election_results - 1)
+    elif n_replica_election_results:
+        n_replica_election_results, pos = long_count(data, pos, n_replica_election_results)
+        replica_election_results, pos = _read_replica_election_result_list_2(data, pos, n_replica_election_results)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(ElectLeadersResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.replica_election_results = replica_election_results
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_partition_result_list_1(items: list[PartitionResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        error_message = item.error_message
+        if error_message is None:
+            out(pack_ihh(item.partition_id, item.error_code, -1))
+        else:
+            raw = error_message.encode()
+            n = len(raw)
+            if n < 128:
+                out(pack_ih_hs[n](item.partition_id, item.error_code, n, raw))
+            else:
+                out(pack_ihh(item.partition_id, item.error_code, n))
+                out(raw)
+
+
+def _write_replica_election_result_list_1(items: list[ReplicaElectionResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.topic.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        partition_result = item.partition_result
+        n = len(partition_result)
+        out(pack_i(n))
+        _write_partition_result_list_1(partition_result, out)
+
+
+def _write_elect_leaders_response_1(item: ElectLeadersResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.error_code != 0:
+        raise Unusual
+    replica_election_results = item.replica_election_results
+    n = len(replica_election_results)
+    out(pack_ii(item.throttle_time_ms, n))
+    _write_replica_election_result_list_1(replica_election_results, out)
+
+
+def _write_elect_leaders_response_2(item: ElectLeadersResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    replica_election_results = item.replica_election_results
+    n = len(replica_election_results)
+    out(pack_ihi(item.throttle_time_ms, item.error_code, n))
+    _write_replica_election_result_list_1(replica_election_results, out)
+
+
+def _write_partition_result_list_2(items: list[PartitionResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        error_message = item.error_message
+        if error_message is None:
+            out(pack_ihBx(item.partition_id, item.error_code, 0))
+        else:
+            raw = error_message.encode()
+            n = len(raw)
+            if n < 127:
+                out(pack_ih_Bs_x[n](item.partition_id, item.error_code, n + 1, raw))
+            else:
+                out(pack_ih(item.partition_id, item.error_code))
+                out(long_text(raw))
+                out(b"\x00")
+
+
+def _write_replica_election_result_list_2(items: list[ReplicaElectionResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.topic.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        partition_result = item.partition_result
+        n = len(partition_result)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_partition_result_list_2(partition_result, out)
+        out(b"\x00")
+
+
+def _write_elect_leaders_response_3(item: ElectLeadersResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    replica_election_results = item.replica_election_results
+    n = len(replica_election_results)
+    if n < 127:
+        out(pack_ihB(item.throttle_time_ms, item.error_code, n + 1))
+    else:
+        out(pack_ih(item.throttle_time_ms, item.error_code))
+        out(varint(n + 1))
+    _write_replica_election_result_list_2(replica_election_results, out)
+    out(b"\x00")
+
+
 ElectLeadersRequest._decoders = {
+    0: _read_elect_leaders_request_1,
+    1: _read_elect_leaders_request_2,
+    2: _read_elect_leaders_request_3,
 }
 ElectLeadersRequest._encoders = {
+    0: _write_elect_leaders_request_1,
+    1: _write_elect_leaders_request_2,
+    2: _write_elect_leaders_request_3,
 }
 ElectLeadersResponse._decoders = {
+    0: _read_elect_leaders_response_1,
+    1: _read_elect_leaders_response_2,
+    2: _read_elect_leaders_response_3,
 }
 ElectLeadersResponse._encoders = {
+    0: _write_elect_leaders_response_1,
+    1: _write_elect_leaders_response_2,
+    2: _write_elect_leaders_response_3,
 }

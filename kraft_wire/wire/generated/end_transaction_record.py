@@ -5,7 +5,9 @@
 EndTransactionRecord, type 24, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import new, unknown_tags
 
 __all__ = ["EndTransactionRecord"]
 
@@ -33,7 +35,25 @@ class EndTransactionRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_end_transaction_record_1(data: Buffer, pos: int) -> tuple[EndTransactionRecord, int]:
+    tags = data[pos]
+    pos += 1
+    item = new(EndTransactionRecord)
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_end_transaction_record_1(item: EndTransactionRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(b"\x00")
+
+
 EndTransactionRecord._decoders = {
+    0: _read_end_transaction_record_1,
 }
 EndTransactionRecord._encoders = {
+    0: _write_end_transaction_record_1,
 }

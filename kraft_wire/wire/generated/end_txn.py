@@ -7,10 +7,30 @@ EndTxnRequest, API key 26, versions 0-5, flexible 3+.
 EndTxnResponse, API key 26, versions 0-5, flexible 3+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import classic_text, compact_text, long_text, new, packers, unknown_tags, unpackers
 
 __all__ = ["EndTxnRequest", "EndTxnResponse"]
 
+unpack_h = Codec(">h").unpack_from
+classic_s_qht = unpackers("s", "qh?", 0)
+unpack_qht = Codec(">qh?").unpack_from
+compact_s_qhtB = unpackers("s", "qh?B", 1)
+unpack_qhtB = Codec(">qh?B").unpack_from
+pack__hs_qht = packers("h", "s", "qh?", 0, 0)
+pack_h = Codec(">h").pack
+pack_qht = Codec(">qh?").pack
+pack__Bs_qhtx = packers("B", "s", "qh?x", 0, 1)
+pack_qhtx = Codec(">qh?x").pack
+unpack_ih = Codec(">ih").unpack_from
+unpack_ihB = Codec(">ihB").unpack_from
+unpack_ihqhB = Codec(">ihqhB").unpack_from
+pack_ih = Codec(">ih").pack
+pack_ihx = Codec(">ihx").pack
+pack_ihqhx = Codec(">ihqhx").pack
 
 
 class EndTxnRequest(Message):
@@ -81,11 +101,160 @@ class EndTxnResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_end_txn_request_1(data: Buffer, pos: int) -> tuple[EndTxnRequest, int]:
+    (n_transactional_id,) = unpack_h(data, pos)
+    pos += 2
+    if 0 <= n_transactional_id < 128:
+        transactional_id, producer_id, producer_epoch, committed = classic_s_qht[n_transactional_id](data, pos)
+        transactional_id = transactional_id.decode()
+        pos += n_transactional_id + 11
+    else:
+        transactional_id, pos = classic_text(data, pos, n_transactional_id)
+        producer_id, producer_epoch, committed = unpack_qht(data, pos)
+        pos += 11
+    item = new(EndTxnRequest)
+    item.transactional_id = transactional_id
+    item.producer_id = producer_id
+    item.producer_epoch = producer_epoch
+    item.committed = committed
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_end_txn_request_2(data: Buffer, pos: int) -> tuple[EndTxnRequest, int]:
+    n_transactional_id = data[pos]
+    pos += 1
+    if n_transactional_id < 128:
+        transactional_id, producer_id, producer_epoch, committed, tags = compact_s_qhtB[n_transactional_id](data, pos)
+        transactional_id = transactional_id.decode()
+        pos += n_transactional_id + 11
+    else:
+        transactional_id, pos = compact_text(data, pos, n_transactional_id)
+        producer_id, producer_epoch, committed, tags = unpack_qhtB(data, pos)
+        pos += 12
+    item = new(EndTxnRequest)
+    item.transactional_id = transactional_id
+    item.producer_id = producer_id
+    item.producer_epoch = producer_epoch
+    item.committed = committed
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_end_txn_request_1(item: EndTxnRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.transactional_id.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack__hs_qht[n](n, raw, item.producer_id, item.producer_epoch, item.committed))
+    else:
+        out(pack_h(n))
+        out(raw)
+        out(pack_qht(item.producer_id, item.producer_epoch, item.committed))
+
+
+def _write_end_txn_request_2(item: EndTxnRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.transactional_id.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs_qhtx[n](n + 1, raw, item.producer_id, item.producer_epoch, item.committed))
+    else:
+        out(long_text(raw))
+        out(pack_qhtx(item.producer_id, item.producer_epoch, item.committed))
+
+
+def _read_end_txn_response_1(data: Buffer, pos: int) -> tuple[EndTxnResponse, int]:
+    throttle_time_ms, error_code = unpack_ih(data, pos)
+    pos += 6
+    item = new(EndTxnResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.producer_id = -1
+    item.producer_epoch = -1
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_end_txn_response_2(data: Buffer, pos: int) -> tuple[EndTxnResponse, int]:
+    throttle_time_ms, error_code, tags = unpack_ihB(data, pos)
+    pos += 7
+    item = new(EndTxnResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.producer_id = -1
+    item.producer_epoch = -1
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_end_txn_response_3(data: Buffer, pos: int) -> tuple[EndTxnResponse, int]:
+    throttle_time_ms, error_code, producer_id, producer_epoch, tags = unpack_ihqhB(data, pos)
+    pos += 17
+    item = new(EndTxnResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.producer_id = producer_id
+    item.producer_epoch = producer_epoch
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_end_txn_response_1(item: EndTxnResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_ih(item.throttle_time_ms, item.error_code))
+
+
+def _write_end_txn_response_2(item: EndTxnResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_ihx(item.throttle_time_ms, item.error_code))
+
+
+def _write_end_txn_response_3(item: EndTxnResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_ihqhx(item.throttle_time_ms, item.error_code, item.producer_id, item.producer_epoch))
+
+
 EndTxnRequest._decoders = {
+    0: _read_end_txn_request_1,
+    1: _read_end_txn_request_1,
+    2: _read_end_txn_request_1,
+    3: _read_end_txn_request_2,
+    4: _read_end_txn_request_2,
+    5: _read_end_txn_request_2,
 }
 EndTxnRequest._encoders = {
+    0: _write_end_txn_request_1,
+    1: _write_end_txn_request_1,
+    2: _write_end_txn_request_1,
+    3: _write_end_txn_request_2,
+    4: _write_end_txn_request_2,
+    5: _write_end_txn_request_2,
 }
 EndTxnResponse._decoders = {
+    0: _read_end_txn_response_1,
+    1: _read_end_txn_response_1,
+    2: _read_end_txn_response_1,
+    3: _read_end_txn_response_2,
+    4: _read_end_txn_response_2,
+    5: _read_end_txn_response_3,
 }
 EndTxnResponse._encoders = {
+    0: _write_end_txn_response_1,
+    1: _write_end_txn_response_1,
+    2: _write_end_txn_response_1,
+    3: _write_end_txn_response_2,
+    4: _write_end_txn_response_2,
+    5: _write_end_txn_response_3,
 }

@@ -5,10 +5,15 @@
 EndTxnMarker, versions 0, never flexible.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.runtime import new
 
 __all__ = ["EndTxnMarker"]
 
+unpack_i = Codec(">i").unpack_from
+pack_i = Codec(">i").pack
 
 
 class EndTxnMarker(Message):
@@ -33,7 +38,21 @@ class EndTxnMarker(Message):
         self.coordinator_epoch = coordinator_epoch
 
 
+def _read_end_txn_marker_1(data: Buffer, pos: int) -> tuple[EndTxnMarker, int]:
+    (coordinator_epoch,) = unpack_i(data, pos)
+    pos += 4
+    item = new(EndTxnMarker)
+    item.coordinator_epoch = coordinator_epoch
+    return item, pos
+
+
+def _write_end_txn_marker_1(item: EndTxnMarker, out: Append) -> None:
+    out(pack_i(item.coordinator_epoch))
+
+
 EndTxnMarker._decoders = {
+    0: _read_end_txn_marker_1,
 }
 EndTxnMarker._encoders = {
+    0: _write_end_txn_marker_1,
 }

@@ -7,10 +7,25 @@ ExpireDelegationTokenRequest, API key 40, versions 1-2, flexible 2+.
 ExpireDelegationTokenResponse, API key 40, versions 1-2, flexible 2+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import classic_blob, compact_blob, new, unknown_tags, varint
 
 __all__ = ["ExpireDelegationTokenRequest", "ExpireDelegationTokenResponse"]
 
+unpack_i = Codec(">i").unpack_from
+unpack_q = Codec(">q").unpack_from
+unpack_qB = Codec(">qB").unpack_from
+pack_i = Codec(">i").pack
+pack_q = Codec(">q").pack
+pack_B = Codec(">B").pack
+pack_qx = Codec(">qx").pack
+unpack_hqi = Codec(">hqi").unpack_from
+unpack_hqiB = Codec(">hqiB").unpack_from
+pack_hqi = Codec(">hqi").pack
+pack_hqix = Codec(">hqix").pack
 
 
 class ExpireDelegationTokenRequest(Message):
@@ -72,11 +87,106 @@ class ExpireDelegationTokenResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_expire_delegation_token_request_1(data: Buffer, pos: int) -> tuple[ExpireDelegationTokenRequest, int]:
+    (n_hmac,) = unpack_i(data, pos)
+    pos += 4
+    hmac, pos = classic_blob(data, pos, n_hmac)
+    (expiry_time_period_ms,) = unpack_q(data, pos)
+    pos += 8
+    item = new(ExpireDelegationTokenRequest)
+    item.hmac = hmac
+    item.expiry_time_period_ms = expiry_time_period_ms
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_expire_delegation_token_request_2(data: Buffer, pos: int) -> tuple[ExpireDelegationTokenRequest, int]:
+    n_hmac = data[pos]
+    pos += 1
+    hmac, pos = compact_blob(data, pos, n_hmac)
+    expiry_time_period_ms, tags = unpack_qB(data, pos)
+    pos += 9
+    item = new(ExpireDelegationTokenRequest)
+    item.hmac = hmac
+    item.expiry_time_period_ms = expiry_time_period_ms
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_expire_delegation_token_request_1(item: ExpireDelegationTokenRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    hmac = item.hmac
+    n = len(hmac)
+    out(pack_i(n))
+    out(hmac)
+    out(pack_q(item.expiry_time_period_ms))
+
+
+def _write_expire_delegation_token_request_2(item: ExpireDelegationTokenRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    hmac = item.hmac
+    n = len(hmac)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    out(hmac)
+    out(pack_qx(item.expiry_time_period_ms))
+
+
+def _read_expire_delegation_token_response_1(data: Buffer, pos: int) -> tuple[ExpireDelegationTokenResponse, int]:
+    error_code, expiry_timestamp_ms, throttle_time_ms = unpack_hqi(data, pos)
+    pos += 14
+    item = new(ExpireDelegationTokenResponse)
+    item.error_code = error_code
+    item.expiry_timestamp_ms = expiry_timestamp_ms
+    item.throttle_time_ms = throttle_time_ms
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_expire_delegation_token_response_2(data: Buffer, pos: int) -> tuple[ExpireDelegationTokenResponse, int]:
+    error_code, expiry_timestamp_ms, throttle_time_ms, tags = unpack_hqiB(data, pos)
+    pos += 15
+    item = new(ExpireDelegationTokenResponse)
+    item.error_code = error_code
+    item.expiry_timestamp_ms = expiry_timestamp_ms
+    item.throttle_time_ms = throttle_time_ms
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_expire_delegation_token_response_1(item: ExpireDelegationTokenResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_hqi(item.error_code, item.expiry_timestamp_ms, item.throttle_time_ms))
+
+
+def _write_expire_delegation_token_response_2(item: ExpireDelegationTokenResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_hqix(item.error_code, item.expiry_timestamp_ms, item.throttle_time_ms))
+
+
 ExpireDelegationTokenRequest._decoders = {
+    1: _read_expire_delegation_token_request_1,
+    2: _read_expire_delegation_token_request_2,
 }
 ExpireDelegationTokenRequest._encoders = {
+    1: _write_expire_delegation_token_request_1,
+    2: _write_expire_delegation_token_request_2,
 }
 ExpireDelegationTokenResponse._decoders = {
+    1: _read_expire_delegation_token_response_1,
+    2: _read_expire_delegation_token_response_2,
 }
 ExpireDelegationTokenResponse._encoders = {
+    1: _write_expire_delegation_token_response_1,
+    2: _write_expire_delegation_token_response_2,
 }

@@ -5,10 +5,18 @@
 FeatureLevelRecord, type 12, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import compact_text, long_text, new, packers, unknown_tags, unpackers
 
 __all__ = ["FeatureLevelRecord"]
 
+compact_s_hB = unpackers("s", "hB", 1)
+unpack_hB = Codec(">hB").unpack_from
+pack__Bs_hx = packers("B", "s", "hx", 0, 1)
+pack_hx = Codec(">hx").pack
 
 
 class FeatureLevelRecord(Message):
@@ -39,7 +47,41 @@ class FeatureLevelRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_feature_level_record_1(data: Buffer, pos: int) -> tuple[FeatureLevelRecord, int]:
+    n_name = data[pos]
+    pos += 1
+    if n_name < 128:
+        name, feature_level, tags = compact_s_hB[n_name](data, pos)
+        name = name.decode()
+        pos += n_name + 2
+    else:
+        name, pos = compact_text(data, pos, n_name)
+        feature_level, tags = unpack_hB(data, pos)
+        pos += 3
+    item = new(FeatureLevelRecord)
+    item.name = name
+    item.feature_level = feature_level
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_feature_level_record_1(item: FeatureLevelRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.name.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs_hx[n](n + 1, raw, item.feature_level))
+    else:
+        out(long_text(raw))
+        out(pack_hx(item.feature_level))
+
+
 FeatureLevelRecord._decoders = {
+    0: _read_feature_level_record_1,
 }
 FeatureLevelRecord._encoders = {
+    0: _write_feature_level_record_1,
 }

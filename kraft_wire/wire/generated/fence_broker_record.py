@@ -5,10 +5,16 @@
 FenceBrokerRecord, type 7, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import new, unknown_tags
 
 __all__ = ["FenceBrokerRecord"]
 
+unpack_iqB = Codec(">iqB").unpack_from
+pack_iqx = Codec(">iqx").pack
 
 
 class FenceBrokerRecord(Message):
@@ -39,7 +45,27 @@ class FenceBrokerRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_fence_broker_record_1(data: Buffer, pos: int) -> tuple[FenceBrokerRecord, int]:
+    id, epoch, tags = unpack_iqB(data, pos)
+    pos += 13
+    item = new(FenceBrokerRecord)
+    item.id = id
+    item.epoch = epoch
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_fence_broker_record_1(item: FenceBrokerRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_iqx(item.id, item.epoch))
+
+
 FenceBrokerRecord._decoders = {
+    0: _read_fence_broker_record_1,
 }
 FenceBrokerRecord._encoders = {
+    0: _write_fence_broker_record_1,
 }

@@ -7,11 +7,54 @@ FindCoordinatorRequest, API key 10, versions 0-6, flexible 3+.
 FindCoordinatorResponse, API key 10, versions 0-6, flexible 3+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import classic_text, compact_text, compact_texts, long_count, long_text, new, packers, unknown_tags, unpackers, varint, write_compact_texts
 
 __all__ = ["Coordinator", "FindCoordinatorRequest", "FindCoordinatorResponse"]
 
+unpack_h = Codec(">h").unpack_from
+classic_s = unpackers("s", "", 0)
+classic_s_b = unpackers("s", "b", 0)
+unpack_b = Codec(">b").unpack_from
+compact_s_bB = unpackers("s", "bB", 1)
+unpack_bB = Codec(">bB").unpack_from
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
+pack__hs_b = packers("h", "s", "b", 0, 0)
+pack_b = Codec(">b").pack
+pack__Bs_bx = packers("B", "s", "bx", 0, 1)
+pack_bx = Codec(">bx").pack
+pack_bB = Codec(">bB").pack
+unpack_hih = Codec(">hih").unpack_from
+classic_s_i = unpackers("s", "i", 0)
+unpack_i = Codec(">i").unpack_from
+unpack_ihh = Codec(">ihh").unpack_from
+classic_s_ih = unpackers("s", "ih", 0)
+unpack_ih = Codec(">ih").unpack_from
+unpack_ihB = Codec(">ihB").unpack_from
+compact_s_iB = unpackers("s", "iB", 1)
+unpack_iB = Codec(">iB").unpack_from
+compact_s_ihB = unpackers("s", "ihB", 1)
+compact_s_B = unpackers("s", "B", 1)
+pack_hi_hs_i = packers("hih", "s", "i", 2, 0)
+pack_hih = Codec(">hih").pack
+pack_i = Codec(">i").pack
+pack_ihh = Codec(">ihh").pack
+pack_ih_hs = packers("ihh", "s", "", 2, 0)
+pack_i_hs_i = packers("ih", "s", "i", 1, 0)
+pack_ih = Codec(">ih").pack
+pack_ihB = Codec(">ihB").pack
+pack_ih_Bs = packers("ihB", "s", "", 2, 1)
+pack_i_Bs_ix = packers("iB", "s", "ix", 1, 1)
+pack_ix = Codec(">ix").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack_i_Bs = packers("iB", "s", "", 1, 1)
+pack_ihBx = Codec(">ihBx").pack
+pack_ih_Bs_x = packers("ihB", "s", "x", 2, 1)
+pack_iB = Codec(">iB").pack
 
 
 class FindCoordinatorRequest(Message):
@@ -121,11 +164,461 @@ class FindCoordinatorResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_find_coordinator_request_1(data: Buffer, pos: int) -> tuple[FindCoordinatorRequest, int]:
+    (n_key,) = unpack_h(data, pos)
+    pos += 2
+    if 0 <= n_key < 128:
+        key, = classic_s[n_key](data, pos)
+        key = key.decode()
+        pos += n_key
+    else:
+        key, pos = classic_text(data, pos, n_key)
+    item = new(FindCoordinatorRequest)
+    item.key = key
+    item.key_type = 0
+    item.coordinator_keys = []
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_find_coordinator_request_2(data: Buffer, pos: int) -> tuple[FindCoordinatorRequest, int]:
+    (n_key,) = unpack_h(data, pos)
+    pos += 2
+    if 0 <= n_key < 128:
+        key, key_type = classic_s_b[n_key](data, pos)
+        key = key.decode()
+        pos += n_key + 1
+    else:
+        key, pos = classic_text(data, pos, n_key)
+        (key_type,) = unpack_b(data, pos)
+        pos += 1
+    item = new(FindCoordinatorRequest)
+    item.key = key
+    item.key_type = key_type
+    item.coordinator_keys = []
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_find_coordinator_request_3(data: Buffer, pos: int) -> tuple[FindCoordinatorRequest, int]:
+    n_key = data[pos]
+    pos += 1
+    if n_key < 128:
+        key, key_type, tags = compact_s_bB[n_key](data, pos)
+        key = key.decode()
+        pos += n_key + 1
+    else:
+        key, pos = compact_text(data, pos, n_key)
+        key_type, tags = unpack_bB(data, pos)
+        pos += 2
+    item = new(FindCoordinatorRequest)
+    item.key = key
+    item.key_type = key_type
+    item.coordinator_keys = []
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_find_coordinator_request_4(data: Buffer, pos: int) -> tuple[FindCoordinatorRequest, int]:
+    key_type, n_coordinator_keys = unpack_bB(data, pos)
+    pos += 2
+    coordinator_keys, pos = compact_texts(data, pos, n_coordinator_keys)
+    tags = data[pos]
+    pos += 1
+    item = new(FindCoordinatorRequest)
+    item.key_type = key_type
+    item.coordinator_keys = coordinator_keys
+    item.key = ''
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_find_coordinator_request_1(item: FindCoordinatorRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.key_type != 0:
+        raise Unusual
+    if item.coordinator_keys != []:
+        raise Unusual
+    raw = item.key.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack__hs[n](n, raw))
+    else:
+        out(pack_h(n))
+        out(raw)
+
+
+def _write_find_coordinator_request_2(item: FindCoordinatorRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.coordinator_keys != []:
+        raise Unusual
+    raw = item.key.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack__hs_b[n](n, raw, item.key_type))
+    else:
+        out(pack_h(n))
+        out(raw)
+        out(pack_b(item.key_type))
+
+
+def _write_find_coordinator_request_3(item: FindCoordinatorRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.coordinator_keys != []:
+        raise Unusual
+    raw = item.key.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs_bx[n](n + 1, raw, item.key_type))
+    else:
+        out(long_text(raw))
+        out(pack_bx(item.key_type))
+
+
+def _write_find_coordinator_request_4(item: FindCoordinatorRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.key != '':
+        raise Unusual
+    coordinator_keys = item.coordinator_keys
+    n = len(coordinator_keys)
+    if n < 127:
+        out(pack_bB(item.key_type, n + 1))
+    else:
+        out(pack_b(item.key_type))
+        out(varint(n + 1))
+    write_compact_texts(coordinator_keys, out)
+    out(b"\x00")
+
+
+def _read_find_coordinator_response_1(data: Buffer, pos: int) -> tuple[FindCoordinatorResponse, int]:
+    error_code, node_id, n_host = unpack_hih(data, pos)
+    pos += 8
+    if 0 <= n_host < 128:
+        host, port = classic_s_i[n_host](data, pos)
+        host = host.decode()
+        pos += n_host + 4
+    else:
+        host, pos = classic_text(data, pos, n_host)
+        (port,) = unpack_i(data, pos)
+        pos += 4
+    item = new(FindCoordinatorResponse)
+    item.error_code = error_code
+    item.node_id = node_id
+    item.host = host
+    item.port = port
+    item.throttle_time_ms = 0
+    item.error_message = ''
+    item.coordinators = []
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_find_coordinator_response_2(data: Buffer, pos: int) -> tuple[FindCoordinatorResponse, int]:
+    throttle_time_ms, error_code, n_error_message = unpack_ihh(data, pos)
+    pos += 8
+    if 0 <= n_error_message < 128:
+        error_message, node_id, n_host = classic_s_ih[n_error_message](data, pos)
+        error_message = error_message.decode()
+        pos += n_error_message + 6
+    elif n_error_message < 0:
+        error_message = None
+        node_id, n_host = unpack_ih(data, pos)
+        pos += 6
+    else:
+        error_message, pos = classic_text(data, pos, n_error_message)
+        node_id, n_host = unpack_ih(data, pos)
+        pos += 6
+    if 0 <= n_host < 128:
+        host, port = classic_s_i[n_host](data, pos)
+        host = host.decode()
+        pos += n_host + 4
+    else:
+        host, pos = classic_text(data, pos, n_host)
+        (port,) = unpack_i(data, pos)
+        pos += 4
+    item = new(FindCoordinatorResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.error_message = error_message
+    item.node_id = node_id
+    item.host = host
+    item.port = port
+    item.coordinators = []
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_find_coordinator_response_3(data: Buffer, pos: int) -> tuple[FindCoordinatorResponse, int]:
+    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    pos += 7
+    if 0 < n_error_message < 128:
+        error_message, node_id, n_host = compact_s_iB[n_error_message](data, pos)
+        error_message = error_message.decode()
+        pos += n_error_message + 4
+    elif n_error_message == 0:
+        error_message = None
+        node_id, n_host = unpack_iB(data, pos)
+        pos += 5
+    else:
+        error_message, pos = compact_text(data, pos, n_error_message)
+        node_id, n_host = unpack_iB(data, pos)
+        pos += 5
+    if n_host < 128:
+        host, port, tags = compact_s_iB[n_host](data, pos)
+        host = host.decode()
+        pos += n_host + 4
+    else:
+        host, pos = compact_text(data, pos, n_host)
+        port, tags = unpack_iB(data, pos)
+        pos += 5
+    item = new(FindCoordinatorResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.error_message = error_message
+    item.node_id = node_id
+    item.host = host
+    item.port = port
+    item.coordinators = []
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_coordinator_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Coordinator], int]:
+    items = []
+    for _ in range(count):
+        n_key = data[pos]
+        pos += 1
+        if n_key < 128:
+            key, node_id, n_host = compact_s_iB[n_key](data, pos)
+            key = key.decode()
+            pos += n_key + 4
+        else:
+            key, pos = compact_text(data, pos, n_key)
+            node_id, n_host = unpack_iB(data, pos)
+            pos += 5
+        if n_host < 128:
+            host, port, error_code, n_error_message = compact_s_ihB[n_host](data, pos)
+            host = host.decode()
+            pos += n_host + 6
+        else:
+            host, pos = compact_text(data, pos, n_host)
+            port, error_code, n_error_message = unpack_ihB(data, pos)
+            pos += 7
+        if 0 < n_error_message < 128:
+            error_message, tags = compact_s_B[n_error_message](data, pos)
+            error_message = error_message.decode()
+            pos += n_error_message
+        elif n_error_message == 0:
+            error_message = None
+            tags = data[pos]
+            pos += 1
+        else:
+            error_message, pos = compact_text(data, pos, n_error_message)
+            tags = data[pos]
+            pos += 1
+        item = new(Coordinator)
+        item.key = key
+        item.node_id = node_id
+        item.host = host
+        item.port = port
+        item.error_code = error_code
+        item.error_message = error_message
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_find_coordinator_response_4(data: Buffer, pos: int) -> tuple[FindCoordinatorResponse, int]:
+    throttle_time_ms, n_coordinators = unpack_iB(data, pos)
+    pos += 5
+    if 0 < n_coordinators < 128:
+        coordinators, pos = _read_coordinator_list_1(data, pos, n_coordinators - 1)
+    elif n_coordinators:
+        n_coordinators, pos = long_count(data, pos, n_coordinators)
+        coordinators, pos = _read_coordinator_list_1(data, pos, n_coordinators)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(FindCoordinatorResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.coordinators = coordinators
+    item.error_code = 0
+    item.error_message = ''
+    item.node_id = 0
+    item.host = ''
+    item.port = 0
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_find_coordinator_response_1(item: FindCoordinatorResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.coordinators != []:
+        raise Unusual
+    raw = item.host.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack_hi_hs_i[n](item.error_code, item.node_id, n, raw, item.port))
+    else:
+        out(pack_hih(item.error_code, item.node_id, n))
+        out(raw)
+        out(pack_i(item.port))
+
+
+def _write_find_coordinator_response_2(item: FindCoordinatorResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.coordinators != []:
+        raise Unusual
+    error_message = item.error_message
+    if error_message is None:
+        out(pack_ihh(item.throttle_time_ms, item.error_code, -1))
+    else:
+        raw = error_message.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack_ih_hs[n](item.throttle_time_ms, item.error_code, n, raw))
+        else:
+            out(pack_ihh(item.throttle_time_ms, item.error_code, n))
+            out(raw)
+    raw = item.host.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack_i_hs_i[n](item.node_id, n, raw, item.port))
+    else:
+        out(pack_ih(item.node_id, n))
+        out(raw)
+        out(pack_i(item.port))
+
+
+def _write_find_coordinator_response_3(item: FindCoordinatorResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.coordinators != []:
+        raise Unusual
+    error_message = item.error_message
+    if error_message is None:
+        out(pack_ihB(item.throttle_time_ms, item.error_code, 0))
+    else:
+        raw = error_message.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_ih_Bs[n](item.throttle_time_ms, item.error_code, n + 1, raw))
+        else:
+            out(pack_ih(item.throttle_time_ms, item.error_code))
+            out(long_text(raw))
+    raw = item.host.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack_i_Bs_ix[n](item.node_id, n + 1, raw, item.port))
+    else:
+        out(pack_i(item.node_id))
+        out(long_text(raw))
+        out(pack_ix(item.port))
+
+
+def _write_coordinator_list_1(items: list[Coordinator], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.key.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.host.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_i_Bs[n](item.node_id, n + 1, raw))
+        else:
+            out(pack_i(item.node_id))
+            out(long_text(raw))
+        error_message = item.error_message
+        if error_message is None:
+            out(pack_ihBx(item.port, item.error_code, 0))
+        else:
+            raw = error_message.encode()
+            n = len(raw)
+            if n < 127:
+                out(pack_ih_Bs_x[n](item.port, item.error_code, n + 1, raw))
+            else:
+                out(pack_ih(item.port, item.error_code))
+                out(long_text(raw))
+                out(b"\x00")
+
+
+def _write_find_coordinator_response_4(item: FindCoordinatorResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.error_code != 0:
+        raise Unusual
+    if item.node_id != 0:
+        raise Unusual
+    if item.host != '':
+        raise Unusual
+    if item.port != 0:
+        raise Unusual
+    coordinators = item.coordinators
+    n = len(coordinators)
+    if n < 127:
+        out(pack_iB(item.throttle_time_ms, n + 1))
+    else:
+        out(pack_i(item.throttle_time_ms))
+        out(varint(n + 1))
+    _write_coordinator_list_1(coordinators, out)
+    out(b"\x00")
+
+
 FindCoordinatorRequest._decoders = {
+    0: _read_find_coordinator_request_1,
+    1: _read_find_coordinator_request_2,
+    2: _read_find_coordinator_request_2,
+    3: _read_find_coordinator_request_3,
+    4: _read_find_coordinator_request_4,
+    5: _read_find_coordinator_request_4,
+    6: _read_find_coordinator_request_4,
 }
 FindCoordinatorRequest._encoders = {
+    0: _write_find_coordinator_request_1,
+    1: _write_find_coordinator_request_2,
+    2: _write_find_coordinator_request_2,
+    3: _write_find_coordinator_request_3,
+    4: _write_find_coordinator_request_4,
+    5: _write_find_coordinator_request_4,
+    6: _write_find_coordinator_request_4,
 }
 FindCoordinatorResponse._decoders = {
+    0: _read_find_coordinator_response_1,
+    1: _read_find_coordinator_response_2,
+    2: _read_find_coordinator_response_2,
+    3: _read_find_coordinator_response_3,
+    4: _read_find_coordinator_response_4,
+    5: _read_find_coordinator_response_4,
+    6: _read_find_coordinator_response_4,
 }
 FindCoordinatorResponse._encoders = {
+    0: _write_find_coordinator_response_1,
+    1: _write_find_coordinator_response_2,
+    2: _write_find_coordinator_response_2,
+    3: _write_find_coordinator_response_3,
+    4: _write_find_coordinator_response_4,
+    5: _write_find_coordinator_response_4,
+    6: _write_find_coordinator_response_4,
 }

@@ -7,12 +7,24 @@ GetTelemetrySubscriptionsRequest, API key 71, versions 0, flexible 0+.
 GetTelemetrySubscriptionsResponse, API key 71, versions 0, flexible 0+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message
-from kraft_wire.wire.primitives import UNSET
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_numbers, compact_texts, long_numbers, new, packers, unknown_tags, unpackers, varint, write_compact_texts
 
 __all__ = ["GetTelemetrySubscriptionsRequest", "GetTelemetrySubscriptionsResponse"]
 
+unpack_uB = Codec(">16sB").unpack_from
+pack_ux = Codec(">16sx").pack
+unpack_ihuiB = Codec(">ih16siB").unpack_from
+compact_b_iitB = unpackers("b", "ii?B", 1)
+unpack_iitB = Codec(">ii?B").unpack_from
+pack_ihui_Bb = packers("ih16siB", "b", "", 4, 1)
+pack_ihui = Codec(">ih16si").pack
+pack_iit = Codec(">ii?").pack
+pack_iitB = Codec(">ii?B").pack
 
 
 class GetTelemetrySubscriptionsRequest(Message):
@@ -89,11 +101,83 @@ class GetTelemetrySubscriptionsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_get_telemetry_subscriptions_request_1(data: Buffer, pos: int) -> tuple[GetTelemetrySubscriptionsRequest, int]:
+    client_instance_id, tags = unpack_uB(data, pos)
+    pos += 17
+    item = new(GetTelemetrySubscriptionsRequest)
+    item.client_instance_id = client_instance_id
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_get_telemetry_subscriptions_request_1(item: GetTelemetrySubscriptionsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_ux(item.client_instance_id))
+
+
+def _read_get_telemetry_subscriptions_response_1(data: Buffer, pos: int) -> tuple[GetTelemetrySubscriptionsResponse, int]:
+    throttle_time_ms, error_code, client_instance_id, subscription_id, n_accepted_compression_types = unpack_ihuiB(data, pos)
+    pos += 27
+    if n_accepted_compression_types < 128:
+        *accepted_compression_types, push_interval_ms, telemetry_max_bytes, delta_temporality, n_requested_metrics = compact_b_iitB[n_accepted_compression_types](data, pos)
+        pos += n_accepted_compression_types + 9
+    else:
+        accepted_compression_types, pos = compact_numbers(data, pos, n_accepted_compression_types, "b", 1)
+        push_interval_ms, telemetry_max_bytes, delta_temporality, n_requested_metrics = unpack_iitB(data, pos)
+        pos += 10
+    requested_metrics, pos = compact_texts(data, pos, n_requested_metrics)
+    tags = data[pos]
+    pos += 1
+    item = new(GetTelemetrySubscriptionsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.client_instance_id = client_instance_id
+    item.subscription_id = subscription_id
+    item.accepted_compression_types = accepted_compression_types
+    item.push_interval_ms = push_interval_ms
+    item.telemetry_max_bytes = telemetry_max_bytes
+    item.delta_temporality = delta_temporality
+    item.requested_metrics = requested_metrics
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_get_telemetry_subscriptions_response_1(item: GetTelemetrySubscriptionsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    accepted_compression_types = item.accepted_compression_types
+    n = len(accepted_compression_types)
+    if n < 127:
+        out(pack_ihui_Bb[n](item.throttle_time_ms, item.error_code, item.client_instance_id, item.subscription_id, n + 1, *accepted_compression_types))
+    else:
+        out(pack_ihui(item.throttle_time_ms, item.error_code, item.client_instance_id, item.subscription_id))
+        out(varint(n + 1))
+        out(long_numbers(accepted_compression_types, "b"))
+    requested_metrics = item.requested_metrics
+    n = len(requested_metrics)
+    if n < 127:
+        out(pack_iitB(item.push_interval_ms, item.telemetry_max_bytes, item.delta_temporality, n + 1))
+    else:
+        out(pack_iit(item.push_interval_ms, item.telemetry_max_bytes, item.delta_temporality))
+        out(varint(n + 1))
+    write_compact_texts(requested_metrics, out)
+    out(b"\x00")
+
+
 GetTelemetrySubscriptionsRequest._decoders = {
+    0: _read_get_telemetry_subscriptions_request_1,
 }
 GetTelemetrySubscriptionsRequest._encoders = {
+    0: _write_get_telemetry_subscriptions_request_1,
 }
 GetTelemetrySubscriptionsResponse._decoders = {
+    0: _read_get_telemetry_subscriptions_response_1,
 }
 GetTelemetrySubscriptionsResponse._encoders = {
+    0: _write_get_telemetry_subscriptions_response_1,
 }

@@ -5,10 +5,17 @@
 GroupMetadataKey, type 2, versions 0, never flexible.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
 __all__ = ["GroupMetadataKey"]
 
+unpack_h = Codec(">h").unpack_from
+classic_s = unpackers("s", "", 0)
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
 
 
 class GroupMetadataKey(Message):
@@ -33,7 +40,33 @@ class GroupMetadataKey(Message):
         self.group = group
 
 
+def _read_group_metadata_key_1(data: Buffer, pos: int) -> tuple[GroupMetadataKey, int]:
+    (n_group,) = unpack_h(data, pos)
+    pos += 2
+    if 0 <= n_group < 128:
+        group, = classic_s[n_group](data, pos)
+        group = group.decode()
+        pos += n_group
+    else:
+        group, pos = classic_text(data, pos, n_group)
+    item = new(GroupMetadataKey)
+    item.group = group
+    return item, pos
+
+
+def _write_group_metadata_key_1(item: GroupMetadataKey, out: Append) -> None:
+    raw = item.group.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack__hs[n](n, raw))
+    else:
+        out(pack_h(n))
+        out(raw)
+
+
 GroupMetadataKey._decoders = {
+    0: _read_group_metadata_key_1,
 }
 GroupMetadataKey._encoders = {
+    0: _write_group_metadata_key_1,
 }

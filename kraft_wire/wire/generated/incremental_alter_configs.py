@@ -7,11 +7,48 @@ IncrementalAlterConfigsRequest, API key 44, versions 0-1, flexible 1+.
 IncrementalAlterConfigsResponse, API key 44, versions 0-1, flexible 1+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["AlterConfigsResource", "AlterConfigsResourceResponse", "AlterableConfig", "IncrementalAlterConfigsRequest", "IncrementalAlterConfigsResponse"]
 
+unpack_i = Codec(">i").unpack_from
+unpack_bh = Codec(">bh").unpack_from
+classic_s_i = unpackers("s", "i", 0)
+unpack_h = Codec(">h").unpack_from
+classic_s_bh = unpackers("s", "bh", 0)
+classic_s = unpackers("s", "", 0)
+unpack_t = Codec(">?").unpack_from
+unpack_bB = Codec(">bB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+compact_s_bB = unpackers("s", "bB", 1)
+unpack_tB = Codec(">?B").unpack_from
+pack_b_hs = packers("bh", "s", "", 1, 0)
+pack_bh = Codec(">bh").pack
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
+pack_i = Codec(">i").pack
+pack_t = Codec(">?").pack
+pack_b_Bs = packers("bB", "s", "", 1, 1)
+pack_b = Codec(">b").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack_bBx = Codec(">bBx").pack
+pack_b_Bs_x = packers("bB", "s", "x", 1, 1)
+pack_B = Codec(">B").pack
+pack_tx = Codec(">?x").pack
+unpack_ii = Codec(">ii").unpack_from
+unpack_hh = Codec(">hh").unpack_from
+unpack_iB = Codec(">iB").unpack_from
+unpack_hB = Codec(">hB").unpack_from
+pack_hh = Codec(">hh").pack
+pack_h_hs = packers("hh", "s", "", 1, 0)
+pack_ii = Codec(">ii").pack
+pack_hB = Codec(">hB").pack
+pack_h_Bs = packers("hB", "s", "", 1, 1)
+pack_iB = Codec(">iB").pack
 
 
 class AlterableConfig(Struct):
@@ -145,11 +182,467 @@ class IncrementalAlterConfigsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_alterable_config_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterableConfig], int]:
+    items = []
+    for _ in range(count):
+        (n_name,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_name < 128:
+            name, config_operation, n_value = classic_s_bh[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 3
+        else:
+            name, pos = classic_text(data, pos, n_name)
+            config_operation, n_value = unpack_bh(data, pos)
+            pos += 3
+        if 0 <= n_value < 128:
+            value_, = classic_s[n_value](data, pos)
+            value_ = value_.decode()
+            pos += n_value
+        elif n_value < 0:
+            value_ = None
+        else:
+            value_, pos = classic_text(data, pos, n_value)
+        item = new(AlterableConfig)
+        item.name = name
+        item.config_operation = config_operation
+        item.value = value_
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_alter_configs_resource_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterConfigsResource], int]:
+    items = []
+    for _ in range(count):
+        resource_type, n_resource_name = unpack_bh(data, pos)
+        pos += 3
+        if 0 <= n_resource_name < 128:
+            resource_name, n_configs = classic_s_i[n_resource_name](data, pos)
+            resource_name = resource_name.decode()
+            pos += n_resource_name + 4
+        else:
+            resource_name, pos = classic_text(data, pos, n_resource_name)
+            (n_configs,) = unpack_i(data, pos)
+            pos += 4
+        if n_configs >= 0:
+            configs, pos = _read_alterable_config_list_1(data, pos, n_configs)
+        else:
+            raise Unusual
+        item = new(AlterConfigsResource)
+        item.resource_type = resource_type
+        item.resource_name = resource_name
+        item.configs = configs
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_incremental_alter_configs_request_1(data: Buffer, pos: int) -> tuple[IncrementalAlterConfigsRequest, int]:
+    (n_resources,) = unpack_i(data, pos)
+    pos += 4
+    if n_resources >= 0:
+        resources, pos = _read_alter_configs_resource_list_1(data, pos, n_resources)
+    else:
+        raise Unusual
+    (validate_only,) = unpack_t(data, pos)
+    pos += 1
+    item = new(IncrementalAlterConfigsRequest)
+    item.resources = resources
+    item.validate_only = validate_only
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_alterable_config_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AlterableConfig], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, config_operation, n_value = compact_s_bB[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 1
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            config_operation, n_value = unpack_bB(data, pos)
+            pos += 2
+        if 0 < n_value < 128:
+            value_, tags = compact_s_B[n_value](data, pos)
+            value_ = value_.decode()
+            pos += n_value
+        elif n_value == 0:
+            value_ = None
+            tags = data[pos]
+            pos += 1
+        else:
+            value_, pos = compact_text(data, pos, n_value)
+            tags = data[pos]
+            pos += 1
+        item = new(AlterableConfig)
+        item.name = name
+        item.config_operation = config_operation
+        item.value = value_
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_alter_configs_resource_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AlterConfigsResource], int]:
+    items = []
+    for _ in range(count):
+        resource_type, n_resource_name = unpack_bB(data, pos)
+        pos += 2
+        if n_resource_name < 128:
+            resource_name, n_configs = compact_s_B[n_resource_name](data, pos)
+            resource_name = resource_name.decode()
+            pos += n_resource_name
+        else:
+            resource_name, pos = compact_text(data, pos, n_resource_name)
+            n_configs = data[pos]
+            pos += 1
+        if 0 < n_configs < 128:
+            configs, pos = _read_alterable_config_list_2(data, pos, n_configs - 1)
+        elif n_configs:
+            n_configs, pos = long_count(data, pos, n_configs)
+            configs, pos = _read_alterable_config_list_2(data, pos, n_configs)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(AlterConfigsResource)
+        item.resource_type = resource_type
+        item.resource_name = resource_name
+        item.configs = configs
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_incremental_alter_configs_request_2(data: Buffer, pos: int) -> tuple[IncrementalAlterConfigsRequest, int]:
+    n_resources = data[pos]
+    pos += 1
+    if 0 < n_resources < 128:
+        resources, pos = _read_alter_configs_resource_list_2(data, pos, n_resources - 1)
+    elif n_resources:
+        n_resources, pos = long_count(data, pos, n_resources)
+        resources, pos = _read_alter_configs_resource_list_2(data, pos, n_resources)
+    else:
+        raise Unusual
+    validate_only, tags = unpack_tB(data, pos)
+    pos += 2
+    item = new(IncrementalAlterConfigsRequest)
+    item.resources = resources
+    item.validate_only = validate_only
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_alterable_config_list_1(items: list[AlterableConfig], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        value_ = item.value
+        if value_ is None:
+            out(pack_bh(item.config_operation, -1))
+        else:
+            raw = value_.encode()
+            n = len(raw)
+            if n < 128:
+                out(pack_b_hs[n](item.config_operation, n, raw))
+            else:
+                out(pack_bh(item.config_operation, n))
+                out(raw)
+
+
+def _write_alter_configs_resource_list_1(items: list[AlterConfigsResource], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.resource_name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack_b_hs[n](item.resource_type, n, raw))
+        else:
+            out(pack_bh(item.resource_type, n))
+            out(raw)
+        configs = item.configs
+        n = len(configs)
+        out(pack_i(n))
+        _write_alterable_config_list_1(configs, out)
+
+
+def _write_incremental_alter_configs_request_1(item: IncrementalAlterConfigsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    resources = item.resources
+    n = len(resources)
+    out(pack_i(n))
+    _write_alter_configs_resource_list_1(resources, out)
+    out(pack_t(item.validate_only))
+
+
+def _write_alterable_config_list_2(items: list[AlterableConfig], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        value_ = item.value
+        if value_ is None:
+            out(pack_bBx(item.config_operation, 0))
+        else:
+            raw = value_.encode()
+            n = len(raw)
+            if n < 127:
+                out(pack_b_Bs_x[n](item.config_operation, n + 1, raw))
+            else:
+                out(pack_b(item.config_operation))
+                out(long_text(raw))
+                out(b"\x00")
+
+
+def _write_alter_configs_resource_list_2(items: list[AlterConfigsResource], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.resource_name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_b_Bs[n](item.resource_type, n + 1, raw))
+        else:
+            out(pack_b(item.resource_type))
+            out(long_text(raw))
+        configs = item.configs
+        n = len(configs)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_alterable_config_list_2(configs, out)
+        out(b"\x00")
+
+
+def _write_incremental_alter_configs_request_2(item: IncrementalAlterConfigsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    resources = item.resources
+    n = len(resources)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_alter_configs_resource_list_2(resources, out)
+    out(pack_tx(item.validate_only))
+
+
+def _read_alter_configs_resource_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterConfigsResourceResponse], int]:
+    items = []
+    for _ in range(count):
+        error_code, n_error_message = unpack_hh(data, pos)
+        pos += 4
+        if 0 <= n_error_message < 128:
+            error_message, resource_type, n_resource_name = classic_s_bh[n_error_message](data, pos)
+            error_message = error_message.decode()
+            pos += n_error_message + 3
+        elif n_error_message < 0:
+            error_message = None
+            resource_type, n_resource_name = unpack_bh(data, pos)
+            pos += 3
+        else:
+            error_message, pos = classic_text(data, pos, n_error_message)
+            resource_type, n_resource_name = unpack_bh(data, pos)
+            pos += 3
+        if 0 <= n_resource_name < 128:
+            resource_name, = classic_s[n_resource_name](data, pos)
+            resource_name = resource_name.decode()
+            pos += n_resource_name
+        else:
+            resource_name, pos = classic_text(data, pos, n_resource_name)
+        item = new(AlterConfigsResourceResponse)
+        item.error_code = error_code
+        item.error_message = error_message
+        item.resource_type = resource_type
+        item.resource_name = resource_name
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_incremental_alter_configs_response_1(data: Buffer, pos: int) -> tuple[IncrementalAlterConfigsResponse, int]:
+    throttle_time_ms, n_responses = unpack_ii(data, pos)
+    pos += 8
+    if n_responses >= 0:
+        responses, pos = _read_alter_configs_resource_response_list_1(data, pos, n_responses)
+    else:
+        raise Unusual
+    item = new(IncrementalAlterConfigsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.responses = responses
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_alter_configs_resource_response_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AlterConfigsResourceResponse], int]:
+    items = []
+    for _ in range(count):
+        error_code, n_error_message = unpack_hB(data, pos)
+        pos += 3
+        if 0 < n_error_message < 128:
+            error_message, resource_type, n_resource_name = compact_s_bB[n_error_message](data, pos)
+            error_message = error_message.decode()
+            pos += n_error_message + 1
+        elif n_error_message == 0:
+            error_message = None
+            resource_type, n_resource_name = unpack_bB(data, pos)
+            pos += 2
+        else:
+            error_message, pos = compact_text(data, pos, n_error_message)
+            resource_type, n_resource_name = unpack_bB(data, pos)
+            pos += 2
+        if n_resource_name < 128:
+            resource_name, tags = compact_s_B[n_resource_name](data, pos)
+            resource_name = resource_name.decode()
+            pos += n_resource_name
+        else:
+            resource_name, pos = compact_text(data, pos, n_resource_name)
+            tags = data[pos]
+            pos += 1
+        item = new(AlterConfigsResourceResponse)
+        item.error_code = error_code
+        item.error_message = error_message
+        item.resource_type = resource_type
+        item.resource_name = resource_name
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_incremental_alter_configs_response_2(data: Buffer, pos: int) -> tuple[IncrementalAlterConfigsResponse, int]:
+    throttle_time_ms, n_responses = unpack_iB(data, pos)
+    pos += 5
+    if 0 < n_responses < 128:
+        responses, pos = _read_alter_configs_resource_response_list_2(data, pos, n_responses - 1)
+    elif n_responses:
+        n_responses, pos = long_count(data, pos, n_responses)
+        responses, pos = _read_alter_configs_resource_response_list_2(data, pos, n_responses)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(IncrementalAlterConfigsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.responses = responses
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_alter_configs_resource_response_list_1(items: list[AlterConfigsResourceResponse], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        error_message = item.error_message
+        if error_message is None:
+            out(pack_hh(item.error_code, -1))
+        else:
+            raw = error_message.encode()
+            n = len(raw)
+            if n < 128:
+                out(pack_h_hs[n](item.error_code, n, raw))
+            else:
+                out(pack_hh(item.error_code, n))
+                out(raw)
+        raw = item.resource_name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack_b_hs[n](item.resource_type, n, raw))
+        else:
+            out(pack_bh(item.resource_type, n))
+            out(raw)
+
+
+def _write_incremental_alter_configs_response_1(item: IncrementalAlterConfigsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    responses = item.responses
+    n = len(responses)
+    out(pack_ii(item.throttle_time_ms, n))
+    _write_alter_configs_resource_response_list_1(responses, out)
+
+
+def _write_alter_configs_resource_response_list_2(items: list[AlterConfigsResourceResponse], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        error_message = item.error_message
+        if error_message is None:
+            out(pack_hB(item.error_code, 0))
+        else:
+            raw = error_message.encode()
+            n = len(raw)
+            if n < 127:
+                out(pack_h_Bs[n](item.error_code, n + 1, raw))
+            else:
+                out(pack_h(item.error_code))
+                out(long_text(raw))
+        raw = item.resource_name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_b_Bs_x[n](item.resource_type, n + 1, raw))
+        else:
+            out(pack_b(item.resource_type))
+            out(long_text(raw))
+            out(b"\x00")
+
+
+def _write_incremental_alter_configs_response_2(item: IncrementalAlterConfigsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    responses = item.responses
+    n = len(responses)
+    if n < 127:
+        out(pack_iB(item.throttle_time_ms, n + 1))
+    else:
+        out(pack_i(item.throttle_time_ms))
+        out(varint(n + 1))
+    _write_alter_configs_resource_response_list_2(responses, out)
+    out(b"\x00")
+
+
 IncrementalAlterConfigsRequest._decoders = {
+    0: _read_incremental_alter_configs_request_1,
+    1: _read_incremental_alter_configs_request_2,
 }
 IncrementalAlterConfigsRequest._encoders = {
+    0: _write_incremental_alter_configs_request_1,
+    1: _write_incremental_alter_configs_request_2,
 }
 IncrementalAlterConfigsResponse._decoders = {
+    0: _read_incremental_alter_configs_response_1,
+    1: _read_incremental_alter_configs_response_2,
 }
 IncrementalAlterConfigsResponse._encoders = {
+    0: _write_incremental_alter_configs_response_1,
+    1: _write_incremental_alter_configs_response_2,
 }

@@ -7,10 +7,42 @@ InitProducerIdRequest, API key 22, versions 0-6, flexible 2+, latest version uns
 InitProducerIdResponse, API key 22, versions 0-6, flexible 2+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import classic_text, compact_text, long_text, new, packers, unknown_tags, unpackers
 
 __all__ = ["InitProducerIdRequest", "InitProducerIdResponse"]
 
+unpack_h = Codec(">h").unpack_from
+classic_s_i = unpackers("s", "i", 0)
+unpack_i = Codec(">i").unpack_from
+compact_s_iB = unpackers("s", "iB", 1)
+unpack_iB = Codec(">iB").unpack_from
+compact_s_iqhB = unpackers("s", "iqhB", 1)
+unpack_iqhB = Codec(">iqhB").unpack_from
+compact_s_iqhttB = unpackers("s", "iqh??B", 1)
+unpack_iqhttB = Codec(">iqh??B").unpack_from
+pack_hi = Codec(">hi").pack
+pack__hs_i = packers("h", "s", "i", 0, 0)
+pack_h = Codec(">h").pack
+pack_i = Codec(">i").pack
+pack_Bix = Codec(">Bix").pack
+pack__Bs_ix = packers("B", "s", "ix", 0, 1)
+pack_ix = Codec(">ix").pack
+pack_Biqhx = Codec(">Biqhx").pack
+pack__Bs_iqhx = packers("B", "s", "iqhx", 0, 1)
+pack_iqhx = Codec(">iqhx").pack
+pack_Biqhttx = Codec(">Biqh??x").pack
+pack__Bs_iqhttx = packers("B", "s", "iqh??x", 0, 1)
+pack_iqhttx = Codec(">iqh??x").pack
+unpack_ihqh = Codec(">ihqh").unpack_from
+unpack_ihqhB = Codec(">ihqhB").unpack_from
+unpack_ihqhqhB = Codec(">ihqhqhB").unpack_from
+pack_ihqh = Codec(">ihqh").pack
+pack_ihqhx = Codec(">ihqhx").pack
+pack_ihqhqhx = Codec(">ihqhqhx").pack
 
 
 class InitProducerIdRequest(Message):
@@ -93,11 +125,306 @@ class InitProducerIdResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_init_producer_id_request_1(data: Buffer, pos: int) -> tuple[InitProducerIdRequest, int]:
+    (n_transactional_id,) = unpack_h(data, pos)
+    pos += 2
+    if 0 <= n_transactional_id < 128:
+        transactional_id, transaction_timeout_ms = classic_s_i[n_transactional_id](data, pos)
+        transactional_id = transactional_id.decode()
+        pos += n_transactional_id + 4
+    elif n_transactional_id < 0:
+        transactional_id = None
+        (transaction_timeout_ms,) = unpack_i(data, pos)
+        pos += 4
+    else:
+        transactional_id, pos = classic_text(data, pos, n_transactional_id)
+        (transaction_timeout_ms,) = unpack_i(data, pos)
+        pos += 4
+    item = new(InitProducerIdRequest)
+    item.transactional_id = transactional_id
+    item.transaction_timeout_ms = transaction_timeout_ms
+    item.producer_id = -1
+    item.producer_epoch = -1
+    item.enable2_pc = False
+    item.keep_prepared_txn = False
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_init_producer_id_request_2(data: Buffer, pos: int) -> tuple[InitProducerIdRequest, int]:
+    n_transactional_id = data[pos]
+    pos += 1
+    if 0 < n_transactional_id < 128:
+        transactional_id, transaction_timeout_ms, tags = compact_s_iB[n_transactional_id](data, pos)
+        transactional_id = transactional_id.decode()
+        pos += n_transactional_id + 4
+    elif n_transactional_id == 0:
+        transactional_id = None
+        transaction_timeout_ms, tags = unpack_iB(data, pos)
+        pos += 5
+    else:
+        transactional_id, pos = compact_text(data, pos, n_transactional_id)
+        transaction_timeout_ms, tags = unpack_iB(data, pos)
+        pos += 5
+    item = new(InitProducerIdRequest)
+    item.transactional_id = transactional_id
+    item.transaction_timeout_ms = transaction_timeout_ms
+    item.producer_id = -1
+    item.producer_epoch = -1
+    item.enable2_pc = False
+    item.keep_prepared_txn = False
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_init_producer_id_request_3(data: Buffer, pos: int) -> tuple[InitProducerIdRequest, int]:
+    n_transactional_id = data[pos]
+    pos += 1
+    if 0 < n_transactional_id < 128:
+        transactional_id, transaction_timeout_ms, producer_id, producer_epoch, tags = compact_s_iqhB[n_transactional_id](data, pos)
+        transactional_id = transactional_id.decode()
+        pos += n_transactional_id + 14
+    elif n_transactional_id == 0:
+        transactional_id = None
+        transaction_timeout_ms, producer_id, producer_epoch, tags = unpack_iqhB(data, pos)
+        pos += 15
+    else:
+        transactional_id, pos = compact_text(data, pos, n_transactional_id)
+        transaction_timeout_ms, producer_id, producer_epoch, tags = unpack_iqhB(data, pos)
+        pos += 15
+    item = new(InitProducerIdRequest)
+    item.transactional_id = transactional_id
+    item.transaction_timeout_ms = transaction_timeout_ms
+    item.producer_id = producer_id
+    item.producer_epoch = producer_epoch
+    item.enable2_pc = False
+    item.keep_prepared_txn = False
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_init_producer_id_request_4(data: Buffer, pos: int) -> tuple[InitProducerIdRequest, int]:
+    n_transactional_id = data[pos]
+    pos += 1
+    if 0 < n_transactional_id < 128:
+        transactional_id, transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, tags = compact_s_iqhttB[n_transactional_id](data, pos)
+        transactional_id = transactional_id.decode()
+        pos += n_transactional_id + 16
+    elif n_transactional_id == 0:
+        transactional_id = None
+        transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, tags = unpack_iqhttB(data, pos)
+        pos += 17
+    else:
+        transactional_id, pos = compact_text(data, pos, n_transactional_id)
+        transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, tags = unpack_iqhttB(data, pos)
+        pos += 17
+    item = new(InitProducerIdRequest)
+    item.transactional_id = transactional_id
+    item.transaction_timeout_ms = transaction_timeout_ms
+    item.producer_id = producer_id
+    item.producer_epoch = producer_epoch
+    item.enable2_pc = enable2_pc
+    item.keep_prepared_txn = keep_prepared_txn
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_init_producer_id_request_1(item: InitProducerIdRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.producer_id != -1:
+        raise Unusual
+    if item.producer_epoch != -1:
+        raise Unusual
+    if item.enable2_pc:
+        raise Unusual
+    if item.keep_prepared_txn:
+        raise Unusual
+    transactional_id = item.transactional_id
+    if transactional_id is None:
+        out(pack_hi(-1, item.transaction_timeout_ms))
+    else:
+        raw = transactional_id.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs_i[n](n, raw, item.transaction_timeout_ms))
+        else:
+            out(pack_h(n))
+            out(raw)
+            out(pack_i(item.transaction_timeout_ms))
+
+
+def _write_init_producer_id_request_2(item: InitProducerIdRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.producer_id != -1:
+        raise Unusual
+    if item.producer_epoch != -1:
+        raise Unusual
+    if item.enable2_pc:
+        raise Unusual
+    if item.keep_prepared_txn:
+        raise Unusual
+    transactional_id = item.transactional_id
+    if transactional_id is None:
+        out(pack_Bix(0, item.transaction_timeout_ms))
+    else:
+        raw = transactional_id.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_ix[n](n + 1, raw, item.transaction_timeout_ms))
+        else:
+            out(long_text(raw))
+            out(pack_ix(item.transaction_timeout_ms))
+
+
+def _write_init_producer_id_request_3(item: InitProducerIdRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.enable2_pc:
+        raise Unusual
+    if item.keep_prepared_txn:
+        raise Unusual
+    transactional_id = item.transactional_id
+    if transactional_id is None:
+        out(pack_Biqhx(0, item.transaction_timeout_ms, item.producer_id, item.producer_epoch))
+    else:
+        raw = transactional_id.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_iqhx[n](n + 1, raw, item.transaction_timeout_ms, item.producer_id, item.producer_epoch))
+        else:
+            out(long_text(raw))
+            out(pack_iqhx(item.transaction_timeout_ms, item.producer_id, item.producer_epoch))
+
+
+def _write_init_producer_id_request_4(item: InitProducerIdRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    transactional_id = item.transactional_id
+    if transactional_id is None:
+        out(pack_Biqhttx(0, item.transaction_timeout_ms, item.producer_id, item.producer_epoch, item.enable2_pc, item.keep_prepared_txn))
+    else:
+        raw = transactional_id.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_iqhttx[n](n + 1, raw, item.transaction_timeout_ms, item.producer_id, item.producer_epoch, item.enable2_pc, item.keep_prepared_txn))
+        else:
+            out(long_text(raw))
+            out(pack_iqhttx(item.transaction_timeout_ms, item.producer_id, item.producer_epoch, item.enable2_pc, item.keep_prepared_txn))
+
+
+def _read_init_producer_id_response_1(data: Buffer, pos: int) -> tuple[InitProducerIdResponse, int]:
+    throttle_time_ms, error_code, producer_id, producer_epoch = unpack_ihqh(data, pos)
+    pos += 16
+    item = new(InitProducerIdResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.producer_id = producer_id
+    item.producer_epoch = producer_epoch
+    item.ongoing_txn_producer_id = -1
+    item.ongoing_txn_producer_epoch = -1
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_init_producer_id_response_2(data: Buffer, pos: int) -> tuple[InitProducerIdResponse, int]:
+    throttle_time_ms, error_code, producer_id, producer_epoch, tags = unpack_ihqhB(data, pos)
+    pos += 17
+    item = new(InitProducerIdResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.producer_id = producer_id
+    item.producer_epoch = producer_epoch
+    item.ongoing_txn_producer_id = -1
+    item.ongoing_txn_producer_epoch = -1
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_init_producer_id_response_3(data: Buffer, pos: int) -> tuple[InitProducerIdResponse, int]:
+    throttle_time_ms, error_code, producer_id, producer_epoch, ongoing_txn_producer_id, ongoing_txn_producer_epoch, tags = unpack_ihqhqhB(data, pos)
+    pos += 27
+    item = new(InitProducerIdResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.producer_id = producer_id
+    item.producer_epoch = producer_epoch
+    item.ongoing_txn_producer_id = ongoing_txn_producer_id
+    item.ongoing_txn_producer_epoch = ongoing_txn_producer_epoch
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_init_producer_id_response_1(item: InitProducerIdResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.ongoing_txn_producer_id != -1:
+        raise Unusual
+    if item.ongoing_txn_producer_epoch != -1:
+        raise Unusual
+    out(pack_ihqh(item.throttle_time_ms, item.error_code, item.producer_id, item.producer_epoch))
+
+
+def _write_init_producer_id_response_2(item: InitProducerIdResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.ongoing_txn_producer_id != -1:
+        raise Unusual
+    if item.ongoing_txn_producer_epoch != -1:
+        raise Unusual
+    out(pack_ihqhx(item.throttle_time_ms, item.error_code, item.producer_id, item.producer_epoch))
+
+
+def _write_init_producer_id_response_3(item: InitProducerIdResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_ihqhqhx(item.throttle_time_ms, item.error_code, item.producer_id, item.producer_epoch, item.ongoing_txn_producer_id, item.ongoing_txn_producer_epoch))
+
+
 InitProducerIdRequest._decoders = {
+    0: _read_init_producer_id_request_1,
+    1: _read_init_producer_id_request_1,
+    2: _read_init_producer_id_request_2,
+    3: _read_init_producer_id_request_3,
+    4: _read_init_producer_id_request_3,
+    5: _read_init_producer_id_request_3,
+    6: _read_init_producer_id_request_4,
 }
 InitProducerIdRequest._encoders = {
+    0: _write_init_producer_id_request_1,
+    1: _write_init_producer_id_request_1,
+    2: _write_init_producer_id_request_2,
+    3: _write_init_producer_id_request_3,
+    4: _write_init_producer_id_request_3,
+    5: _write_init_producer_id_request_3,
+    6: _write_init_producer_id_request_4,
 }
 InitProducerIdResponse._decoders = {
+    0: _read_init_producer_id_response_1,
+    1: _read_init_producer_id_response_1,
+    2: _read_init_producer_id_response_2,
+    3: _read_init_producer_id_response_2,
+    4: _read_init_producer_id_response_2,
+    5: _read_init_producer_id_response_2,
+    6: _read_init_producer_id_response_3,
 }
 InitProducerIdResponse._encoders = {
+    0: _write_init_producer_id_response_1,
+    1: _write_init_producer_id_response_1,
+    2: _write_init_producer_id_response_2,
+    3: _write_init_producer_id_response_2,
+    4: _write_init_producer_id_response_2,
+    5: _write_init_producer_id_response_2,
+    6: _write_init_producer_id_response_3,
 }

@@ -5,10 +5,16 @@
 KRaftVersionRecord, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import new, unknown_tags
 
 __all__ = ["KRaftVersionRecord"]
 
+unpack_hhB = Codec(">hhB").unpack_from
+pack_hhx = Codec(">hhx").pack
 
 
 class KRaftVersionRecord(Message):
@@ -39,7 +45,27 @@ class KRaftVersionRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_kraft_version_record_1(data: Buffer, pos: int) -> tuple[KRaftVersionRecord, int]:
+    version, kraft_version, tags = unpack_hhB(data, pos)
+    pos += 5
+    item = new(KRaftVersionRecord)
+    item.version = version
+    item.kraft_version = kraft_version
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_kraft_version_record_1(item: KRaftVersionRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_hhx(item.version, item.kraft_version))
+
+
 KRaftVersionRecord._decoders = {
+    0: _read_kraft_version_record_1,
 }
 KRaftVersionRecord._encoders = {
+    0: _write_kraft_version_record_1,
 }

@@ -5,12 +5,23 @@
 LeaderChangeMessage, versions 0-1, flexible 0+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import long_count, new, unknown_tags, varint
 
 __all__ = ["LeaderChangeMessage", "Voter"]
 
+unpack_hiB = Codec(">hiB").unpack_from
+iterate_iB = Codec(">iB").iter_unpack
+iterate_iuB = Codec(">i16sB").iter_unpack
+pack_ix = Codec(">ix").pack
+pack_hi = Codec(">hi").pack
+pack_hiB = Codec(">hiB").pack
+pack_B = Codec(">B").pack
+pack_iux = Codec(">i16sx").pack
 
 
 class Voter(Struct):
@@ -68,7 +79,167 @@ class LeaderChangeMessage(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_voter_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Voter], int]:
+    end = pos + count * 5
+    if end > len(data):
+        raise Unusual
+    items = []
+    for voter_id, tags in iterate_iB(memoryview(data)[pos:end]):
+        if tags:
+            raise Unusual
+        item = new(Voter)
+        item.voter_id = voter_id
+        item.voter_directory_id = ZERO_UUID
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_leader_change_message_1(data: Buffer, pos: int) -> tuple[LeaderChangeMessage, int]:
+    version, leader_id, n_voters = unpack_hiB(data, pos)
+    pos += 7
+    if 0 < n_voters < 128:
+        voters, pos = _read_voter_list_1(data, pos, n_voters - 1)
+    elif n_voters:
+        n_voters, pos = long_count(data, pos, n_voters)
+        voters, pos = _read_voter_list_1(data, pos, n_voters)
+    else:
+        raise Unusual
+    n_granting_voters = data[pos]
+    pos += 1
+    if 0 < n_granting_voters < 128:
+        granting_voters, pos = _read_voter_list_1(data, pos, n_granting_voters - 1)
+    elif n_granting_voters:
+        n_granting_voters, pos = long_count(data, pos, n_granting_voters)
+        granting_voters, pos = _read_voter_list_1(data, pos, n_granting_voters)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(LeaderChangeMessage)
+    item.version = version
+    item.leader_id = leader_id
+    item.voters = voters
+    item.granting_voters = granting_voters
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_voter_list_2(data: Buffer, pos: int, count: int) -> tuple[list[Voter], int]:
+    end = pos + count * 21
+    if end > len(data):
+        raise Unusual
+    items = []
+    for voter_id, voter_directory_id, tags in iterate_iuB(memoryview(data)[pos:end]):
+        if tags:
+            raise Unusual
+        item = new(Voter)
+        item.voter_id = voter_id
+        item.voter_directory_id = voter_directory_id
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_leader_change_message_2(data: Buffer, pos: int) -> tuple[LeaderChangeMessage, int]:
+    version, leader_id, n_voters = unpack_hiB(data, pos)
+    pos += 7
+    if 0 < n_voters < 128:
+        voters, pos = _read_voter_list_2(data, pos, n_voters - 1)
+    elif n_voters:
+        n_voters, pos = long_count(data, pos, n_voters)
+        voters, pos = _read_voter_list_2(data, pos, n_voters)
+    else:
+        raise Unusual
+    n_granting_voters = data[pos]
+    pos += 1
+    if 0 < n_granting_voters < 128:
+        granting_voters, pos = _read_voter_list_2(data, pos, n_granting_voters - 1)
+    elif n_granting_voters:
+        n_granting_voters, pos = long_count(data, pos, n_granting_voters)
+        granting_voters, pos = _read_voter_list_2(data, pos, n_granting_voters)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(LeaderChangeMessage)
+    item.version = version
+    item.leader_id = leader_id
+    item.voters = voters
+    item.granting_voters = granting_voters
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_voter_list_1(items: list[Voter], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if item.voter_directory_id != ZERO_UUID:
+            raise Unusual
+        out(pack_ix(item.voter_id))
+
+
+def _write_leader_change_message_1(item: LeaderChangeMessage, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    voters = item.voters
+    n = len(voters)
+    if n < 127:
+        out(pack_hiB(item.version, item.leader_id, n + 1))
+    else:
+        out(pack_hi(item.version, item.leader_id))
+        out(varint(n + 1))
+    _write_voter_list_1(voters, out)
+    granting_voters = item.granting_voters
+    n = len(granting_voters)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_voter_list_1(granting_voters, out)
+    out(b"\x00")
+
+
+def _write_voter_list_2(items: list[Voter], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_iux(item.voter_id, item.voter_directory_id))
+
+
+def _write_leader_change_message_2(item: LeaderChangeMessage, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    voters = item.voters
+    n = len(voters)
+    if n < 127:
+        out(pack_hiB(item.version, item.leader_id, n + 1))
+    else:
+        out(pack_hi(item.version, item.leader_id))
+        out(varint(n + 1))
+    _write_voter_list_2(voters, out)
+    granting_voters = item.granting_voters
+    n = len(granting_voters)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_voter_list_2(granting_voters, out)
+    out(b"\x00")
+
+
 LeaderChangeMessage._decoders = {
+    0: _read_leader_change_message_1,
+    1: _read_leader_change_message_2,
 }
 LeaderChangeMessage._encoders = {
+    0: _write_leader_change_message_1,
+    1: _write_leader_change_message_2,
 }

@@ -5,10 +5,19 @@
 LegacyOffsetCommitValue, type 0, versions 0, never flexible.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
 __all__ = ["LegacyOffsetCommitValue"]
 
+unpack_qh = Codec(">qh").unpack_from
+classic_s_q = unpackers("s", "q", 0)
+unpack_q = Codec(">q").unpack_from
+pack_q_hs_q = packers("qh", "s", "q", 1, 0)
+pack_qh = Codec(">qh").pack
+pack_q = Codec(">q").pack
 
 
 class LegacyOffsetCommitValue(Message):
@@ -39,7 +48,38 @@ class LegacyOffsetCommitValue(Message):
         self.commit_timestamp = commit_timestamp
 
 
+def _read_legacy_offset_commit_value_1(data: Buffer, pos: int) -> tuple[LegacyOffsetCommitValue, int]:
+    offset, n_metadata = unpack_qh(data, pos)
+    pos += 10
+    if 0 <= n_metadata < 128:
+        metadata, commit_timestamp = classic_s_q[n_metadata](data, pos)
+        metadata = metadata.decode()
+        pos += n_metadata + 8
+    else:
+        metadata, pos = classic_text(data, pos, n_metadata)
+        (commit_timestamp,) = unpack_q(data, pos)
+        pos += 8
+    item = new(LegacyOffsetCommitValue)
+    item.offset = offset
+    item.metadata = metadata
+    item.commit_timestamp = commit_timestamp
+    return item, pos
+
+
+def _write_legacy_offset_commit_value_1(item: LegacyOffsetCommitValue, out: Append) -> None:
+    raw = item.metadata.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack_q_hs_q[n](item.offset, n, raw, item.commit_timestamp))
+    else:
+        out(pack_qh(item.offset, n))
+        out(raw)
+        out(pack_q(item.commit_timestamp))
+
+
 LegacyOffsetCommitValue._decoders = {
+    0: _read_legacy_offset_commit_value_1,
 }
 LegacyOffsetCommitValue._encoders = {
+    0: _write_legacy_offset_commit_value_1,
 }

@@ -7,11 +7,25 @@ ListConfigResourcesRequest, API key 74, versions 0-1, flexible 0+.
 ListConfigResourcesResponse, API key 74, versions 0-1, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["ConfigResource", "ListConfigResourcesRequest", "ListConfigResourcesResponse"]
 
+compact_b_B = unpackers("b", "B", 1)
+pack__Bb_x = packers("B", "b", "x", 0, 1)
+unpack_ihB = Codec(">ihB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+compact_s_bB = unpackers("s", "bB", 1)
+unpack_bB = Codec(">bB").unpack_from
+pack__Bs_x = packers("B", "s", "x", 0, 1)
+pack_ih = Codec(">ih").pack
+pack_ihB = Codec(">ihB").pack
+pack__Bs_bx = packers("B", "s", "bx", 0, 1)
+pack_bx = Codec(">bx").pack
 
 
 class ListConfigResourcesRequest(Message):
@@ -91,11 +105,213 @@ class ListConfigResourcesResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_list_config_resources_request_1(data: Buffer, pos: int) -> tuple[ListConfigResourcesRequest, int]:
+    tags = data[pos]
+    pos += 1
+    item = new(ListConfigResourcesRequest)
+    item.resource_types = []
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_list_config_resources_request_2(data: Buffer, pos: int) -> tuple[ListConfigResourcesRequest, int]:
+    n_resource_types = data[pos]
+    pos += 1
+    if n_resource_types < 128:
+        *resource_types, tags = compact_b_B[n_resource_types](data, pos)
+        pos += n_resource_types
+    else:
+        resource_types, pos = compact_numbers(data, pos, n_resource_types, "b", 1)
+        tags = data[pos]
+        pos += 1
+    item = new(ListConfigResourcesRequest)
+    item.resource_types = resource_types
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_list_config_resources_request_1(item: ListConfigResourcesRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.resource_types != []:
+        raise Unusual
+    out(b"\x00")
+
+
+def _write_list_config_resources_request_2(item: ListConfigResourcesRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    resource_types = item.resource_types
+    n = len(resource_types)
+    if n < 127:
+        out(pack__Bb_x[n](n + 1, *resource_types))
+    else:
+        out(varint(n + 1))
+        out(long_numbers(resource_types, "b"))
+        out(b"\x00")
+
+
+def _read_config_resource_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ConfigResource], int]:
+    items = []
+    for _ in range(count):
+        n_resource_name = data[pos]
+        pos += 1
+        if n_resource_name < 128:
+            resource_name, tags = compact_s_B[n_resource_name](data, pos)
+            resource_name = resource_name.decode()
+            pos += n_resource_name
+        else:
+            resource_name, pos = compact_text(data, pos, n_resource_name)
+            tags = data[pos]
+            pos += 1
+        item = new(ConfigResource)
+        item.resource_name = resource_name
+        item.resource_type = 16
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_list_config_resources_response_1(data: Buffer, pos: int) -> tuple[ListConfigResourcesResponse, int]:
+    throttle_time_ms, error_code, n_config_resources = unpack_ihB(data, pos)
+    pos += 7
+    if 0 < n_config_resources < 128:
+        config_resources, pos = _read_config_resource_list_1(data, pos, n_config_resources - 1)
+    elif n_config_resources:
+        n_config_resources, pos = long_count(data, pos, n_config_resources)
+        config_resources, pos = _read_config_resource_list_1(data, pos, n_config_resources)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(ListConfigResourcesResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.config_resources = config_resources
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_config_resource_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ConfigResource], int]:
+    items = []
+    for _ in range(count):
+        n_resource_name = data[pos]
+        pos += 1
+        if n_resource_name < 128:
+            resource_name, resource_type, tags = compact_s_bB[n_resource_name](data, pos)
+            resource_name = resource_name.decode()
+            pos += n_resource_name + 1
+        else:
+            resource_name, pos = compact_text(data, pos, n_resource_name)
+            resource_type, tags = unpack_bB(data, pos)
+            pos += 2
+        item = new(ConfigResource)
+        item.resource_name = resource_name
+        item.resource_type = resource_type
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_list_config_resources_response_2(data: Buffer, pos: int) -> tuple[ListConfigResourcesResponse, int]:
+    throttle_time_ms, error_code, n_config_resources = unpack_ihB(data, pos)
+    pos += 7
+    if 0 < n_config_resources < 128:
+        config_resources, pos = _read_config_resource_list_2(data, pos, n_config_resources - 1)
+    elif n_config_resources:
+        n_config_resources, pos = long_count(data, pos, n_config_resources)
+        config_resources, pos = _read_config_resource_list_2(data, pos, n_config_resources)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(ListConfigResourcesResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.config_resources = config_resources
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_config_resource_list_1(items: list[ConfigResource], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.resource_name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_x[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+            out(b"\x00")
+
+
+def _write_list_config_resources_response_1(item: ListConfigResourcesResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    config_resources = item.config_resources
+    n = len(config_resources)
+    if n < 127:
+        out(pack_ihB(item.throttle_time_ms, item.error_code, n + 1))
+    else:
+        out(pack_ih(item.throttle_time_ms, item.error_code))
+        out(varint(n + 1))
+    _write_config_resource_list_1(config_resources, out)
+    out(b"\x00")
+
+
+def _write_config_resource_list_2(items: list[ConfigResource], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.resource_name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_bx[n](n + 1, raw, item.resource_type))
+        else:
+            out(long_text(raw))
+            out(pack_bx(item.resource_type))
+
+
+def _write_list_config_resources_response_2(item: ListConfigResourcesResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    config_resources = item.config_resources
+    n = len(config_resources)
+    if n < 127:
+        out(pack_ihB(item.throttle_time_ms, item.error_code, n + 1))
+    else:
+        out(pack_ih(item.throttle_time_ms, item.error_code))
+        out(varint(n + 1))
+    _write_config_resource_list_2(config_resources, out)
+    out(b"\x00")
+
+
 ListConfigResourcesRequest._decoders = {
+    0: _read_list_config_resources_request_1,
+    1: _read_list_config_resources_request_2,
 }
 ListConfigResourcesRequest._encoders = {
+    0: _write_list_config_resources_request_1,
+    1: _write_list_config_resources_request_2,
 }
 ListConfigResourcesResponse._decoders = {
+    0: _read_list_config_resources_response_1,
+    1: _read_list_config_resources_response_2,
 }
 ListConfigResourcesResponse._encoders = {
+    0: _write_list_config_resources_response_1,
+    1: _write_list_config_resources_response_2,
 }

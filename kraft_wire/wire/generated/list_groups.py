@@ -7,11 +7,30 @@ ListGroupsRequest, API key 16, versions 0-5, flexible 3+.
 ListGroupsResponse, API key 16, versions 0-5, flexible 3+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import classic_text, compact_text, compact_texts, long_count, long_text, new, packers, unknown_tags, unpackers, varint, write_compact_texts
 
 __all__ = ["ListGroupsRequest", "ListGroupsResponse", "ListedGroup"]
 
+pack_B = Codec(">B").pack
+unpack_hi = Codec(">hi").unpack_from
+unpack_h = Codec(">h").unpack_from
+classic_s_h = unpackers("s", "h", 0)
+classic_s = unpackers("s", "", 0)
+unpack_ihi = Codec(">ihi").unpack_from
+unpack_ihB = Codec(">ihB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
+pack_hi = Codec(">hi").pack
+pack_ihi = Codec(">ihi").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack__Bs_x = packers("B", "s", "x", 0, 1)
+pack_ih = Codec(">ih").pack
+pack_ihB = Codec(">ihB").pack
 
 
 class ListGroupsRequest(Message):
@@ -100,11 +119,545 @@ class ListGroupsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_list_groups_request_1(data: Buffer, pos: int) -> tuple[ListGroupsRequest, int]:
+    item = new(ListGroupsRequest)
+    item.states_filter = []
+    item.types_filter = []
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_list_groups_request_2(data: Buffer, pos: int) -> tuple[ListGroupsRequest, int]:
+    tags = data[pos]
+    pos += 1
+    item = new(ListGroupsRequest)
+    item.states_filter = []
+    item.types_filter = []
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_list_groups_request_3(data: Buffer, pos: int) -> tuple[ListGroupsRequest, int]:
+    n_states_filter = data[pos]
+    pos += 1
+    states_filter, pos = compact_texts(data, pos, n_states_filter)
+    tags = data[pos]
+    pos += 1
+    item = new(ListGroupsRequest)
+    item.states_filter = states_filter
+    item.types_filter = []
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_list_groups_request_4(data: Buffer, pos: int) -> tuple[ListGroupsRequest, int]:
+    n_states_filter = data[pos]
+    pos += 1
+    states_filter, pos = compact_texts(data, pos, n_states_filter)
+    n_types_filter = data[pos]
+    pos += 1
+    types_filter, pos = compact_texts(data, pos, n_types_filter)
+    tags = data[pos]
+    pos += 1
+    item = new(ListGroupsRequest)
+    item.states_filter = states_filter
+    item.types_filter = types_filter
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_list_groups_request_1(item: ListGroupsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.states_filter != []:
+        raise Unusual
+    if item.types_filter != []:
+        raise Unusual
+
+
+def _write_list_groups_request_2(item: ListGroupsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.states_filter != []:
+        raise Unusual
+    if item.types_filter != []:
+        raise Unusual
+    out(b"\x00")
+
+
+def _write_list_groups_request_3(item: ListGroupsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.types_filter != []:
+        raise Unusual
+    states_filter = item.states_filter
+    n = len(states_filter)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    write_compact_texts(states_filter, out)
+    out(b"\x00")
+
+
+def _write_list_groups_request_4(item: ListGroupsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    states_filter = item.states_filter
+    n = len(states_filter)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    write_compact_texts(states_filter, out)
+    types_filter = item.types_filter
+    n = len(types_filter)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    write_compact_texts(types_filter, out)
+    out(b"\x00")
+
+
+def _read_listed_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ListedGroup], int]:
+    items = []
+    for _ in range(count):
+        (n_group_id,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_group_id < 128:
+            group_id, n_protocol_type = classic_s_h[n_group_id](data, pos)
+            group_id = group_id.decode()
+            pos += n_group_id + 2
+        else:
+            group_id, pos = classic_text(data, pos, n_group_id)
+            (n_protocol_type,) = unpack_h(data, pos)
+            pos += 2
+        if 0 <= n_protocol_type < 128:
+            protocol_type, = classic_s[n_protocol_type](data, pos)
+            protocol_type = protocol_type.decode()
+            pos += n_protocol_type
+        else:
+            protocol_type, pos = classic_text(data, pos, n_protocol_type)
+        item = new(ListedGroup)
+        item.group_id = group_id
+        item.protocol_type = protocol_type
+        item.group_state = ''
+        item.group_type = ''
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_list_groups_response_1(data: Buffer, pos: int) -> tuple[ListGroupsResponse, int]:
+    error_code, n_groups = unpack_hi(data, pos)
+    pos += 6
+    if n_groups >= 0:
+        groups, pos = _read_listed_group_list_1(data, pos, n_groups)
+    else:
+        raise Unusual
+    item = new(ListGroupsResponse)
+    item.error_code = error_code
+    item.groups = groups
+    item.throttle_time_ms = 0
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_list_groups_response_2(data: Buffer, pos: int) -> tuple[ListGroupsResponse, int]:
+    throttle_time_ms, error_code, n_groups = unpack_ihi(data, pos)
+    pos += 10
+    if n_groups >= 0:
+        groups, pos = _read_listed_group_list_1(data, pos, n_groups)
+    else:
+        raise Unusual
+    item = new(ListGroupsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.groups = groups
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_listed_group_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ListedGroup], int]:
+    items = []
+    for _ in range(count):
+        n_group_id = data[pos]
+        pos += 1
+        if n_group_id < 128:
+            group_id, n_protocol_type = compact_s_B[n_group_id](data, pos)
+            group_id = group_id.decode()
+            pos += n_group_id
+        else:
+            group_id, pos = compact_text(data, pos, n_group_id)
+            n_protocol_type = data[pos]
+            pos += 1
+        if n_protocol_type < 128:
+            protocol_type, tags = compact_s_B[n_protocol_type](data, pos)
+            protocol_type = protocol_type.decode()
+            pos += n_protocol_type
+        else:
+            protocol_type, pos = compact_text(data, pos, n_protocol_type)
+            tags = data[pos]
+            pos += 1
+        item = new(ListedGroup)
+        item.group_id = group_id
+        item.protocol_type = protocol_type
+        item.group_state = ''
+        item.group_type = ''
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_list_groups_response_3(data: Buffer, pos: int) -> tuple[ListGroupsResponse, int]:
+    throttle_time_ms, error_code, n_groups = unpack_ihB(data, pos)
+    pos += 7
+    if 0 < n_groups < 128:
+        groups, pos = _read_listed_group_list_2(data, pos, n_groups - 1)
+    elif n_groups:
+        n_groups, pos = long_count(data, pos, n_groups)
+        groups, pos = _read_listed_group_list_2(data, pos, n_groups)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(ListGroupsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.groups = groups
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_listed_group_list_3(data: Buffer, pos: int, count: int) -> tuple[list[ListedGroup], int]:
+    items = []
+    for _ in range(count):
+        n_group_id = data[pos]
+        pos += 1
+        if n_group_id < 128:
+            group_id, n_protocol_type = compact_s_B[n_group_id](data, pos)
+            group_id = group_id.decode()
+            pos += n_group_id
+        else:
+            group_id, pos = compact_text(data, pos, n_group_id)
+            n_protocol_type = data[pos]
+            pos += 1
+        if n_protocol_type < 128:
+            protocol_type, n_group_state = compact_s_B[n_protocol_type](data, pos)
+            protocol_type = protocol_type.decode()
+            pos += n_protocol_type
+        else:
+            protocol_type, pos = compact_text(data, pos, n_protocol_type)
+            n_group_state = data[pos]
+            pos += 1
+        if n_group_state < 128:
+            group_state, tags = compact_s_B[n_group_state](data, pos)
+            group_state = group_state.decode()
+            pos += n_group_state
+        else:
+            group_state, pos = compact_text(data, pos, n_group_state)
+            tags = data[pos]
+            pos += 1
+        item = new(ListedGroup)
+        item.group_id = group_id
+        item.protocol_type = protocol_type
+        item.group_state = group_state
+        item.group_type = ''
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_list_groups_response_4(data: Buffer, pos: int) -> tuple[ListGroupsResponse, int]:
+    throttle_time_ms, error_code, n_groups = unpack_ihB(data, pos)
+    pos += 7
+    if 0 < n_groups < 128:
+        groups, pos = _read_listed_group_list_3(data, pos, n_groups - 1)
+    elif n_groups:
+        n_groups, pos = long_count(data, pos, n_groups)
+        groups, pos = _read_listed_group_list_3(data, pos, n_groups)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(ListGroupsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.groups = groups
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_listed_group_list_4(data: Buffer, pos: int, count: int) -> tuple[list[ListedGroup], int]:
+    items = []
+    for _ in range(count):
+        n_group_id = data[pos]
+        pos += 1
+        if n_group_id < 128:
+            group_id, n_protocol_type = compact_s_B[n_group_id](data, pos)
+            group_id = group_id.decode()
+            pos += n_group_id
+        else:
+            group_id, pos = compact_text(data, pos, n_group_id)
+            n_protocol_type = data[pos]
+            pos += 1
+        if n_protocol_type < 128:
+            protocol_type, n_group_state = compact_s_B[n_protocol_type](data, pos)
+            protocol_type = protocol_type.decode()
+            pos += n_protocol_type
+        else:
+            protocol_type, pos = compact_text(data, pos, n_protocol_type)
+            n_group_state = data[pos]
+            pos += 1
+        if n_group_state < 128:
+            group_state, n_group_type = compact_s_B[n_group_state](data, pos)
+            group_state = group_state.decode()
+            pos += n_group_state
+        else:
+            group_state, pos = compact_text(data, pos, n_group_state)
+            n_group_type = data[pos]
+            pos += 1
+        if n_group_type < 128:
+            group_type, tags = compact_s_B[n_group_type](data, pos)
+            group_type = group_type.decode()
+            pos += n_group_type
+        else:
+            group_type, pos = compact_text(data, pos, n_group_type)
+            tags = data[pos]
+            pos += 1
+        item = new(ListedGroup)
+        item.group_id = group_id
+        item.protocol_type = protocol_type
+        item.group_state = group_state
+        item.group_type = group_type
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_list_groups_response_5(data: Buffer, pos: int) -> tuple[ListGroupsResponse, int]:
+    throttle_time_ms, error_code, n_groups = unpack_ihB(data, pos)
+    pos += 7
+    if 0 < n_groups < 128:
+        groups, pos = _read_listed_group_list_4(data, pos, n_groups - 1)
+    elif n_groups:
+        n_groups, pos = long_count(data, pos, n_groups)
+        groups, pos = _read_listed_group_list_4(data, pos, n_groups)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(ListGroupsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.groups = groups
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_listed_group_list_1(items: list[ListedGroup], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.group_id.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        raw = item.protocol_type.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+
+
+def _write_list_groups_response_1(item: ListGroupsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    groups = item.groups
+    n = len(groups)
+    out(pack_hi(item.error_code, n))
+    _write_listed_group_list_1(groups, out)
+
+
+def _write_list_groups_response_2(item: ListGroupsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    groups = item.groups
+    n = len(groups)
+    out(pack_ihi(item.throttle_time_ms, item.error_code, n))
+    _write_listed_group_list_1(groups, out)
+
+
+def _write_listed_group_list_2(items: list[ListedGroup], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.group_id.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.protocol_type.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_x[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+            out(b"\x00")
+
+
+def _write_list_groups_response_3(item: ListGroupsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    groups = item.groups
+    n = len(groups)
+    if n < 127:
+        out(pack_ihB(item.throttle_time_ms, item.error_code, n + 1))
+    else:
+        out(pack_ih(item.throttle_time_ms, item.error_code))
+        out(varint(n + 1))
+    _write_listed_group_list_2(groups, out)
+    out(b"\x00")
+
+
+def _write_listed_group_list_3(items: list[ListedGroup], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.group_id.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.protocol_type.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.group_state.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_x[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+            out(b"\x00")
+
+
+def _write_list_groups_response_4(item: ListGroupsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    groups = item.groups
+    n = len(groups)
+    if n < 127:
+        out(pack_ihB(item.throttle_time_ms, item.error_code, n + 1))
+    else:
+        out(pack_ih(item.throttle_time_ms, item.error_code))
+        out(varint(n + 1))
+    _write_listed_group_list_3(groups, out)
+    out(b"\x00")
+
+
+def _write_listed_group_list_4(items: list[ListedGroup], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.group_id.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.protocol_type.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.group_state.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.group_type.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_x[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+            out(b"\x00")
+
+
+def _write_list_groups_response_5(item: ListGroupsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    groups = item.groups
+    n = len(groups)
+    if n < 127:
+        out(pack_ihB(item.throttle_time_ms, item.error_code, n + 1))
+    else:
+        out(pack_ih(item.throttle_time_ms, item.error_code))
+        out(varint(n + 1))
+    _write_listed_group_list_4(groups, out)
+    out(b"\x00")
+
+
 ListGroupsRequest._decoders = {
+    0: _read_list_groups_request_1,
+    1: _read_list_groups_request_1,
+    2: _read_list_groups_request_1,
+    3: _read_list_groups_request_2,
+    4: _read_list_groups_request_3,
+    5: _read_list_groups_request_4,
 }
 ListGroupsRequest._encoders = {
+    0: _write_list_groups_request_1,
+    1: _write_list_groups_request_1,
+    2: _write_list_groups_request_1,
+    3: _write_list_groups_request_2,
+    4: _write_list_groups_request_3,
+    5: _write_list_groups_request_4,
 }
 ListGroupsResponse._decoders = {
+    0: _read_list_groups_response_1,
+    1: _read_list_groups_response_2,
+    2: _read_list_groups_response_2,
+    3: _read_list_groups_response_3,
+    4: _read_list_groups_response_4,
+    5: _read_list_groups_response_5,
 }
 ListGroupsResponse._encoders = {
+    0: _write_list_groups_response_1,
+    1: _write_list_groups_response_2,
+    2: _write_list_groups_response_2,
+    3: _write_list_groups_response_3,
+    4: _write_list_groups_response_4,
+    5: _write_list_groups_response_5,
 }

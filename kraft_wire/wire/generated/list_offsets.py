@@ -7,11 +7,45 @@ ListOffsetsRequest, API key 2, versions 1-11, flexible 6+.
 ListOffsetsResponse, API key 2, versions 1-11, flexible 6+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["ListOffsetsPartition", "ListOffsetsPartitionResponse", "ListOffsetsRequest", "ListOffsetsResponse", "ListOffsetsTopic", "ListOffsetsTopicResponse"]
 
+unpack_ii = Codec(">ii").unpack_from
+unpack_h = Codec(">h").unpack_from
+classic_s_i = unpackers("s", "i", 0)
+unpack_i = Codec(">i").unpack_from
+iterate_iq = Codec(">iq").iter_unpack
+unpack_ibi = Codec(">ibi").unpack_from
+iterate_iiq = Codec(">iiq").iter_unpack
+unpack_ibB = Codec(">ibB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+iterate_iiqB = Codec(">iiqB").iter_unpack
+unpack_iB = Codec(">iB").unpack_from
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
+pack_iq = Codec(">iq").pack
+pack_i = Codec(">i").pack
+pack_ii = Codec(">ii").pack
+pack_ibi = Codec(">ibi").pack
+pack_iiq = Codec(">iiq").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack_iiqx = Codec(">iiqx").pack
+pack_B = Codec(">B").pack
+pack_ib = Codec(">ib").pack
+pack_ibB = Codec(">ibB").pack
+pack_ix = Codec(">ix").pack
+iterate_ihqq = Codec(">ihqq").iter_unpack
+iterate_ihqqi = Codec(">ihqqi").iter_unpack
+iterate_ihqqiB = Codec(">ihqqiB").iter_unpack
+pack_ihqq = Codec(">ihqq").pack
+pack_ihqqi = Codec(">ihqqi").pack
+pack_ihqqix = Codec(">ihqqix").pack
+pack_iB = Codec(">iB").pack
 
 
 class ListOffsetsPartition(Struct):
@@ -172,11 +206,732 @@ class ListOffsetsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_list_offsets_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsPartition], int]:
+    end = pos + count * 12
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition_index, timestamp in iterate_iq(memoryview(data)[pos:end]):
+        item = new(ListOffsetsPartition)
+        item.partition_index = partition_index
+        item.timestamp = timestamp
+        item.current_leader_epoch = -1
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_list_offsets_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsTopic], int]:
+    items = []
+    for _ in range(count):
+        (n_name,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_name < 128:
+            name, n_partitions = classic_s_i[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 4
+        else:
+            name, pos = classic_text(data, pos, n_name)
+            (n_partitions,) = unpack_i(data, pos)
+            pos += 4
+        if n_partitions >= 0:
+            partitions, pos = _read_list_offsets_partition_list_1(data, pos, n_partitions)
+        else:
+            raise Unusual
+        item = new(ListOffsetsTopic)
+        item.name = name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_list_offsets_request_1(data: Buffer, pos: int) -> tuple[ListOffsetsRequest, int]:
+    replica_id, n_topics = unpack_ii(data, pos)
+    pos += 8
+    if n_topics >= 0:
+        topics, pos = _read_list_offsets_topic_list_1(data, pos, n_topics)
+    else:
+        raise Unusual
+    item = new(ListOffsetsRequest)
+    item.replica_id = replica_id
+    item.topics = topics
+    item.isolation_level = 0
+    item.timeout_ms = 0
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_list_offsets_request_2(data: Buffer, pos: int) -> tuple[ListOffsetsRequest, int]:
+    replica_id, isolation_level, n_topics = unpack_ibi(data, pos)
+    pos += 9
+    if n_topics >= 0:
+        topics, pos = _read_list_offsets_topic_list_1(data, pos, n_topics)
+    else:
+        raise Unusual
+    item = new(ListOffsetsRequest)
+    item.replica_id = replica_id
+    item.isolation_level = isolation_level
+    item.topics = topics
+    item.timeout_ms = 0
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_list_offsets_partition_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsPartition], int]:
+    end = pos + count * 16
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition_index, current_leader_epoch, timestamp in iterate_iiq(memoryview(data)[pos:end]):
+        item = new(ListOffsetsPartition)
+        item.partition_index = partition_index
+        item.current_leader_epoch = current_leader_epoch
+        item.timestamp = timestamp
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_list_offsets_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsTopic], int]:
+    items = []
+    for _ in range(count):
+        (n_name,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_name < 128:
+            name, n_partitions = classic_s_i[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 4
+        else:
+            name, pos = classic_text(data, pos, n_name)
+            (n_partitions,) = unpack_i(data, pos)
+            pos += 4
+        if n_partitions >= 0:
+            partitions, pos = _read_list_offsets_partition_list_2(data, pos, n_partitions)
+        else:
+            raise Unusual
+        item = new(ListOffsetsTopic)
+        item.name = name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_list_offsets_request_3(data: Buffer, pos: int) -> tuple[ListOffsetsRequest, int]:
+    replica_id, isolation_level, n_topics = unpack_ibi(data, pos)
+    pos += 9
+    if n_topics >= 0:
+        topics, pos = _read_list_offsets_topic_list_2(data, pos, n_topics)
+    else:
+        raise Unusual
+    item = new(ListOffsetsRequest)
+    item.replica_id = replica_id
+    item.isolation_level = isolation_level
+    item.topics = topics
+    item.timeout_ms = 0
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_list_offsets_partition_list_3(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsPartition], int]:
+    end = pos + count * 17
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition_index, current_leader_epoch, timestamp, tags in iterate_iiqB(memoryview(data)[pos:end]):
+        if tags:
+            raise Unusual
+        item = new(ListOffsetsPartition)
+        item.partition_index = partition_index
+        item.current_leader_epoch = current_leader_epoch
+        item.timestamp = timestamp
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_list_offsets_topic_list_3(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsTopic], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, n_partitions = compact_s_B[n_name](data, pos)
+            name = name.decode()
+            pos += n_name
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            n_partitions = data[pos]
+            pos += 1
+        if 0 < n_partitions < 128:
+            partitions, pos = _read_list_offsets_partition_list_3(data, pos, n_partitions - 1)
+        elif n_partitions:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            partitions, pos = _read_list_offsets_partition_list_3(data, pos, n_partitions)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(ListOffsetsTopic)
+        item.name = name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_list_offsets_request_4(data: Buffer, pos: int) -> tuple[ListOffsetsRequest, int]:
+    replica_id, isolation_level, n_topics = unpack_ibB(data, pos)
+    pos += 6
+    if 0 < n_topics < 128:
+        topics, pos = _read_list_offsets_topic_list_3(data, pos, n_topics - 1)
+    elif n_topics:
+        n_topics, pos = long_count(data, pos, n_topics)
+        topics, pos = _read_list_offsets_topic_list_3(data, pos, n_topics)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(ListOffsetsRequest)
+    item.replica_id = replica_id
+    item.isolation_level = isolation_level
+    item.topics = topics
+    item.timeout_ms = 0
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_list_offsets_request_5(data: Buffer, pos: int) -> tuple[ListOffsetsRequest, int]:
+    replica_id, isolation_level, n_topics = unpack_ibB(data, pos)
+    pos += 6
+    if 0 < n_topics < 128:
+        topics, pos = _read_list_offsets_topic_list_3(data, pos, n_topics - 1)
+    elif n_topics:
+        n_topics, pos = long_count(data, pos, n_topics)
+        topics, pos = _read_list_offsets_topic_list_3(data, pos, n_topics)
+    else:
+        raise Unusual
+    timeout_ms, tags = unpack_iB(data, pos)
+    pos += 5
+    item = new(ListOffsetsRequest)
+    item.replica_id = replica_id
+    item.isolation_level = isolation_level
+    item.topics = topics
+    item.timeout_ms = timeout_ms
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_list_offsets_partition_list_1(items: list[ListOffsetsPartition], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_iq(item.partition_index, item.timestamp))
+
+
+def _write_list_offsets_topic_list_1(items: list[ListOffsetsTopic], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        partitions = item.partitions
+        n = len(partitions)
+        out(pack_i(n))
+        _write_list_offsets_partition_list_1(partitions, out)
+
+
+def _write_list_offsets_request_1(item: ListOffsetsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.isolation_level != 0:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    out(pack_ii(item.replica_id, n))
+    _write_list_offsets_topic_list_1(topics, out)
+
+
+def _write_list_offsets_request_2(item: ListOffsetsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    out(pack_ibi(item.replica_id, item.isolation_level, n))
+    _write_list_offsets_topic_list_1(topics, out)
+
+
+def _write_list_offsets_partition_list_2(items: list[ListOffsetsPartition], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_iiq(item.partition_index, item.current_leader_epoch, item.timestamp))
+
+
+def _write_list_offsets_topic_list_2(items: list[ListOffsetsTopic], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        partitions = item.partitions
+        n = len(partitions)
+        out(pack_i(n))
+        _write_list_offsets_partition_list_2(partitions, out)
+
+
+def _write_list_offsets_request_3(item: ListOffsetsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    out(pack_ibi(item.replica_id, item.isolation_level, n))
+    _write_list_offsets_topic_list_2(topics, out)
+
+
+def _write_list_offsets_partition_list_3(items: list[ListOffsetsPartition], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_iiqx(item.partition_index, item.current_leader_epoch, item.timestamp))
+
+
+def _write_list_offsets_topic_list_3(items: list[ListOffsetsTopic], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_list_offsets_partition_list_3(partitions, out)
+        out(b"\x00")
+
+
+def _write_list_offsets_request_4(item: ListOffsetsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    if n < 127:
+        out(pack_ibB(item.replica_id, item.isolation_level, n + 1))
+    else:
+        out(pack_ib(item.replica_id, item.isolation_level))
+        out(varint(n + 1))
+    _write_list_offsets_topic_list_3(topics, out)
+    out(b"\x00")
+
+
+def _write_list_offsets_request_5(item: ListOffsetsRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    if n < 127:
+        out(pack_ibB(item.replica_id, item.isolation_level, n + 1))
+    else:
+        out(pack_ib(item.replica_id, item.isolation_level))
+        out(varint(n + 1))
+    _write_list_offsets_topic_list_3(topics, out)
+    out(pack_ix(item.timeout_ms))
+
+
+def _read_list_offsets_partition_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsPartitionResponse], int]:
+    end = pos + count * 22
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition_index, error_code, timestamp, offset in iterate_ihqq(memoryview(data)[pos:end]):
+        item = new(ListOffsetsPartitionResponse)
+        item.partition_index = partition_index
+        item.error_code = error_code
+        item.timestamp = timestamp
+        item.offset = offset
+        item.leader_epoch = -1
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_list_offsets_topic_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsTopicResponse], int]:
+    items = []
+    for _ in range(count):
+        (n_name,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_name < 128:
+            name, n_partitions = classic_s_i[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 4
+        else:
+            name, pos = classic_text(data, pos, n_name)
+            (n_partitions,) = unpack_i(data, pos)
+            pos += 4
+        if n_partitions >= 0:
+            partitions, pos = _read_list_offsets_partition_response_list_1(data, pos, n_partitions)
+        else:
+            raise Unusual
+        item = new(ListOffsetsTopicResponse)
+        item.name = name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_list_offsets_response_1(data: Buffer, pos: int) -> tuple[ListOffsetsResponse, int]:
+    (n_topics,) = unpack_i(data, pos)
+    pos += 4
+    if n_topics >= 0:
+        topics, pos = _read_list_offsets_topic_response_list_1(data, pos, n_topics)
+    else:
+        raise Unusual
+    item = new(ListOffsetsResponse)
+    item.topics = topics
+    item.throttle_time_ms = 0
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_list_offsets_response_2(data: Buffer, pos: int) -> tuple[ListOffsetsResponse, int]:
+    throttle_time_ms, n_topics = unpack_ii(data, pos)
+    pos += 8
+    if n_topics >= 0:
+        topics, pos = _read_list_offsets_topic_response_list_1(data, pos, n_topics)
+    else:
+        raise Unusual
+    item = new(ListOffsetsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.topics = topics
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_list_offsets_partition_response_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsPartitionResponse], int]:
+    end = pos + count * 26
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition_index, error_code, timestamp, offset, leader_epoch in iterate_ihqqi(memoryview(data)[pos:end]):
+        item = new(ListOffsetsPartitionResponse)
+        item.partition_index = partition_index
+        item.error_code = error_code
+        item.timestamp = timestamp
+        item.offset = offset
+        item.leader_epoch = leader_epoch
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_list_offsets_topic_response_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsTopicResponse], int]:
+    items = []
+    for _ in range(count):
+        (n_name,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_name < 128:
+            name, n_partitions = classic_s_i[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 4
+        else:
+            name, pos = classic_text(data, pos, n_name)
+            (n_partitions,) = unpack_i(data, pos)
+            pos += 4
+        if n_partitions >= 0:
+            partitions, pos = _read_list_offsets_partition_response_list_2(data, pos, n_partitions)
+        else:
+            raise Unusual
+        item = new(ListOffsetsTopicResponse)
+        item.name = name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_list_offsets_response_3(data: Buffer, pos: int) -> tuple[ListOffsetsResponse, int]:
+    throttle_time_ms, n_topics = unpack_ii(data, pos)
+    pos += 8
+    if n_topics >= 0:
+        topics, pos = _read_list_offsets_topic_response_list_2(data, pos, n_topics)
+    else:
+        raise Unusual
+    item = new(ListOffsetsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.topics = topics
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_list_offsets_partition_response_list_3(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsPartitionResponse], int]:
+    end = pos + count * 27
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition_index, error_code, timestamp, offset, leader_epoch, tags in iterate_ihqqiB(memoryview(data)[pos:end]):
+        if tags:
+            raise Unusual
+        item = new(ListOffsetsPartitionResponse)
+        item.partition_index = partition_index
+        item.error_code = error_code
+        item.timestamp = timestamp
+        item.offset = offset
+        item.leader_epoch = leader_epoch
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_list_offsets_topic_response_list_3(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsTopicResponse], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, n_partitions = compact_s_B[n_name](data, pos)
+            name = name.decode()
+            pos += n_name
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            n_partitions = data[pos]
+            pos += 1
+        if 0 < n_partitions < 128:
+            partitions, pos = _read_list_offsets_partition_response_list_3(data, pos, n_partitions - 1)
+        elif n_partitions:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            partitions, pos = _read_list_offsets_partition_response_list_3(data, pos, n_partitions)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(ListOffsetsTopicResponse)
+        item.name = name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_list_offsets_response_4(data: Buffer, pos: int) -> tuple[ListOffsetsResponse, int]:
+    throttle_time_ms, n_topics = unpack_iB(data, pos)
+    pos += 5
+    if 0 < n_topics < 128:
+        topics, pos = _read_list_offsets_topic_response_list_3(data, pos, n_topics - 1)
+    elif n_topics:
+        n_topics, pos = long_count(data, pos, n_topics)
+        topics, pos = _read_list_offsets_topic_response_list_3(data, pos, n_topics)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(ListOffsetsResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.topics = topics
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_list_offsets_partition_response_list_1(items: list[ListOffsetsPartitionResponse], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if item.leader_epoch != -1:
+            raise Unusual
+        out(pack_ihqq(item.partition_index, item.error_code, item.timestamp, item.offset))
+
+
+def _write_list_offsets_topic_response_list_1(items: list[ListOffsetsTopicResponse], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        partitions = item.partitions
+        n = len(partitions)
+        out(pack_i(n))
+        _write_list_offsets_partition_response_list_1(partitions, out)
+
+
+def _write_list_offsets_response_1(item: ListOffsetsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    out(pack_i(n))
+    _write_list_offsets_topic_response_list_1(topics, out)
+
+
+def _write_list_offsets_response_2(item: ListOffsetsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    out(pack_ii(item.throttle_time_ms, n))
+    _write_list_offsets_topic_response_list_1(topics, out)
+
+
+def _write_list_offsets_partition_response_list_2(items: list[ListOffsetsPartitionResponse], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_ihqqi(item.partition_index, item.error_code, item.timestamp, item.offset, item.leader_epoch))
+
+
+def _write_list_offsets_topic_response_list_2(items: list[ListOffsetsTopicResponse], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        partitions = item.partitions
+        n = len(partitions)
+        out(pack_i(n))
+        _write_list_offsets_partition_response_list_2(partitions, out)
+
+
+def _write_list_offsets_response_3(item: ListOffsetsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    out(pack_ii(item.throttle_time_ms, n))
+    _write_list_offsets_topic_response_list_2(topics, out)
+
+
+def _write_list_offsets_partition_response_list_3(items: list[ListOffsetsPartitionResponse], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_ihqqix(item.partition_index, item.error_code, item.timestamp, item.offset, item.leader_epoch))
+
+
+def _write_list_offsets_topic_response_list_3(items: list[ListOffsetsTopicResponse], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_list_offsets_partition_response_list_3(partitions, out)
+        out(b"\x00")
+
+
+def _write_list_offsets_response_4(item: ListOffsetsResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    if n < 127:
+        out(pack_iB(item.throttle_time_ms, n + 1))
+    else:
+        out(pack_i(item.throttle_time_ms))
+        out(varint(n + 1))
+    _write_list_offsets_topic_response_list_3(topics, out)
+    out(b"\x00")
+
+
 ListOffsetsRequest._decoders = {
+    1: _read_list_offsets_request_1,
+    2: _read_list_offsets_request_2,
+    3: _read_list_offsets_request_2,
+    4: _read_list_offsets_request_3,
+    5: _read_list_offsets_request_3,
+    6: _read_list_offsets_request_4,
+    7: _read_list_offsets_request_4,
+    8: _read_list_offsets_request_4,
+    9: _read_list_offsets_request_4,
+    10: _read_list_offsets_request_5,
+    11: _read_list_offsets_request_5,
 }
 ListOffsetsRequest._encoders = {
+    1: _write_list_offsets_request_1,
+    2: _write_list_offsets_request_2,
+    3: _write_list_offsets_request_2,
+    4: _write_list_offsets_request_3,
+    5: _write_list_offsets_request_3,
+    6: _write_list_offsets_request_4,
+    7: _write_list_offsets_request_4,
+    8: _write_list_offsets_request_4,
+    9: _write_list_offsets_request_4,
+    10: _write_list_offsets_request_5,
+    11: _write_list_offsets_request_5,
 }
 ListOffsetsResponse._decoders = {
+    1: _read_list_offsets_response_1,
+    2: _read_list_offsets_response_2,
+    3: _read_list_offsets_response_2,
+    4: _read_list_offsets_response_3,
+    5: _read_list_offsets_response_3,
+    6: _read_list_offsets_response_4,
+    7: _read_list_offsets_response_4,
+    8: _read_list_offsets_response_4,
+    9: _read_list_offsets_response_4,
+    10: _read_list_offsets_response_4,
+    11: _read_list_offsets_response_4,
 }
 ListOffsetsResponse._encoders = {
+    1: _write_list_offsets_response_1,
+    2: _write_list_offsets_response_2,
+    3: _write_list_offsets_response_2,
+    4: _write_list_offsets_response_3,
+    5: _write_list_offsets_response_3,
+    6: _write_list_offsets_response_4,
+    7: _write_list_offsets_response_4,
+    8: _write_list_offsets_response_4,
+    9: _write_list_offsets_response_4,
+    10: _write_list_offsets_response_4,
+    11: _write_list_offsets_response_4,
 }

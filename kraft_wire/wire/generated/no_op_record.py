@@ -5,7 +5,9 @@
 NoOpRecord, type 20, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import new, unknown_tags
 
 __all__ = ["NoOpRecord"]
 
@@ -33,7 +35,25 @@ class NoOpRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_no_op_record_1(data: Buffer, pos: int) -> tuple[NoOpRecord, int]:
+    tags = data[pos]
+    pos += 1
+    item = new(NoOpRecord)
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_no_op_record_1(item: NoOpRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(b"\x00")
+
+
 NoOpRecord._decoders = {
+    0: _read_no_op_record_1,
 }
 NoOpRecord._encoders = {
+    0: _write_no_op_record_1,
 }

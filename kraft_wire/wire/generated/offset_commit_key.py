@@ -5,10 +5,21 @@
 OffsetCommitKey, type 1, versions 0, never flexible.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
 __all__ = ["OffsetCommitKey"]
 
+unpack_h = Codec(">h").unpack_from
+classic_s_h = unpackers("s", "h", 0)
+classic_s_i = unpackers("s", "i", 0)
+unpack_i = Codec(">i").unpack_from
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
+pack__hs_i = packers("h", "s", "i", 0, 0)
+pack_i = Codec(">i").pack
 
 
 class OffsetCommitKey(Message):
@@ -39,7 +50,53 @@ class OffsetCommitKey(Message):
         self.partition = partition
 
 
+def _read_offset_commit_key_1(data: Buffer, pos: int) -> tuple[OffsetCommitKey, int]:
+    (n_group,) = unpack_h(data, pos)
+    pos += 2
+    if 0 <= n_group < 128:
+        group, n_topic = classic_s_h[n_group](data, pos)
+        group = group.decode()
+        pos += n_group + 2
+    else:
+        group, pos = classic_text(data, pos, n_group)
+        (n_topic,) = unpack_h(data, pos)
+        pos += 2
+    if 0 <= n_topic < 128:
+        topic, partition = classic_s_i[n_topic](data, pos)
+        topic = topic.decode()
+        pos += n_topic + 4
+    else:
+        topic, pos = classic_text(data, pos, n_topic)
+        (partition,) = unpack_i(data, pos)
+        pos += 4
+    item = new(OffsetCommitKey)
+    item.group = group
+    item.topic = topic
+    item.partition = partition
+    return item, pos
+
+
+def _write_offset_commit_key_1(item: OffsetCommitKey, out: Append) -> None:
+    raw = item.group.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack__hs[n](n, raw))
+    else:
+        out(pack_h(n))
+        out(raw)
+    raw = item.topic.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack__hs_i[n](n, raw, item.partition))
+    else:
+        out(pack_h(n))
+        out(raw)
+        out(pack_i(item.partition))
+
+
 OffsetCommitKey._decoders = {
+    0: _read_offset_commit_key_1,
 }
 OffsetCommitKey._encoders = {
+    0: _write_offset_commit_key_1,
 }

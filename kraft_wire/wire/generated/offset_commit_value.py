@@ -5,11 +5,35 @@
 OffsetCommitValue, type 1, versions 0-4, flexible 4+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message
+from kraft_wire.wire.message import Append, Buffer, Message, Part
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import classic_text, compact_text, long_text, new, packers, tag_head, unknown_tag, unpackers, write_tags
 
 __all__ = ["OffsetCommitValue"]
 
+unpack_qh = Codec(">qh").unpack_from
+classic_s_q = unpackers("s", "q", 0)
+unpack_q = Codec(">q").unpack_from
+classic_s_qq = unpackers("s", "qq", 0)
+unpack_qq = Codec(">qq").unpack_from
+unpack_qih = Codec(">qih").unpack_from
+unpack_qiB = Codec(">qiB").unpack_from
+compact_s_qB = unpackers("s", "qB", 1)
+unpack_qB = Codec(">qB").unpack_from
+unpack_u = Codec(">16s").unpack_from
+pack_q_hs_q = packers("qh", "s", "q", 1, 0)
+pack_qh = Codec(">qh").pack
+pack_q = Codec(">q").pack
+pack_q_hs_qq = packers("qh", "s", "qq", 1, 0)
+pack_qq = Codec(">qq").pack
+pack_qi_hs_q = packers("qih", "s", "q", 2, 0)
+pack_qih = Codec(">qih").pack
+pack_qi_Bs_q = packers("qiB", "s", "q", 2, 1)
+pack_qi = Codec(">qi").pack
+pack_u = Codec(">16s").pack
 
 
 class OffsetCommitValue(Message):
@@ -52,7 +76,191 @@ class OffsetCommitValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_offset_commit_value_1(data: Buffer, pos: int) -> tuple[OffsetCommitValue, int]:
+    offset, n_metadata = unpack_qh(data, pos)
+    pos += 10
+    if 0 <= n_metadata < 128:
+        metadata, commit_timestamp = classic_s_q[n_metadata](data, pos)
+        metadata = metadata.decode()
+        pos += n_metadata + 8
+    else:
+        metadata, pos = classic_text(data, pos, n_metadata)
+        (commit_timestamp,) = unpack_q(data, pos)
+        pos += 8
+    item = new(OffsetCommitValue)
+    item.offset = offset
+    item.metadata = metadata
+    item.commit_timestamp = commit_timestamp
+    item.leader_epoch = -1
+    item.expire_timestamp = -1
+    item.topic_id = ZERO_UUID
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_offset_commit_value_2(data: Buffer, pos: int) -> tuple[OffsetCommitValue, int]:
+    offset, n_metadata = unpack_qh(data, pos)
+    pos += 10
+    if 0 <= n_metadata < 128:
+        metadata, commit_timestamp, expire_timestamp = classic_s_qq[n_metadata](data, pos)
+        metadata = metadata.decode()
+        pos += n_metadata + 16
+    else:
+        metadata, pos = classic_text(data, pos, n_metadata)
+        commit_timestamp, expire_timestamp = unpack_qq(data, pos)
+        pos += 16
+    item = new(OffsetCommitValue)
+    item.offset = offset
+    item.metadata = metadata
+    item.commit_timestamp = commit_timestamp
+    item.expire_timestamp = expire_timestamp
+    item.leader_epoch = -1
+    item.topic_id = ZERO_UUID
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_offset_commit_value_3(data: Buffer, pos: int) -> tuple[OffsetCommitValue, int]:
+    offset, leader_epoch, n_metadata = unpack_qih(data, pos)
+    pos += 14
+    if 0 <= n_metadata < 128:
+        metadata, commit_timestamp = classic_s_q[n_metadata](data, pos)
+        metadata = metadata.decode()
+        pos += n_metadata + 8
+    else:
+        metadata, pos = classic_text(data, pos, n_metadata)
+        (commit_timestamp,) = unpack_q(data, pos)
+        pos += 8
+    item = new(OffsetCommitValue)
+    item.offset = offset
+    item.leader_epoch = leader_epoch
+    item.metadata = metadata
+    item.commit_timestamp = commit_timestamp
+    item.expire_timestamp = -1
+    item.topic_id = ZERO_UUID
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_offset_commit_value_tags_1(item: OffsetCommitValue, data: Buffer, pos: int, count: int) -> int:
+    if count > 64:
+        raise Unusual
+    unknown = []
+    for _ in range(count):
+        tag, size, pos = tag_head(data, pos)
+        if tag == 0:
+            (topic_id,) = unpack_u(data, pos)
+            pos += 16
+            item.topic_id = topic_id
+        else:
+            value, pos = unknown_tag(data, pos, size)
+            unknown.append((tag, value))
+    if unknown:
+        item.unknown_tagged_fields = unknown
+    return pos
+
+
+def _read_offset_commit_value_4(data: Buffer, pos: int) -> tuple[OffsetCommitValue, int]:
+    offset, leader_epoch, n_metadata = unpack_qiB(data, pos)
+    pos += 13
+    if n_metadata < 128:
+        metadata, commit_timestamp, tags = compact_s_qB[n_metadata](data, pos)
+        metadata = metadata.decode()
+        pos += n_metadata + 8
+    else:
+        metadata, pos = compact_text(data, pos, n_metadata)
+        commit_timestamp, tags = unpack_qB(data, pos)
+        pos += 9
+    item = new(OffsetCommitValue)
+    item.offset = offset
+    item.leader_epoch = leader_epoch
+    item.metadata = metadata
+    item.commit_timestamp = commit_timestamp
+    item.topic_id = ZERO_UUID
+    item.expire_timestamp = -1
+    item.unknown_tagged_fields = None
+    if tags:
+        pos = _read_offset_commit_value_tags_1(item, data, pos, tags)
+    return item, pos
+
+
+def _write_offset_commit_value_1(item: OffsetCommitValue, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.metadata.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack_q_hs_q[n](item.offset, n, raw, item.commit_timestamp))
+    else:
+        out(pack_qh(item.offset, n))
+        out(raw)
+        out(pack_q(item.commit_timestamp))
+
+
+def _write_offset_commit_value_2(item: OffsetCommitValue, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.metadata.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack_q_hs_qq[n](item.offset, n, raw, item.commit_timestamp, item.expire_timestamp))
+    else:
+        out(pack_qh(item.offset, n))
+        out(raw)
+        out(pack_qq(item.commit_timestamp, item.expire_timestamp))
+
+
+def _write_offset_commit_value_3(item: OffsetCommitValue, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.metadata.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack_qi_hs_q[n](item.offset, item.leader_epoch, n, raw, item.commit_timestamp))
+    else:
+        out(pack_qih(item.offset, item.leader_epoch, n))
+        out(raw)
+        out(pack_q(item.commit_timestamp))
+
+
+def _write_offset_commit_value_tags_1(item: OffsetCommitValue, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    fields: list[tuple[int, list[Part]]] = []
+    if item.topic_id != ZERO_UUID:
+        parts: list[Part] = []
+        put = parts.append
+        put(pack_u(item.topic_id))
+        fields.append((0, parts))
+    write_tags(fields, out)
+
+
+def _write_offset_commit_value_4(item: OffsetCommitValue, out: Append) -> None:
+    raw = item.metadata.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack_qi_Bs_q[n](item.offset, item.leader_epoch, n + 1, raw, item.commit_timestamp))
+    else:
+        out(pack_qi(item.offset, item.leader_epoch))
+        out(long_text(raw))
+        out(pack_q(item.commit_timestamp))
+    if item.unknown_tagged_fields is None and item.topic_id == ZERO_UUID:
+        out(b"\x00")
+    else:
+        _write_offset_commit_value_tags_1(item, out)
+
+
 OffsetCommitValue._decoders = {
+    0: _read_offset_commit_value_1,
+    1: _read_offset_commit_value_2,
+    2: _read_offset_commit_value_1,
+    3: _read_offset_commit_value_3,
+    4: _read_offset_commit_value_4,
 }
 OffsetCommitValue._encoders = {
+    0: _write_offset_commit_value_1,
+    1: _write_offset_commit_value_2,
+    2: _write_offset_commit_value_1,
+    3: _write_offset_commit_value_3,
+    4: _write_offset_commit_value_4,
 }

@@ -7,11 +7,25 @@ OffsetDeleteRequest, API key 47, versions 0, never flexible.
 OffsetDeleteResponse, API key 47, versions 0, never flexible.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
 __all__ = ["OffsetDeleteRequest", "OffsetDeleteRequestPartition", "OffsetDeleteRequestTopic", "OffsetDeleteResponse", "OffsetDeleteResponsePartition", "OffsetDeleteResponseTopic"]
 
+unpack_h = Codec(">h").unpack_from
+classic_s_i = unpackers("s", "i", 0)
+unpack_i = Codec(">i").unpack_from
+iterate_i = Codec(">i").iter_unpack
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
+pack_i = Codec(">i").pack
+unpack_hii = Codec(">hii").unpack_from
+iterate_ih = Codec(">ih").iter_unpack
+pack_ih = Codec(">ih").pack
+pack_hii = Codec(">hii").pack
 
 
 class OffsetDeleteRequestPartition(Struct):
@@ -136,11 +150,186 @@ class OffsetDeleteResponse(Message):
         self.topics = [] if topics is UNSET else topics
 
 
+def _read_offset_delete_request_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetDeleteRequestPartition], int]:
+    end = pos + count * 4
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition_index, in iterate_i(memoryview(data)[pos:end]):
+        item = new(OffsetDeleteRequestPartition)
+        item.partition_index = partition_index
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_offset_delete_request_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetDeleteRequestTopic], int]:
+    items = []
+    for _ in range(count):
+        (n_name,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_name < 128:
+            name, n_partitions = classic_s_i[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 4
+        else:
+            name, pos = classic_text(data, pos, n_name)
+            (n_partitions,) = unpack_i(data, pos)
+            pos += 4
+        if n_partitions >= 0:
+            partitions, pos = _read_offset_delete_request_partition_list_1(data, pos, n_partitions)
+        else:
+            raise Unusual
+        item = new(OffsetDeleteRequestTopic)
+        item.name = name
+        item.partitions = partitions
+        items.append(item)
+    return items, pos
+
+
+def _read_offset_delete_request_1(data: Buffer, pos: int) -> tuple[OffsetDeleteRequest, int]:
+    (n_group_id,) = unpack_h(data, pos)
+    pos += 2
+    if 0 <= n_group_id < 128:
+        group_id, n_topics = classic_s_i[n_group_id](data, pos)
+        group_id = group_id.decode()
+        pos += n_group_id + 4
+    else:
+        group_id, pos = classic_text(data, pos, n_group_id)
+        (n_topics,) = unpack_i(data, pos)
+        pos += 4
+    if n_topics >= 0:
+        topics, pos = _read_offset_delete_request_topic_list_1(data, pos, n_topics)
+    else:
+        raise Unusual
+    item = new(OffsetDeleteRequest)
+    item.group_id = group_id
+    item.topics = topics
+    return item, pos
+
+
+def _write_offset_delete_request_partition_list_1(items: list[OffsetDeleteRequestPartition], out: Append) -> None:
+    for item in items:
+        out(pack_i(item.partition_index))
+
+
+def _write_offset_delete_request_topic_list_1(items: list[OffsetDeleteRequestTopic], out: Append) -> None:
+    for item in items:
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        partitions = item.partitions
+        n = len(partitions)
+        out(pack_i(n))
+        _write_offset_delete_request_partition_list_1(partitions, out)
+
+
+def _write_offset_delete_request_1(item: OffsetDeleteRequest, out: Append) -> None:
+    raw = item.group_id.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack__hs[n](n, raw))
+    else:
+        out(pack_h(n))
+        out(raw)
+    topics = item.topics
+    n = len(topics)
+    out(pack_i(n))
+    _write_offset_delete_request_topic_list_1(topics, out)
+
+
+def _read_offset_delete_response_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetDeleteResponsePartition], int]:
+    end = pos + count * 6
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition_index, error_code in iterate_ih(memoryview(data)[pos:end]):
+        item = new(OffsetDeleteResponsePartition)
+        item.partition_index = partition_index
+        item.error_code = error_code
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_offset_delete_response_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetDeleteResponseTopic], int]:
+    items = []
+    for _ in range(count):
+        (n_name,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_name < 128:
+            name, n_partitions = classic_s_i[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 4
+        else:
+            name, pos = classic_text(data, pos, n_name)
+            (n_partitions,) = unpack_i(data, pos)
+            pos += 4
+        if n_partitions >= 0:
+            partitions, pos = _read_offset_delete_response_partition_list_1(data, pos, n_partitions)
+        else:
+            raise Unusual
+        item = new(OffsetDeleteResponseTopic)
+        item.name = name
+        item.partitions = partitions
+        items.append(item)
+    return items, pos
+
+
+def _read_offset_delete_response_1(data: Buffer, pos: int) -> tuple[OffsetDeleteResponse, int]:
+    error_code, throttle_time_ms, n_topics = unpack_hii(data, pos)
+    pos += 10
+    if n_topics >= 0:
+        topics, pos = _read_offset_delete_response_topic_list_1(data, pos, n_topics)
+    else:
+        raise Unusual
+    item = new(OffsetDeleteResponse)
+    item.error_code = error_code
+    item.throttle_time_ms = throttle_time_ms
+    item.topics = topics
+    return item, pos
+
+
+def _write_offset_delete_response_partition_list_1(items: list[OffsetDeleteResponsePartition], out: Append) -> None:
+    for item in items:
+        out(pack_ih(item.partition_index, item.error_code))
+
+
+def _write_offset_delete_response_topic_list_1(items: list[OffsetDeleteResponseTopic], out: Append) -> None:
+    for item in items:
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        partitions = item.partitions
+        n = len(partitions)
+        out(pack_i(n))
+        _write_offset_delete_response_partition_list_1(partitions, out)
+
+
+def _write_offset_delete_response_1(item: OffsetDeleteResponse, out: Append) -> None:
+    topics = item.topics
+    n = len(topics)
+    out(pack_hii(item.error_code, item.throttle_time_ms, n))
+    _write_offset_delete_response_topic_list_1(topics, out)
+
+
 OffsetDeleteRequest._decoders = {
+    0: _read_offset_delete_request_1,
 }
 OffsetDeleteRequest._encoders = {
+    0: _write_offset_delete_request_1,
 }
 OffsetDeleteResponse._decoders = {
+    0: _read_offset_delete_response_1,
 }
 OffsetDeleteResponse._encoders = {
+    0: _write_offset_delete_response_1,
 }

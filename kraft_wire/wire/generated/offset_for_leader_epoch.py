@@ -7,11 +7,35 @@ OffsetForLeaderEpochRequest, API key 23, versions 2-4, flexible 4+.
 OffsetForLeaderEpochResponse, API key 23, versions 2-4, flexible 4+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["EpochEndOffset", "OffsetForLeaderEpochRequest", "OffsetForLeaderEpochResponse", "OffsetForLeaderPartition", "OffsetForLeaderTopic", "OffsetForLeaderTopicResult"]
 
+unpack_i = Codec(">i").unpack_from
+unpack_h = Codec(">h").unpack_from
+classic_s_i = unpackers("s", "i", 0)
+iterate_iii = Codec(">iii").iter_unpack
+unpack_ii = Codec(">ii").unpack_from
+unpack_iB = Codec(">iB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+iterate_iiiB = Codec(">iiiB").iter_unpack
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
+pack_iii = Codec(">iii").pack
+pack_i = Codec(">i").pack
+pack_ii = Codec(">ii").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack_iiix = Codec(">iiix").pack
+pack_B = Codec(">B").pack
+pack_iB = Codec(">iB").pack
+iterate_hiiq = Codec(">hiiq").iter_unpack
+iterate_hiiqB = Codec(">hiiqB").iter_unpack
+pack_hiiq = Codec(">hiiq").pack
+pack_hiiqx = Codec(">hiiqx").pack
 
 
 class OffsetForLeaderPartition(Struct):
@@ -163,11 +187,448 @@ class OffsetForLeaderEpochResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_offset_for_leader_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetForLeaderPartition], int]:
+    end = pos + count * 12
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition, current_leader_epoch, leader_epoch in iterate_iii(memoryview(data)[pos:end]):
+        item = new(OffsetForLeaderPartition)
+        item.partition = partition
+        item.current_leader_epoch = current_leader_epoch
+        item.leader_epoch = leader_epoch
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_offset_for_leader_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetForLeaderTopic], int]:
+    items = []
+    for _ in range(count):
+        (n_topic,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_topic < 128:
+            topic, n_partitions = classic_s_i[n_topic](data, pos)
+            topic = topic.decode()
+            pos += n_topic + 4
+        else:
+            topic, pos = classic_text(data, pos, n_topic)
+            (n_partitions,) = unpack_i(data, pos)
+            pos += 4
+        if n_partitions >= 0:
+            partitions, pos = _read_offset_for_leader_partition_list_1(data, pos, n_partitions)
+        else:
+            raise Unusual
+        item = new(OffsetForLeaderTopic)
+        item.topic = topic
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_offset_for_leader_epoch_request_1(data: Buffer, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
+    (n_topics,) = unpack_i(data, pos)
+    pos += 4
+    if n_topics >= 0:
+        topics, pos = _read_offset_for_leader_topic_list_1(data, pos, n_topics)
+    else:
+        raise Unusual
+    item = new(OffsetForLeaderEpochRequest)
+    item.topics = topics
+    item.replica_id = -2
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_offset_for_leader_epoch_request_2(data: Buffer, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
+    replica_id, n_topics = unpack_ii(data, pos)
+    pos += 8
+    if n_topics >= 0:
+        topics, pos = _read_offset_for_leader_topic_list_1(data, pos, n_topics)
+    else:
+        raise Unusual
+    item = new(OffsetForLeaderEpochRequest)
+    item.replica_id = replica_id
+    item.topics = topics
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_offset_for_leader_partition_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetForLeaderPartition], int]:
+    end = pos + count * 13
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition, current_leader_epoch, leader_epoch, tags in iterate_iiiB(memoryview(data)[pos:end]):
+        if tags:
+            raise Unusual
+        item = new(OffsetForLeaderPartition)
+        item.partition = partition
+        item.current_leader_epoch = current_leader_epoch
+        item.leader_epoch = leader_epoch
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_offset_for_leader_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetForLeaderTopic], int]:
+    items = []
+    for _ in range(count):
+        n_topic = data[pos]
+        pos += 1
+        if n_topic < 128:
+            topic, n_partitions = compact_s_B[n_topic](data, pos)
+            topic = topic.decode()
+            pos += n_topic
+        else:
+            topic, pos = compact_text(data, pos, n_topic)
+            n_partitions = data[pos]
+            pos += 1
+        if 0 < n_partitions < 128:
+            partitions, pos = _read_offset_for_leader_partition_list_2(data, pos, n_partitions - 1)
+        elif n_partitions:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            partitions, pos = _read_offset_for_leader_partition_list_2(data, pos, n_partitions)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(OffsetForLeaderTopic)
+        item.topic = topic
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_offset_for_leader_epoch_request_3(data: Buffer, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
+    replica_id, n_topics = unpack_iB(data, pos)
+    pos += 5
+    if 0 < n_topics < 128:
+        topics, pos = _read_offset_for_leader_topic_list_2(data, pos, n_topics - 1)
+    elif n_topics:
+        n_topics, pos = long_count(data, pos, n_topics)
+        topics, pos = _read_offset_for_leader_topic_list_2(data, pos, n_topics)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(OffsetForLeaderEpochRequest)
+    item.replica_id = replica_id
+    item.topics = topics
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_offset_for_leader_partition_list_1(items: list[OffsetForLeaderPartition], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_iii(item.partition, item.current_leader_epoch, item.leader_epoch))
+
+
+def _write_offset_for_leader_topic_list_1(items: list[OffsetForLeaderTopic], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.topic.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        partitions = item.partitions
+        n = len(partitions)
+        out(pack_i(n))
+        _write_offset_for_leader_partition_list_1(partitions, out)
+
+
+def _write_offset_for_leader_epoch_request_1(item: OffsetForLeaderEpochRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    out(pack_i(n))
+    _write_offset_for_leader_topic_list_1(topics, out)
+
+
+def _write_offset_for_leader_epoch_request_2(item: OffsetForLeaderEpochRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    out(pack_ii(item.replica_id, n))
+    _write_offset_for_leader_topic_list_1(topics, out)
+
+
+def _write_offset_for_leader_partition_list_2(items: list[OffsetForLeaderPartition], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_iiix(item.partition, item.current_leader_epoch, item.leader_epoch))
+
+
+def _write_offset_for_leader_topic_list_2(items: list[OffsetForLeaderTopic], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.topic.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_offset_for_leader_partition_list_2(partitions, out)
+        out(b"\x00")
+
+
+def _write_offset_for_leader_epoch_request_3(item: OffsetForLeaderEpochRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    if n < 127:
+        out(pack_iB(item.replica_id, n + 1))
+    else:
+        out(pack_i(item.replica_id))
+        out(varint(n + 1))
+    _write_offset_for_leader_topic_list_2(topics, out)
+    out(b"\x00")
+
+
+def _read_epoch_end_offset_list_1(data: Buffer, pos: int, count: int) -> tuple[list[EpochEndOffset], int]:
+    end = pos + count * 18
+    if end > len(data):
+        raise Unusual
+    items = []
+    for error_code, partition, leader_epoch, end_offset in iterate_hiiq(memoryview(data)[pos:end]):
+        item = new(EpochEndOffset)
+        item.error_code = error_code
+        item.partition = partition
+        item.leader_epoch = leader_epoch
+        item.end_offset = end_offset
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_offset_for_leader_topic_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetForLeaderTopicResult], int]:
+    items = []
+    for _ in range(count):
+        (n_topic,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_topic < 128:
+            topic, n_partitions = classic_s_i[n_topic](data, pos)
+            topic = topic.decode()
+            pos += n_topic + 4
+        else:
+            topic, pos = classic_text(data, pos, n_topic)
+            (n_partitions,) = unpack_i(data, pos)
+            pos += 4
+        if n_partitions >= 0:
+            partitions, pos = _read_epoch_end_offset_list_1(data, pos, n_partitions)
+        else:
+            raise Unusual
+        item = new(OffsetForLeaderTopicResult)
+        item.topic = topic
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_offset_for_leader_epoch_response_1(data: Buffer, pos: int) -> tuple[OffsetForLeaderEpochResponse, int]:
+    throttle_time_ms, n_topics = unpack_ii(data, pos)
+    pos += 8
+    if n_topics >= 0:
+        topics, pos = _read_offset_for_leader_topic_result_list_1(data, pos, n_topics)
+    else:
+        raise Unusual
+    item = new(OffsetForLeaderEpochResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.topics = topics
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_epoch_end_offset_list_2(data: Buffer, pos: int, count: int) -> tuple[list[EpochEndOffset], int]:
+    end = pos + count * 19
+    if end > len(data):
+        raise Unusual
+    items = []
+    for error_code, partition, leader_epoch, end_offset, tags in iterate_hiiqB(memoryview(data)[pos:end]):
+        if tags:
+            raise Unusual
+        item = new(EpochEndOffset)
+        item.error_code = error_code
+        item.partition = partition
+        item.leader_epoch = leader_epoch
+        item.end_offset = end_offset
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_offset_for_leader_topic_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetForLeaderTopicResult], int]:
+    items = []
+    for _ in range(count):
+        n_topic = data[pos]
+        pos += 1
+        if n_topic < 128:
+            topic, n_partitions = compact_s_B[n_topic](data, pos)
+            topic = topic.decode()
+            pos += n_topic
+        else:
+            topic, pos = compact_text(data, pos, n_topic)
+            n_partitions = data[pos]
+            pos += 1
+        if 0 < n_partitions < 128:
+            partitions, pos = _read_epoch_end_offset_list_2(data, pos, n_partitions - 1)
+        elif n_partitions:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            partitions, pos = _read_epoch_end_offset_list_2(data, pos, n_partitions)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(OffsetForLeaderTopicResult)
+        item.topic = topic
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_offset_for_leader_epoch_response_2(data: Buffer, pos: int) -> tuple[OffsetForLeaderEpochResponse, int]:
+    throttle_time_ms, n_topics = unpack_iB(data, pos)
+    pos += 5
+    if 0 < n_topics < 128:
+        topics, pos = _read_offset_for_leader_topic_result_list_2(data, pos, n_topics - 1)
+    elif n_topics:
+        n_topics, pos = long_count(data, pos, n_topics)
+        topics, pos = _read_offset_for_leader_topic_result_list_2(data, pos, n_topics)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(OffsetForLeaderEpochResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.topics = topics
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_epoch_end_offset_list_1(items: list[EpochEndOffset], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_hiiq(item.error_code, item.partition, item.leader_epoch, item.end_offset))
+
+
+def _write_offset_for_leader_topic_result_list_1(items: list[OffsetForLeaderTopicResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.topic.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        partitions = item.partitions
+        n = len(partitions)
+        out(pack_i(n))
+        _write_epoch_end_offset_list_1(partitions, out)
+
+
+def _write_offset_for_leader_epoch_response_1(item: OffsetForLeaderEpochResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    out(pack_ii(item.throttle_time_ms, n))
+    _write_offset_for_leader_topic_result_list_1(topics, out)
+
+
+def _write_epoch_end_offset_list_2(items: list[EpochEndOffset], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_hiiqx(item.error_code, item.partition, item.leader_epoch, item.end_offset))
+
+
+def _write_offset_for_leader_topic_result_list_2(items: list[OffsetForLeaderTopicResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.topic.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_epoch_end_offset_list_2(partitions, out)
+        out(b"\x00")
+
+
+def _write_offset_for_leader_epoch_response_2(item: OffsetForLeaderEpochResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topics = item.topics
+    n = len(topics)
+    if n < 127:
+        out(pack_iB(item.throttle_time_ms, n + 1))
+    else:
+        out(pack_i(item.throttle_time_ms))
+        out(varint(n + 1))
+    _write_offset_for_leader_topic_result_list_2(topics, out)
+    out(b"\x00")
+
+
 OffsetForLeaderEpochRequest._decoders = {
+    2: _read_offset_for_leader_epoch_request_1,
+    3: _read_offset_for_leader_epoch_request_2,
+    4: _read_offset_for_leader_epoch_request_3,
 }
 OffsetForLeaderEpochRequest._encoders = {
+    2: _write_offset_for_leader_epoch_request_1,
+    3: _write_offset_for_leader_epoch_request_2,
+    4: _write_offset_for_leader_epoch_request_3,
 }
 OffsetForLeaderEpochResponse._decoders = {
+    2: _read_offset_for_leader_epoch_response_1,
+    3: _read_offset_for_leader_epoch_response_1,
+    4: _read_offset_for_leader_epoch_response_2,
 }
 OffsetForLeaderEpochResponse._encoders = {
+    2: _write_offset_for_leader_epoch_response_1,
+    3: _write_offset_for_leader_epoch_response_1,
+    4: _write_offset_for_leader_epoch_response_2,
 }

@@ -5,10 +5,16 @@
 ProducerIdsRecord, type 15, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import new, unknown_tags
 
 __all__ = ["ProducerIdsRecord"]
 
+unpack_iqqB = Codec(">iqqB").unpack_from
+pack_iqqx = Codec(">iqqx").pack
 
 
 class ProducerIdsRecord(Message):
@@ -42,7 +48,28 @@ class ProducerIdsRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_producer_ids_record_1(data: Buffer, pos: int) -> tuple[ProducerIdsRecord, int]:
+    broker_id, broker_epoch, next_producer_id, tags = unpack_iqqB(data, pos)
+    pos += 21
+    item = new(ProducerIdsRecord)
+    item.broker_id = broker_id
+    item.broker_epoch = broker_epoch
+    item.next_producer_id = next_producer_id
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_producer_ids_record_1(item: ProducerIdsRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_iqqx(item.broker_id, item.broker_epoch, item.next_producer_id))
+
+
 ProducerIdsRecord._decoders = {
+    0: _read_producer_ids_record_1,
 }
 ProducerIdsRecord._encoders = {
+    0: _write_producer_ids_record_1,
 }

@@ -5,11 +5,18 @@
 ProducerSnapshot, versions 1, never flexible.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import new
 
 __all__ = ["ProducerEntry", "ProducerSnapshot"]
 
+unpack_Ii = Codec(">Ii").unpack_from
+iterate_qhiqiqiq = Codec(">qhiqiqiq").iter_unpack
+pack_qhiqiqiq = Codec(">qhiqiqiq").pack
+pack_Ii = Codec(">Ii").pack
 
 
 class ProducerEntry(Struct):
@@ -73,7 +80,54 @@ class ProducerSnapshot(Message):
         self.producer_entries = [] if producer_entries is UNSET else producer_entries
 
 
+def _read_producer_entry_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ProducerEntry], int]:
+    end = pos + count * 46
+    if end > len(data):
+        raise Unusual
+    items = []
+    for producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp, coordinator_epoch, current_txn_first_offset in iterate_qhiqiqiq(memoryview(data)[pos:end]):
+        item = new(ProducerEntry)
+        item.producer_id = producer_id
+        item.epoch = epoch
+        item.last_sequence = last_sequence
+        item.last_offset = last_offset
+        item.offset_delta = offset_delta
+        item.timestamp = timestamp
+        item.coordinator_epoch = coordinator_epoch
+        item.current_txn_first_offset = current_txn_first_offset
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_producer_snapshot_1(data: Buffer, pos: int) -> tuple[ProducerSnapshot, int]:
+    crc, n_producer_entries = unpack_Ii(data, pos)
+    pos += 8
+    if n_producer_entries >= 0:
+        producer_entries, pos = _read_producer_entry_list_1(data, pos, n_producer_entries)
+    else:
+        raise Unusual
+    item = new(ProducerSnapshot)
+    item.crc = crc
+    item.producer_entries = producer_entries
+    return item, pos
+
+
+def _write_producer_entry_list_1(items: list[ProducerEntry], out: Append) -> None:
+    for item in items:
+        out(pack_qhiqiqiq(item.producer_id, item.epoch, item.last_sequence, item.last_offset, item.offset_delta, item.timestamp, item.coordinator_epoch, item.current_txn_first_offset))
+
+
+def _write_producer_snapshot_1(item: ProducerSnapshot, out: Append) -> None:
+    producer_entries = item.producer_entries
+    n = len(producer_entries)
+    out(pack_Ii(item.crc, n))
+    _write_producer_entry_list_1(producer_entries, out)
+
+
 ProducerSnapshot._decoders = {
+    1: _read_producer_snapshot_1,
 }
 ProducerSnapshot._encoders = {
+    1: _write_producer_snapshot_1,
 }

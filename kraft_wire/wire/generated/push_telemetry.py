@@ -7,11 +7,20 @@ PushTelemetryRequest, API key 72, versions 0, flexible 0+.
 PushTelemetryResponse, API key 72, versions 0, flexible 0+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import compact_blob, new, unknown_tags, varint
 
 __all__ = ["PushTelemetryRequest", "PushTelemetryResponse"]
 
+unpack_uitbB = Codec(">16si?bB").unpack_from
+pack_uitb = Codec(">16si?b").pack
+pack_uitbB = Codec(">16si?bB").pack
+unpack_ihB = Codec(">ihB").unpack_from
+pack_ihx = Codec(">ihx").pack
 
 
 class PushTelemetryRequest(Message):
@@ -79,11 +88,65 @@ class PushTelemetryResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_push_telemetry_request_1(data: Buffer, pos: int) -> tuple[PushTelemetryRequest, int]:
+    client_instance_id, subscription_id, terminating, compression_type, n_metrics = unpack_uitbB(data, pos)
+    pos += 23
+    metrics, pos = compact_blob(data, pos, n_metrics)
+    tags = data[pos]
+    pos += 1
+    item = new(PushTelemetryRequest)
+    item.client_instance_id = client_instance_id
+    item.subscription_id = subscription_id
+    item.terminating = terminating
+    item.compression_type = compression_type
+    item.metrics = metrics
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_push_telemetry_request_1(item: PushTelemetryRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    metrics = item.metrics
+    n = len(metrics)
+    if n < 127:
+        out(pack_uitbB(item.client_instance_id, item.subscription_id, item.terminating, item.compression_type, n + 1))
+    else:
+        out(pack_uitb(item.client_instance_id, item.subscription_id, item.terminating, item.compression_type))
+        out(varint(n + 1))
+    out(metrics)
+    out(b"\x00")
+
+
+def _read_push_telemetry_response_1(data: Buffer, pos: int) -> tuple[PushTelemetryResponse, int]:
+    throttle_time_ms, error_code, tags = unpack_ihB(data, pos)
+    pos += 7
+    item = new(PushTelemetryResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_push_telemetry_response_1(item: PushTelemetryResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_ihx(item.throttle_time_ms, item.error_code))
+
+
 PushTelemetryRequest._decoders = {
+    0: _read_push_telemetry_request_1,
 }
 PushTelemetryRequest._encoders = {
+    0: _write_push_telemetry_request_1,
 }
 PushTelemetryResponse._decoders = {
+    0: _read_push_telemetry_response_1,
 }
 PushTelemetryResponse._encoders = {
+    0: _write_push_telemetry_response_1,
 }

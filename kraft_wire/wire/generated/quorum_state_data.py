@@ -5,12 +5,24 @@
 QuorumStateData, versions 0-1, flexible 0+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["QuorumStateData", "Voter"]
 
+compact_s_iiiqB = unpackers("s", "iiiqB", 1)
+unpack_iiiqB = Codec(">iiiqB").unpack_from
+iterate_iB = Codec(">iB").iter_unpack
+unpack_iiiuB = Codec(">iii16sB").unpack_from
+pack__Bs = packers("B", "s", "", 0, 1)
+pack_iiiqB = Codec(">iiiqB").pack
+pack_ix = Codec(">ix").pack
+pack_iiiq = Codec(">iiiq").pack
+pack_iiiux = Codec(">iii16sx").pack
 
 
 class Voter(Struct):
@@ -74,7 +86,122 @@ class QuorumStateData(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_voter_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Voter], int]:
+    end = pos + count * 5
+    if end > len(data):
+        raise Unusual
+    items = []
+    for voter_id, tags in iterate_iB(memoryview(data)[pos:end]):
+        if tags:
+            raise Unusual
+        item = new(Voter)
+        item.voter_id = voter_id
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_quorum_state_data_1(data: Buffer, pos: int) -> tuple[QuorumStateData, int]:
+    n_cluster_id = data[pos]
+    pos += 1
+    if n_cluster_id < 128:
+        cluster_id, leader_id, leader_epoch, voted_id, applied_offset, n_current_voters = compact_s_iiiqB[n_cluster_id](data, pos)
+        cluster_id = cluster_id.decode()
+        pos += n_cluster_id + 20
+    else:
+        cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        leader_id, leader_epoch, voted_id, applied_offset, n_current_voters = unpack_iiiqB(data, pos)
+        pos += 21
+    if 0 < n_current_voters < 128:
+        current_voters, pos = _read_voter_list_1(data, pos, n_current_voters - 1)
+    elif n_current_voters:
+        n_current_voters, pos = long_count(data, pos, n_current_voters)
+        current_voters, pos = _read_voter_list_1(data, pos, n_current_voters)
+    else:
+        current_voters = None
+    tags = data[pos]
+    pos += 1
+    item = new(QuorumStateData)
+    item.cluster_id = cluster_id
+    item.leader_id = leader_id
+    item.leader_epoch = leader_epoch
+    item.voted_id = voted_id
+    item.applied_offset = applied_offset
+    item.current_voters = current_voters
+    item.voted_directory_id = ZERO_UUID
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_quorum_state_data_2(data: Buffer, pos: int) -> tuple[QuorumStateData, int]:
+    leader_id, leader_epoch, voted_id, voted_directory_id, tags = unpack_iiiuB(data, pos)
+    pos += 29
+    item = new(QuorumStateData)
+    item.leader_id = leader_id
+    item.leader_epoch = leader_epoch
+    item.voted_id = voted_id
+    item.voted_directory_id = voted_directory_id
+    item.cluster_id = ''
+    item.applied_offset = 0
+    item.current_voters = []
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_voter_list_1(items: list[Voter], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_ix(item.voter_id))
+
+
+def _write_quorum_state_data_1(item: QuorumStateData, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.voted_directory_id != ZERO_UUID:
+        raise Unusual
+    raw = item.cluster_id.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs[n](n + 1, raw))
+    else:
+        out(long_text(raw))
+    current_voters = item.current_voters
+    if current_voters is None:
+        out(pack_iiiqB(item.leader_id, item.leader_epoch, item.voted_id, item.applied_offset, 0))
+    else:
+        n = len(current_voters)
+        if n < 127:
+            out(pack_iiiqB(item.leader_id, item.leader_epoch, item.voted_id, item.applied_offset, n + 1))
+        else:
+            out(pack_iiiq(item.leader_id, item.leader_epoch, item.voted_id, item.applied_offset))
+            out(varint(n + 1))
+        _write_voter_list_1(current_voters, out)
+    out(b"\x00")
+
+
+def _write_quorum_state_data_2(item: QuorumStateData, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.cluster_id != '':
+        raise Unusual
+    if item.applied_offset != 0:
+        raise Unusual
+    if item.current_voters != []:
+        raise Unusual
+    out(pack_iiiux(item.leader_id, item.leader_epoch, item.voted_id, item.voted_directory_id))
+
+
 QuorumStateData._decoders = {
+    0: _read_quorum_state_data_1,
+    1: _read_quorum_state_data_2,
 }
 QuorumStateData._encoders = {
+    0: _write_quorum_state_data_1,
+    1: _write_quorum_state_data_2,
 }

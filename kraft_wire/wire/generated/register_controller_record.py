@@ -5,12 +5,29 @@
 RegisterControllerRecord, type 27, versions 0, flexible 0+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["ControllerEndpoint", "ControllerFeature", "RegisterControllerRecord"]
 
+unpack_iutB = Codec(">i16s?B").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+compact_s_HhB = unpackers("s", "HhB", 1)
+unpack_HhB = Codec(">HhB").unpack_from
+compact_s_hhB = unpackers("s", "hhB", 1)
+unpack_hhB = Codec(">hhB").unpack_from
+pack__Bs = packers("B", "s", "", 0, 1)
+pack__Bs_Hhx = packers("B", "s", "Hhx", 0, 1)
+pack_Hhx = Codec(">Hhx").pack
+pack_iut = Codec(">i16s?").pack
+pack_iutB = Codec(">i16s?B").pack
+pack__Bs_hhx = packers("B", "s", "hhx", 0, 1)
+pack_hhx = Codec(">hhx").pack
+pack_B = Codec(">B").pack
 
 
 class ControllerEndpoint(Struct):
@@ -101,7 +118,152 @@ class RegisterControllerRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_controller_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ControllerEndpoint], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, n_host = compact_s_B[n_name](data, pos)
+            name = name.decode()
+            pos += n_name
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            n_host = data[pos]
+            pos += 1
+        if n_host < 128:
+            host, port, security_protocol, tags = compact_s_HhB[n_host](data, pos)
+            host = host.decode()
+            pos += n_host + 4
+        else:
+            host, pos = compact_text(data, pos, n_host)
+            port, security_protocol, tags = unpack_HhB(data, pos)
+            pos += 5
+        item = new(ControllerEndpoint)
+        item.name = name
+        item.host = host
+        item.port = port
+        item.security_protocol = security_protocol
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_controller_feature_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ControllerFeature], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, min_supported_version, max_supported_version, tags = compact_s_hhB[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 4
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            min_supported_version, max_supported_version, tags = unpack_hhB(data, pos)
+            pos += 5
+        item = new(ControllerFeature)
+        item.name = name
+        item.min_supported_version = min_supported_version
+        item.max_supported_version = max_supported_version
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_register_controller_record_1(data: Buffer, pos: int) -> tuple[RegisterControllerRecord, int]:
+    controller_id, incarnation_id, zk_migration_ready, n_end_points = unpack_iutB(data, pos)
+    pos += 22
+    if 0 < n_end_points < 128:
+        end_points, pos = _read_controller_endpoint_list_1(data, pos, n_end_points - 1)
+    elif n_end_points:
+        n_end_points, pos = long_count(data, pos, n_end_points)
+        end_points, pos = _read_controller_endpoint_list_1(data, pos, n_end_points)
+    else:
+        raise Unusual
+    n_features = data[pos]
+    pos += 1
+    if 0 < n_features < 128:
+        features, pos = _read_controller_feature_list_1(data, pos, n_features - 1)
+    elif n_features:
+        n_features, pos = long_count(data, pos, n_features)
+        features, pos = _read_controller_feature_list_1(data, pos, n_features)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(RegisterControllerRecord)
+    item.controller_id = controller_id
+    item.incarnation_id = incarnation_id
+    item.zk_migration_ready = zk_migration_ready
+    item.end_points = end_points
+    item.features = features
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_controller_endpoint_list_1(items: list[ControllerEndpoint], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.host.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_Hhx[n](n + 1, raw, item.port, item.security_protocol))
+        else:
+            out(long_text(raw))
+            out(pack_Hhx(item.port, item.security_protocol))
+
+
+def _write_controller_feature_list_1(items: list[ControllerFeature], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_hhx[n](n + 1, raw, item.min_supported_version, item.max_supported_version))
+        else:
+            out(long_text(raw))
+            out(pack_hhx(item.min_supported_version, item.max_supported_version))
+
+
+def _write_register_controller_record_1(item: RegisterControllerRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    end_points = item.end_points
+    n = len(end_points)
+    if n < 127:
+        out(pack_iutB(item.controller_id, item.incarnation_id, item.zk_migration_ready, n + 1))
+    else:
+        out(pack_iut(item.controller_id, item.incarnation_id, item.zk_migration_ready))
+        out(varint(n + 1))
+    _write_controller_endpoint_list_1(end_points, out)
+    features = item.features
+    n = len(features)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_controller_feature_list_1(features, out)
+    out(b"\x00")
+
+
 RegisterControllerRecord._decoders = {
+    0: _read_register_controller_record_1,
 }
 RegisterControllerRecord._encoders = {
+    0: _write_register_controller_record_1,
 }

@@ -5,12 +5,21 @@
 RemotePartitionDeleteMetadataRecord, type 2, versions 0, flexible 0+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_text, long_text, new, packers, unknown_tags, unpackers
 
 __all__ = ["RemotePartitionDeleteMetadataRecord", "TopicIdPartitionEntry"]
 
+compact_s_uiB = unpackers("s", "16siB", 1)
+unpack_uiB = Codec(">16siB").unpack_from
+unpack_iqbB = Codec(">iqbB").unpack_from
+pack__Bs_uix = packers("B", "s", "16six", 0, 1)
+pack_uix = Codec(">16six").pack
+pack_iqbx = Codec(">iqbx").pack
 
 
 class TopicIdPartitionEntry(Struct):
@@ -71,7 +80,65 @@ class RemotePartitionDeleteMetadataRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_topic_id_partition_entry_1(data: Buffer, pos: int) -> tuple[TopicIdPartitionEntry, int]:
+    n_name = data[pos]
+    pos += 1
+    if n_name < 128:
+        name, id, partition, tags = compact_s_uiB[n_name](data, pos)
+        name = name.decode()
+        pos += n_name + 20
+    else:
+        name, pos = compact_text(data, pos, n_name)
+        id, partition, tags = unpack_uiB(data, pos)
+        pos += 21
+    item = new(TopicIdPartitionEntry)
+    item.name = name
+    item.id = id
+    item.partition = partition
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_remote_partition_delete_metadata_record_1(data: Buffer, pos: int) -> tuple[RemotePartitionDeleteMetadataRecord, int]:
+    topic_id_partition, pos = _read_topic_id_partition_entry_1(data, pos)
+    broker_id, event_timestamp_ms, remote_partition_delete_state, tags = unpack_iqbB(data, pos)
+    pos += 14
+    item = new(RemotePartitionDeleteMetadataRecord)
+    item.topic_id_partition = topic_id_partition
+    item.broker_id = broker_id
+    item.event_timestamp_ms = event_timestamp_ms
+    item.remote_partition_delete_state = remote_partition_delete_state
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_topic_id_partition_entry_1(item: TopicIdPartitionEntry, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.name.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs_uix[n](n + 1, raw, item.id, item.partition))
+    else:
+        out(long_text(raw))
+        out(pack_uix(item.id, item.partition))
+
+
+def _write_remote_partition_delete_metadata_record_1(item: RemotePartitionDeleteMetadataRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    topic_id_partition = item.topic_id_partition
+    _write_topic_id_partition_entry_1(topic_id_partition, out)
+    out(pack_iqbx(item.broker_id, item.event_timestamp_ms, item.remote_partition_delete_state))
+
+
 RemotePartitionDeleteMetadataRecord._decoders = {
+    0: _read_remote_partition_delete_metadata_record_1,
 }
 RemotePartitionDeleteMetadataRecord._encoders = {
+    0: _write_remote_partition_delete_metadata_record_1,
 }

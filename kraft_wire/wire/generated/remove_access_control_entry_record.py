@@ -5,11 +5,17 @@
 RemoveAccessControlEntryRecord, type 19, versions 0, flexible 0+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import new, unknown_tags
 
 __all__ = ["RemoveAccessControlEntryRecord"]
 
+unpack_uB = Codec(">16sB").unpack_from
+pack_ux = Codec(">16sx").pack
 
 
 class RemoveAccessControlEntryRecord(Message):
@@ -37,7 +43,26 @@ class RemoveAccessControlEntryRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_remove_access_control_entry_record_1(data: Buffer, pos: int) -> tuple[RemoveAccessControlEntryRecord, int]:
+    id, tags = unpack_uB(data, pos)
+    pos += 17
+    item = new(RemoveAccessControlEntryRecord)
+    item.id = id
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_remove_access_control_entry_record_1(item: RemoveAccessControlEntryRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_ux(item.id))
+
+
 RemoveAccessControlEntryRecord._decoders = {
+    0: _read_remove_access_control_entry_record_1,
 }
 RemoveAccessControlEntryRecord._encoders = {
+    0: _write_remove_access_control_entry_record_1,
 }

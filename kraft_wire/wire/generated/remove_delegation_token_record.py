@@ -5,10 +5,14 @@
 RemoveDelegationTokenRecord, type 26, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import compact_text, long_text, new, packers, unknown_tags, unpackers
 
 __all__ = ["RemoveDelegationTokenRecord"]
 
+compact_s_B = unpackers("s", "B", 1)
+pack__Bs_x = packers("B", "s", "x", 0, 1)
 
 
 class RemoveDelegationTokenRecord(Message):
@@ -36,7 +40,40 @@ class RemoveDelegationTokenRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_remove_delegation_token_record_1(data: Buffer, pos: int) -> tuple[RemoveDelegationTokenRecord, int]:
+    n_token_id = data[pos]
+    pos += 1
+    if n_token_id < 128:
+        token_id, tags = compact_s_B[n_token_id](data, pos)
+        token_id = token_id.decode()
+        pos += n_token_id
+    else:
+        token_id, pos = compact_text(data, pos, n_token_id)
+        tags = data[pos]
+        pos += 1
+    item = new(RemoveDelegationTokenRecord)
+    item.token_id = token_id
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_remove_delegation_token_record_1(item: RemoveDelegationTokenRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.token_id.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs_x[n](n + 1, raw))
+    else:
+        out(long_text(raw))
+        out(b"\x00")
+
+
 RemoveDelegationTokenRecord._decoders = {
+    0: _read_remove_delegation_token_record_1,
 }
 RemoveDelegationTokenRecord._encoders = {
+    0: _write_remove_delegation_token_record_1,
 }

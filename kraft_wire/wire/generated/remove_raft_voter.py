@@ -7,11 +7,25 @@ RemoveRaftVoterRequest, API key 81, versions 0, flexible 0+.
 RemoveRaftVoterResponse, API key 81, versions 0, flexible 0+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import compact_text, long_text, new, packers, unknown_tags, unpackers
 
 __all__ = ["RemoveRaftVoterRequest", "RemoveRaftVoterResponse"]
 
+compact_s_iuB = unpackers("s", "i16sB", 1)
+unpack_iuB = Codec(">i16sB").unpack_from
+pack_Biux = Codec(">Bi16sx").pack
+pack__Bs_iux = packers("B", "s", "i16sx", 0, 1)
+pack_iux = Codec(">i16sx").pack
+unpack_ihB = Codec(">ihB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+pack_ihBx = Codec(">ihBx").pack
+pack_ih_Bs_x = packers("ihB", "s", "x", 2, 1)
+pack_ih = Codec(">ih").pack
 
 
 class RemoveRaftVoterRequest(Message):
@@ -76,11 +90,98 @@ class RemoveRaftVoterResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_remove_raft_voter_request_1(data: Buffer, pos: int) -> tuple[RemoveRaftVoterRequest, int]:
+    n_cluster_id = data[pos]
+    pos += 1
+    if 0 < n_cluster_id < 128:
+        cluster_id, voter_id, voter_directory_id, tags = compact_s_iuB[n_cluster_id](data, pos)
+        cluster_id = cluster_id.decode()
+        pos += n_cluster_id + 20
+    elif n_cluster_id == 0:
+        cluster_id = None
+        voter_id, voter_directory_id, tags = unpack_iuB(data, pos)
+        pos += 21
+    else:
+        cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        voter_id, voter_directory_id, tags = unpack_iuB(data, pos)
+        pos += 21
+    item = new(RemoveRaftVoterRequest)
+    item.cluster_id = cluster_id
+    item.voter_id = voter_id
+    item.voter_directory_id = voter_directory_id
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_remove_raft_voter_request_1(item: RemoveRaftVoterRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    cluster_id = item.cluster_id
+    if cluster_id is None:
+        out(pack_Biux(0, item.voter_id, item.voter_directory_id))
+    else:
+        raw = cluster_id.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_iux[n](n + 1, raw, item.voter_id, item.voter_directory_id))
+        else:
+            out(long_text(raw))
+            out(pack_iux(item.voter_id, item.voter_directory_id))
+
+
+def _read_remove_raft_voter_response_1(data: Buffer, pos: int) -> tuple[RemoveRaftVoterResponse, int]:
+    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    pos += 7
+    if 0 < n_error_message < 128:
+        error_message, tags = compact_s_B[n_error_message](data, pos)
+        error_message = error_message.decode()
+        pos += n_error_message
+    elif n_error_message == 0:
+        error_message = None
+        tags = data[pos]
+        pos += 1
+    else:
+        error_message, pos = compact_text(data, pos, n_error_message)
+        tags = data[pos]
+        pos += 1
+    item = new(RemoveRaftVoterResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.error_message = error_message
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_remove_raft_voter_response_1(item: RemoveRaftVoterResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    error_message = item.error_message
+    if error_message is None:
+        out(pack_ihBx(item.throttle_time_ms, item.error_code, 0))
+    else:
+        raw = error_message.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_ih_Bs_x[n](item.throttle_time_ms, item.error_code, n + 1, raw))
+        else:
+            out(pack_ih(item.throttle_time_ms, item.error_code))
+            out(long_text(raw))
+            out(b"\x00")
+
+
 RemoveRaftVoterRequest._decoders = {
+    0: _read_remove_raft_voter_request_1,
 }
 RemoveRaftVoterRequest._encoders = {
+    0: _write_remove_raft_voter_request_1,
 }
 RemoveRaftVoterResponse._decoders = {
+    0: _read_remove_raft_voter_response_1,
 }
 RemoveRaftVoterResponse._encoders = {
+    0: _write_remove_raft_voter_response_1,
 }

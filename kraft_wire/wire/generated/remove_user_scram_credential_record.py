@@ -5,10 +5,18 @@
 RemoveUserScramCredentialRecord, type 22, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import compact_text, long_text, new, packers, unknown_tags, unpackers
 
 __all__ = ["RemoveUserScramCredentialRecord"]
 
+compact_s_bB = unpackers("s", "bB", 1)
+unpack_bB = Codec(">bB").unpack_from
+pack__Bs_bx = packers("B", "s", "bx", 0, 1)
+pack_bx = Codec(">bx").pack
 
 
 class RemoveUserScramCredentialRecord(Message):
@@ -39,7 +47,41 @@ class RemoveUserScramCredentialRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_remove_user_scram_credential_record_1(data: Buffer, pos: int) -> tuple[RemoveUserScramCredentialRecord, int]:
+    n_name = data[pos]
+    pos += 1
+    if n_name < 128:
+        name, mechanism, tags = compact_s_bB[n_name](data, pos)
+        name = name.decode()
+        pos += n_name + 1
+    else:
+        name, pos = compact_text(data, pos, n_name)
+        mechanism, tags = unpack_bB(data, pos)
+        pos += 2
+    item = new(RemoveUserScramCredentialRecord)
+    item.name = name
+    item.mechanism = mechanism
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_remove_user_scram_credential_record_1(item: RemoveUserScramCredentialRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.name.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs_bx[n](n + 1, raw, item.mechanism))
+    else:
+        out(long_text(raw))
+        out(pack_bx(item.mechanism))
+
+
 RemoveUserScramCredentialRecord._decoders = {
+    0: _read_remove_user_scram_credential_record_1,
 }
 RemoveUserScramCredentialRecord._encoders = {
+    0: _write_remove_user_scram_credential_record_1,
 }

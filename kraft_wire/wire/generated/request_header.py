@@ -5,10 +5,21 @@
 RequestHeader, versions 1-2, flexible 2+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import classic_text, new, packers, unknown_tags, unpackers
 
 __all__ = ["RequestHeader"]
 
+unpack_hhih = Codec(">hhih").unpack_from
+classic_s = unpackers("s", "", 0)
+classic_s_B = unpackers("s", "B", 0)
+pack_hhih = Codec(">hhih").pack
+pack_hhi_hs = packers("hhih", "s", "", 3, 0)
+pack_hhihx = Codec(">hhihx").pack
+pack_hhi_hs_x = packers("hhih", "s", "x", 3, 0)
 
 
 class RequestHeader(Message):
@@ -45,7 +56,90 @@ class RequestHeader(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_request_header_1(data: Buffer, pos: int) -> tuple[RequestHeader, int]:
+    request_api_key, request_api_version, correlation_id, n_client_id = unpack_hhih(data, pos)
+    pos += 10
+    if 0 <= n_client_id < 128:
+        client_id, = classic_s[n_client_id](data, pos)
+        client_id = client_id.decode()
+        pos += n_client_id
+    elif n_client_id < 0:
+        client_id = None
+    else:
+        client_id, pos = classic_text(data, pos, n_client_id)
+    item = new(RequestHeader)
+    item.request_api_key = request_api_key
+    item.request_api_version = request_api_version
+    item.correlation_id = correlation_id
+    item.client_id = client_id
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_request_header_2(data: Buffer, pos: int) -> tuple[RequestHeader, int]:
+    request_api_key, request_api_version, correlation_id, n_client_id = unpack_hhih(data, pos)
+    pos += 10
+    if 0 <= n_client_id < 128:
+        client_id, tags = classic_s_B[n_client_id](data, pos)
+        client_id = client_id.decode()
+        pos += n_client_id + 1
+    elif n_client_id < 0:
+        client_id = None
+        tags = data[pos]
+        pos += 1
+    else:
+        client_id, pos = classic_text(data, pos, n_client_id)
+        tags = data[pos]
+        pos += 1
+    item = new(RequestHeader)
+    item.request_api_key = request_api_key
+    item.request_api_version = request_api_version
+    item.correlation_id = correlation_id
+    item.client_id = client_id
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_request_header_1(item: RequestHeader, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    client_id = item.client_id
+    if client_id is None:
+        out(pack_hhih(item.request_api_key, item.request_api_version, item.correlation_id, -1))
+    else:
+        raw = client_id.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack_hhi_hs[n](item.request_api_key, item.request_api_version, item.correlation_id, n, raw))
+        else:
+            out(pack_hhih(item.request_api_key, item.request_api_version, item.correlation_id, n))
+            out(raw)
+
+
+def _write_request_header_2(item: RequestHeader, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    client_id = item.client_id
+    if client_id is None:
+        out(pack_hhihx(item.request_api_key, item.request_api_version, item.correlation_id, -1))
+    else:
+        raw = client_id.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack_hhi_hs_x[n](item.request_api_key, item.request_api_version, item.correlation_id, n, raw))
+        else:
+            out(pack_hhih(item.request_api_key, item.request_api_version, item.correlation_id, n))
+            out(raw)
+            out(b"\x00")
+
+
 RequestHeader._decoders = {
+    1: _read_request_header_1,
+    2: _read_request_header_2,
 }
 RequestHeader._encoders = {
+    1: _write_request_header_1,
+    2: _write_request_header_2,
 }

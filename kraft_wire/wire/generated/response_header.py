@@ -5,10 +5,18 @@
 ResponseHeader, versions 0-1, flexible 1+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import new, unknown_tags
 
 __all__ = ["ResponseHeader"]
 
+unpack_i = Codec(">i").unpack_from
+unpack_iB = Codec(">iB").unpack_from
+pack_i = Codec(">i").pack
+pack_ix = Codec(">ix").pack
 
 
 class ResponseHeader(Message):
@@ -36,7 +44,43 @@ class ResponseHeader(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_response_header_1(data: Buffer, pos: int) -> tuple[ResponseHeader, int]:
+    (correlation_id,) = unpack_i(data, pos)
+    pos += 4
+    item = new(ResponseHeader)
+    item.correlation_id = correlation_id
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_response_header_2(data: Buffer, pos: int) -> tuple[ResponseHeader, int]:
+    correlation_id, tags = unpack_iB(data, pos)
+    pos += 5
+    item = new(ResponseHeader)
+    item.correlation_id = correlation_id
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_response_header_1(item: ResponseHeader, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_i(item.correlation_id))
+
+
+def _write_response_header_2(item: ResponseHeader, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_ix(item.correlation_id))
+
+
 ResponseHeader._decoders = {
+    0: _read_response_header_1,
+    1: _read_response_header_2,
 }
 ResponseHeader._encoders = {
+    0: _write_response_header_1,
+    1: _write_response_header_2,
 }

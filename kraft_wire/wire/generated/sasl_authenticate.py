@@ -7,10 +7,30 @@ SaslAuthenticateRequest, API key 36, versions 0-2, flexible 2+.
 SaslAuthenticateResponse, API key 36, versions 0-2, flexible 2+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import classic_blob, classic_text, compact_blob, compact_text, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["SaslAuthenticateRequest", "SaslAuthenticateResponse"]
 
+unpack_i = Codec(">i").unpack_from
+pack_i = Codec(">i").pack
+pack_B = Codec(">B").pack
+unpack_hh = Codec(">hh").unpack_from
+classic_s_i = unpackers("s", "i", 0)
+unpack_q = Codec(">q").unpack_from
+unpack_hB = Codec(">hB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+unpack_qB = Codec(">qB").unpack_from
+pack_hh = Codec(">hh").pack
+pack_h_hs = packers("hh", "s", "", 1, 0)
+pack_q = Codec(">q").pack
+pack_hB = Codec(">hB").pack
+pack_h_Bs = packers("hB", "s", "", 1, 1)
+pack_h = Codec(">h").pack
+pack_qx = Codec(">qx").pack
 
 
 class SaslAuthenticateRequest(Message):
@@ -72,11 +92,215 @@ class SaslAuthenticateResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_sasl_authenticate_request_1(data: Buffer, pos: int) -> tuple[SaslAuthenticateRequest, int]:
+    (n_auth_bytes,) = unpack_i(data, pos)
+    pos += 4
+    auth_bytes, pos = classic_blob(data, pos, n_auth_bytes)
+    item = new(SaslAuthenticateRequest)
+    item.auth_bytes = auth_bytes
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_sasl_authenticate_request_2(data: Buffer, pos: int) -> tuple[SaslAuthenticateRequest, int]:
+    n_auth_bytes = data[pos]
+    pos += 1
+    auth_bytes, pos = compact_blob(data, pos, n_auth_bytes)
+    tags = data[pos]
+    pos += 1
+    item = new(SaslAuthenticateRequest)
+    item.auth_bytes = auth_bytes
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_sasl_authenticate_request_1(item: SaslAuthenticateRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    auth_bytes = item.auth_bytes
+    n = len(auth_bytes)
+    out(pack_i(n))
+    out(auth_bytes)
+
+
+def _write_sasl_authenticate_request_2(item: SaslAuthenticateRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    auth_bytes = item.auth_bytes
+    n = len(auth_bytes)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    out(auth_bytes)
+    out(b"\x00")
+
+
+def _read_sasl_authenticate_response_1(data: Buffer, pos: int) -> tuple[SaslAuthenticateResponse, int]:
+    error_code, n_error_message = unpack_hh(data, pos)
+    pos += 4
+    if 0 <= n_error_message < 128:
+        error_message, n_auth_bytes = classic_s_i[n_error_message](data, pos)
+        error_message = error_message.decode()
+        pos += n_error_message + 4
+    elif n_error_message < 0:
+        error_message = None
+        (n_auth_bytes,) = unpack_i(data, pos)
+        pos += 4
+    else:
+        error_message, pos = classic_text(data, pos, n_error_message)
+        (n_auth_bytes,) = unpack_i(data, pos)
+        pos += 4
+    auth_bytes, pos = classic_blob(data, pos, n_auth_bytes)
+    item = new(SaslAuthenticateResponse)
+    item.error_code = error_code
+    item.error_message = error_message
+    item.auth_bytes = auth_bytes
+    item.session_lifetime_ms = 0
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_sasl_authenticate_response_2(data: Buffer, pos: int) -> tuple[SaslAuthenticateResponse, int]:
+    error_code, n_error_message = unpack_hh(data, pos)
+    pos += 4
+    if 0 <= n_error_message < 128:
+        error_message, n_auth_bytes = classic_s_i[n_error_message](data, pos)
+        error_message = error_message.decode()
+        pos += n_error_message + 4
+    elif n_error_message < 0:
+        error_message = None
+        (n_auth_bytes,) = unpack_i(data, pos)
+        pos += 4
+    else:
+        error_message, pos = classic_text(data, pos, n_error_message)
+        (n_auth_bytes,) = unpack_i(data, pos)
+        pos += 4
+    auth_bytes, pos = classic_blob(data, pos, n_auth_bytes)
+    (session_lifetime_ms,) = unpack_q(data, pos)
+    pos += 8
+    item = new(SaslAuthenticateResponse)
+    item.error_code = error_code
+    item.error_message = error_message
+    item.auth_bytes = auth_bytes
+    item.session_lifetime_ms = session_lifetime_ms
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_sasl_authenticate_response_3(data: Buffer, pos: int) -> tuple[SaslAuthenticateResponse, int]:
+    error_code, n_error_message = unpack_hB(data, pos)
+    pos += 3
+    if 0 < n_error_message < 128:
+        error_message, n_auth_bytes = compact_s_B[n_error_message](data, pos)
+        error_message = error_message.decode()
+        pos += n_error_message
+    elif n_error_message == 0:
+        error_message = None
+        n_auth_bytes = data[pos]
+        pos += 1
+    else:
+        error_message, pos = compact_text(data, pos, n_error_message)
+        n_auth_bytes = data[pos]
+        pos += 1
+    auth_bytes, pos = compact_blob(data, pos, n_auth_bytes)
+    session_lifetime_ms, tags = unpack_qB(data, pos)
+    pos += 9
+    item = new(SaslAuthenticateResponse)
+    item.error_code = error_code
+    item.error_message = error_message
+    item.auth_bytes = auth_bytes
+    item.session_lifetime_ms = session_lifetime_ms
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_sasl_authenticate_response_1(item: SaslAuthenticateResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    error_message = item.error_message
+    if error_message is None:
+        out(pack_hh(item.error_code, -1))
+    else:
+        raw = error_message.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack_h_hs[n](item.error_code, n, raw))
+        else:
+            out(pack_hh(item.error_code, n))
+            out(raw)
+    auth_bytes = item.auth_bytes
+    n = len(auth_bytes)
+    out(pack_i(n))
+    out(auth_bytes)
+
+
+def _write_sasl_authenticate_response_2(item: SaslAuthenticateResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    error_message = item.error_message
+    if error_message is None:
+        out(pack_hh(item.error_code, -1))
+    else:
+        raw = error_message.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack_h_hs[n](item.error_code, n, raw))
+        else:
+            out(pack_hh(item.error_code, n))
+            out(raw)
+    auth_bytes = item.auth_bytes
+    n = len(auth_bytes)
+    out(pack_i(n))
+    out(auth_bytes)
+    out(pack_q(item.session_lifetime_ms))
+
+
+def _write_sasl_authenticate_response_3(item: SaslAuthenticateResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    error_message = item.error_message
+    if error_message is None:
+        out(pack_hB(item.error_code, 0))
+    else:
+        raw = error_message.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_h_Bs[n](item.error_code, n + 1, raw))
+        else:
+            out(pack_h(item.error_code))
+            out(long_text(raw))
+    auth_bytes = item.auth_bytes
+    n = len(auth_bytes)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    out(auth_bytes)
+    out(pack_qx(item.session_lifetime_ms))
+
+
 SaslAuthenticateRequest._decoders = {
+    0: _read_sasl_authenticate_request_1,
+    1: _read_sasl_authenticate_request_1,
+    2: _read_sasl_authenticate_request_2,
 }
 SaslAuthenticateRequest._encoders = {
+    0: _write_sasl_authenticate_request_1,
+    1: _write_sasl_authenticate_request_1,
+    2: _write_sasl_authenticate_request_2,
 }
 SaslAuthenticateResponse._decoders = {
+    0: _read_sasl_authenticate_response_1,
+    1: _read_sasl_authenticate_response_2,
+    2: _read_sasl_authenticate_response_3,
 }
 SaslAuthenticateResponse._encoders = {
+    0: _write_sasl_authenticate_response_1,
+    1: _write_sasl_authenticate_response_2,
+    2: _write_sasl_authenticate_response_3,
 }

@@ -7,11 +7,20 @@ SaslHandshakeRequest, API key 17, versions 0-1, never flexible.
 SaslHandshakeResponse, API key 17, versions 0-1, never flexible.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import UNSET
+from kraft_wire.wire.runtime import classic_text, classic_texts, new, packers, unpackers, write_classic_texts
 
 __all__ = ["SaslHandshakeRequest", "SaslHandshakeResponse"]
 
+unpack_h = Codec(">h").unpack_from
+classic_s = unpackers("s", "", 0)
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
+unpack_hi = Codec(">hi").unpack_from
+pack_hi = Codec(">hi").pack
 
 
 class SaslHandshakeRequest(Message):
@@ -61,11 +70,60 @@ class SaslHandshakeResponse(Message):
         self.mechanisms = [] if mechanisms is UNSET else mechanisms
 
 
+def _read_sasl_handshake_request_1(data: Buffer, pos: int) -> tuple[SaslHandshakeRequest, int]:
+    (n_mechanism,) = unpack_h(data, pos)
+    pos += 2
+    if 0 <= n_mechanism < 128:
+        mechanism, = classic_s[n_mechanism](data, pos)
+        mechanism = mechanism.decode()
+        pos += n_mechanism
+    else:
+        mechanism, pos = classic_text(data, pos, n_mechanism)
+    item = new(SaslHandshakeRequest)
+    item.mechanism = mechanism
+    return item, pos
+
+
+def _write_sasl_handshake_request_1(item: SaslHandshakeRequest, out: Append) -> None:
+    raw = item.mechanism.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack__hs[n](n, raw))
+    else:
+        out(pack_h(n))
+        out(raw)
+
+
+def _read_sasl_handshake_response_1(data: Buffer, pos: int) -> tuple[SaslHandshakeResponse, int]:
+    error_code, n_mechanisms = unpack_hi(data, pos)
+    pos += 6
+    mechanisms, pos = classic_texts(data, pos, n_mechanisms)
+    item = new(SaslHandshakeResponse)
+    item.error_code = error_code
+    item.mechanisms = mechanisms
+    return item, pos
+
+
+def _write_sasl_handshake_response_1(item: SaslHandshakeResponse, out: Append) -> None:
+    mechanisms = item.mechanisms
+    n = len(mechanisms)
+    out(pack_hi(item.error_code, n))
+    write_classic_texts(mechanisms, out)
+
+
 SaslHandshakeRequest._decoders = {
+    0: _read_sasl_handshake_request_1,
+    1: _read_sasl_handshake_request_1,
 }
 SaslHandshakeRequest._encoders = {
+    0: _write_sasl_handshake_request_1,
+    1: _write_sasl_handshake_request_1,
 }
 SaslHandshakeResponse._decoders = {
+    0: _read_sasl_handshake_response_1,
+    1: _read_sasl_handshake_response_1,
 }
 SaslHandshakeResponse._encoders = {
+    0: _write_sasl_handshake_response_1,
+    1: _write_sasl_handshake_response_1,
 }

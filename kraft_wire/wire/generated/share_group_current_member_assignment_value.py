@@ -5,12 +5,22 @@
 ShareGroupCurrentMemberAssignmentValue, type 14, versions 0, flexible 0+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_numbers, long_count, long_numbers, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["ShareGroupCurrentMemberAssignmentValue", "TopicPartitions"]
 
+unpack_iibB = Codec(">iibB").unpack_from
+unpack_uB = Codec(">16sB").unpack_from
+compact_i_B = unpackers("i", "B", 1)
+pack_u_Bi_x = packers("16sB", "i", "x", 1, 1)
+pack_u = Codec(">16s").pack
+pack_iib = Codec(">iib").pack
+pack_iibB = Codec(">iibB").pack
 
 
 class TopicPartitions(Struct):
@@ -68,7 +78,83 @@ class ShareGroupCurrentMemberAssignmentValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_topic_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartitions], int]:
+    items = []
+    for _ in range(count):
+        topic_id, n_partitions = unpack_uB(data, pos)
+        pos += 17
+        if n_partitions < 128:
+            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            pos += 4 * n_partitions - 3
+        else:
+            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            tags = data[pos]
+            pos += 1
+        item = new(TopicPartitions)
+        item.topic_id = topic_id
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_share_group_current_member_assignment_value_1(data: Buffer, pos: int) -> tuple[ShareGroupCurrentMemberAssignmentValue, int]:
+    member_epoch, previous_member_epoch, state, n_assigned_partitions = unpack_iibB(data, pos)
+    pos += 10
+    if 0 < n_assigned_partitions < 128:
+        assigned_partitions, pos = _read_topic_partitions_list_1(data, pos, n_assigned_partitions - 1)
+    elif n_assigned_partitions:
+        n_assigned_partitions, pos = long_count(data, pos, n_assigned_partitions)
+        assigned_partitions, pos = _read_topic_partitions_list_1(data, pos, n_assigned_partitions)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(ShareGroupCurrentMemberAssignmentValue)
+    item.member_epoch = member_epoch
+    item.previous_member_epoch = previous_member_epoch
+    item.state = state
+    item.assigned_partitions = assigned_partitions
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_topic_partitions_list_1(items: list[TopicPartitions], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack_u_Bi_x[n](item.topic_id, n + 1, *partitions))
+        else:
+            out(pack_u(item.topic_id))
+            out(varint(n + 1))
+            out(long_numbers(partitions, "i"))
+            out(b"\x00")
+
+
+def _write_share_group_current_member_assignment_value_1(item: ShareGroupCurrentMemberAssignmentValue, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    assigned_partitions = item.assigned_partitions
+    n = len(assigned_partitions)
+    if n < 127:
+        out(pack_iibB(item.member_epoch, item.previous_member_epoch, item.state, n + 1))
+    else:
+        out(pack_iib(item.member_epoch, item.previous_member_epoch, item.state))
+        out(varint(n + 1))
+    _write_topic_partitions_list_1(assigned_partitions, out)
+    out(b"\x00")
+
+
 ShareGroupCurrentMemberAssignmentValue._decoders = {
+    0: _read_share_group_current_member_assignment_value_1,
 }
 ShareGroupCurrentMemberAssignmentValue._encoders = {
+    0: _write_share_group_current_member_assignment_value_1,
 }

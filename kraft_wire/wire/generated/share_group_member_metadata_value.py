@@ -5,11 +5,17 @@
 ShareGroupMemberMetadataValue, type 10, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_text, compact_texts, long_text, new, packers, unknown_tags, unpackers, varint, write_compact_texts
 
 __all__ = ["ShareGroupMemberMetadataValue"]
 
+compact_s_B = unpackers("s", "B", 1)
+pack_B = Codec(">B").pack
+pack__Bs = packers("B", "s", "", 0, 1)
 
 
 class ShareGroupMemberMetadataValue(Message):
@@ -46,7 +52,89 @@ class ShareGroupMemberMetadataValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_share_group_member_metadata_value_1(data: Buffer, pos: int) -> tuple[ShareGroupMemberMetadataValue, int]:
+    n_rack_id = data[pos]
+    pos += 1
+    if 0 < n_rack_id < 128:
+        rack_id, n_client_id = compact_s_B[n_rack_id](data, pos)
+        rack_id = rack_id.decode()
+        pos += n_rack_id
+    elif n_rack_id == 0:
+        rack_id = None
+        n_client_id = data[pos]
+        pos += 1
+    else:
+        rack_id, pos = compact_text(data, pos, n_rack_id)
+        n_client_id = data[pos]
+        pos += 1
+    if n_client_id < 128:
+        client_id, n_client_host = compact_s_B[n_client_id](data, pos)
+        client_id = client_id.decode()
+        pos += n_client_id
+    else:
+        client_id, pos = compact_text(data, pos, n_client_id)
+        n_client_host = data[pos]
+        pos += 1
+    if n_client_host < 128:
+        client_host, n_subscribed_topic_names = compact_s_B[n_client_host](data, pos)
+        client_host = client_host.decode()
+        pos += n_client_host
+    else:
+        client_host, pos = compact_text(data, pos, n_client_host)
+        n_subscribed_topic_names = data[pos]
+        pos += 1
+    subscribed_topic_names, pos = compact_texts(data, pos, n_subscribed_topic_names)
+    tags = data[pos]
+    pos += 1
+    item = new(ShareGroupMemberMetadataValue)
+    item.rack_id = rack_id
+    item.client_id = client_id
+    item.client_host = client_host
+    item.subscribed_topic_names = subscribed_topic_names
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_share_group_member_metadata_value_1(item: ShareGroupMemberMetadataValue, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    rack_id = item.rack_id
+    if rack_id is None:
+        out(pack_B(0))
+    else:
+        raw = rack_id.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+    raw = item.client_id.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs[n](n + 1, raw))
+    else:
+        out(long_text(raw))
+    raw = item.client_host.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs[n](n + 1, raw))
+    else:
+        out(long_text(raw))
+    subscribed_topic_names = item.subscribed_topic_names
+    n = len(subscribed_topic_names)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    write_compact_texts(subscribed_topic_names, out)
+    out(b"\x00")
+
+
 ShareGroupMemberMetadataValue._decoders = {
+    0: _read_share_group_member_metadata_value_1,
 }
 ShareGroupMemberMetadataValue._encoders = {
+    0: _write_share_group_member_metadata_value_1,
 }

@@ -5,10 +5,16 @@
 ShareGroupMetadataValue, type 11, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import new, unknown_tags
 
 __all__ = ["ShareGroupMetadataValue"]
 
+unpack_iqB = Codec(">iqB").unpack_from
+pack_iqx = Codec(">iqx").pack
 
 
 class ShareGroupMetadataValue(Message):
@@ -39,7 +45,27 @@ class ShareGroupMetadataValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_share_group_metadata_value_1(data: Buffer, pos: int) -> tuple[ShareGroupMetadataValue, int]:
+    epoch, metadata_hash, tags = unpack_iqB(data, pos)
+    pos += 13
+    item = new(ShareGroupMetadataValue)
+    item.epoch = epoch
+    item.metadata_hash = metadata_hash
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_share_group_metadata_value_1(item: ShareGroupMetadataValue, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_iqx(item.epoch, item.metadata_hash))
+
+
 ShareGroupMetadataValue._decoders = {
+    0: _read_share_group_metadata_value_1,
 }
 ShareGroupMetadataValue._encoders = {
+    0: _write_share_group_metadata_value_1,
 }

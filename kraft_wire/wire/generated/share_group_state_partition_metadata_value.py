@@ -5,12 +5,23 @@
 ShareGroupStatePartitionMetadataValue, type 15, versions 0, flexible 0+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["ShareGroupStatePartitionMetadataValue", "TopicInfo", "TopicPartitionsInfo"]
 
+unpack_uB = Codec(">16sB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+compact_i_B = unpackers("i", "B", 1)
+pack_u_Bs = packers("16sB", "s", "", 1, 1)
+pack_u = Codec(">16s").pack
+pack__Bi_x = packers("B", "i", "x", 0, 1)
+pack_B = Codec(">B").pack
+pack_u_Bs_x = packers("16sB", "s", "x", 1, 1)
 
 
 class TopicPartitionsInfo(Struct):
@@ -89,7 +100,165 @@ class ShareGroupStatePartitionMetadataValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_topic_partitions_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartitionsInfo], int]:
+    items = []
+    for _ in range(count):
+        topic_id, n_topic_name = unpack_uB(data, pos)
+        pos += 17
+        if n_topic_name < 128:
+            topic_name, n_partitions = compact_s_B[n_topic_name](data, pos)
+            topic_name = topic_name.decode()
+            pos += n_topic_name
+        else:
+            topic_name, pos = compact_text(data, pos, n_topic_name)
+            n_partitions = data[pos]
+            pos += 1
+        if n_partitions < 128:
+            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            pos += 4 * n_partitions - 3
+        else:
+            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            tags = data[pos]
+            pos += 1
+        item = new(TopicPartitionsInfo)
+        item.topic_id = topic_id
+        item.topic_name = topic_name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_topic_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicInfo], int]:
+    items = []
+    for _ in range(count):
+        topic_id, n_topic_name = unpack_uB(data, pos)
+        pos += 17
+        if n_topic_name < 128:
+            topic_name, tags = compact_s_B[n_topic_name](data, pos)
+            topic_name = topic_name.decode()
+            pos += n_topic_name
+        else:
+            topic_name, pos = compact_text(data, pos, n_topic_name)
+            tags = data[pos]
+            pos += 1
+        item = new(TopicInfo)
+        item.topic_id = topic_id
+        item.topic_name = topic_name
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_share_group_state_partition_metadata_value_1(data: Buffer, pos: int) -> tuple[ShareGroupStatePartitionMetadataValue, int]:
+    n_initializing_topics = data[pos]
+    pos += 1
+    if 0 < n_initializing_topics < 128:
+        initializing_topics, pos = _read_topic_partitions_info_list_1(data, pos, n_initializing_topics - 1)
+    elif n_initializing_topics:
+        n_initializing_topics, pos = long_count(data, pos, n_initializing_topics)
+        initializing_topics, pos = _read_topic_partitions_info_list_1(data, pos, n_initializing_topics)
+    else:
+        raise Unusual
+    n_initialized_topics = data[pos]
+    pos += 1
+    if 0 < n_initialized_topics < 128:
+        initialized_topics, pos = _read_topic_partitions_info_list_1(data, pos, n_initialized_topics - 1)
+    elif n_initialized_topics:
+        n_initialized_topics, pos = long_count(data, pos, n_initialized_topics)
+        initialized_topics, pos = _read_topic_partitions_info_list_1(data, pos, n_initialized_topics)
+    else:
+        raise Unusual
+    n_deleting_topics = data[pos]
+    pos += 1
+    if 0 < n_deleting_topics < 128:
+        deleting_topics, pos = _read_topic_info_list_1(data, pos, n_deleting_topics - 1)
+    elif n_deleting_topics:
+        n_deleting_topics, pos = long_count(data, pos, n_deleting_topics)
+        deleting_topics, pos = _read_topic_info_list_1(data, pos, n_deleting_topics)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(ShareGroupStatePartitionMetadataValue)
+    item.initializing_topics = initializing_topics
+    item.initialized_topics = initialized_topics
+    item.deleting_topics = deleting_topics
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_topic_partitions_info_list_1(items: list[TopicPartitionsInfo], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.topic_name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_u_Bs[n](item.topic_id, n + 1, raw))
+        else:
+            out(pack_u(item.topic_id))
+            out(long_text(raw))
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack__Bi_x[n](n + 1, *partitions))
+        else:
+            out(varint(n + 1))
+            out(long_numbers(partitions, "i"))
+            out(b"\x00")
+
+
+def _write_topic_info_list_1(items: list[TopicInfo], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.topic_name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_u_Bs_x[n](item.topic_id, n + 1, raw))
+        else:
+            out(pack_u(item.topic_id))
+            out(long_text(raw))
+            out(b"\x00")
+
+
+def _write_share_group_state_partition_metadata_value_1(item: ShareGroupStatePartitionMetadataValue, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    initializing_topics = item.initializing_topics
+    n = len(initializing_topics)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_topic_partitions_info_list_1(initializing_topics, out)
+    initialized_topics = item.initialized_topics
+    n = len(initialized_topics)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_topic_partitions_info_list_1(initialized_topics, out)
+    deleting_topics = item.deleting_topics
+    n = len(deleting_topics)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_topic_info_list_1(deleting_topics, out)
+    out(b"\x00")
+
+
 ShareGroupStatePartitionMetadataValue._decoders = {
+    0: _read_share_group_state_partition_metadata_value_1,
 }
 ShareGroupStatePartitionMetadataValue._encoders = {
+    0: _write_share_group_state_partition_metadata_value_1,
 }

@@ -5,10 +5,18 @@
 ShareGroupTargetAssignmentMemberKey, type 13, versions 0, never flexible.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
 __all__ = ["ShareGroupTargetAssignmentMemberKey"]
 
+unpack_h = Codec(">h").unpack_from
+classic_s_h = unpackers("s", "h", 0)
+classic_s = unpackers("s", "", 0)
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
 
 
 class ShareGroupTargetAssignmentMemberKey(Message):
@@ -36,7 +44,49 @@ class ShareGroupTargetAssignmentMemberKey(Message):
         self.member_id = member_id
 
 
+def _read_share_group_target_assignment_member_key_1(data: Buffer, pos: int) -> tuple[ShareGroupTargetAssignmentMemberKey, int]:
+    (n_group_id,) = unpack_h(data, pos)
+    pos += 2
+    if 0 <= n_group_id < 128:
+        group_id, n_member_id = classic_s_h[n_group_id](data, pos)
+        group_id = group_id.decode()
+        pos += n_group_id + 2
+    else:
+        group_id, pos = classic_text(data, pos, n_group_id)
+        (n_member_id,) = unpack_h(data, pos)
+        pos += 2
+    if 0 <= n_member_id < 128:
+        member_id, = classic_s[n_member_id](data, pos)
+        member_id = member_id.decode()
+        pos += n_member_id
+    else:
+        member_id, pos = classic_text(data, pos, n_member_id)
+    item = new(ShareGroupTargetAssignmentMemberKey)
+    item.group_id = group_id
+    item.member_id = member_id
+    return item, pos
+
+
+def _write_share_group_target_assignment_member_key_1(item: ShareGroupTargetAssignmentMemberKey, out: Append) -> None:
+    raw = item.group_id.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack__hs[n](n, raw))
+    else:
+        out(pack_h(n))
+        out(raw)
+    raw = item.member_id.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack__hs[n](n, raw))
+    else:
+        out(pack_h(n))
+        out(raw)
+
+
 ShareGroupTargetAssignmentMemberKey._decoders = {
+    0: _read_share_group_target_assignment_member_key_1,
 }
 ShareGroupTargetAssignmentMemberKey._encoders = {
+    0: _write_share_group_target_assignment_member_key_1,
 }

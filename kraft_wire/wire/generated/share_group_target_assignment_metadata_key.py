@@ -5,10 +5,17 @@
 ShareGroupTargetAssignmentMetadataKey, type 12, versions 0, never flexible.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
 __all__ = ["ShareGroupTargetAssignmentMetadataKey"]
 
+unpack_h = Codec(">h").unpack_from
+classic_s = unpackers("s", "", 0)
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
 
 
 class ShareGroupTargetAssignmentMetadataKey(Message):
@@ -33,7 +40,33 @@ class ShareGroupTargetAssignmentMetadataKey(Message):
         self.group_id = group_id
 
 
+def _read_share_group_target_assignment_metadata_key_1(data: Buffer, pos: int) -> tuple[ShareGroupTargetAssignmentMetadataKey, int]:
+    (n_group_id,) = unpack_h(data, pos)
+    pos += 2
+    if 0 <= n_group_id < 128:
+        group_id, = classic_s[n_group_id](data, pos)
+        group_id = group_id.decode()
+        pos += n_group_id
+    else:
+        group_id, pos = classic_text(data, pos, n_group_id)
+    item = new(ShareGroupTargetAssignmentMetadataKey)
+    item.group_id = group_id
+    return item, pos
+
+
+def _write_share_group_target_assignment_metadata_key_1(item: ShareGroupTargetAssignmentMetadataKey, out: Append) -> None:
+    raw = item.group_id.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack__hs[n](n, raw))
+    else:
+        out(pack_h(n))
+        out(raw)
+
+
 ShareGroupTargetAssignmentMetadataKey._decoders = {
+    0: _read_share_group_target_assignment_metadata_key_1,
 }
 ShareGroupTargetAssignmentMetadataKey._encoders = {
+    0: _write_share_group_target_assignment_metadata_key_1,
 }

@@ -5,11 +5,21 @@
 ShareSnapshotValue, type 0, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import long_count, new, tag_head, unknown_tag, varint, write_tags
 
 __all__ = ["ShareSnapshotValue", "StateBatch"]
 
+unpack_iiiqqqB = Codec(">iiiqqqB").unpack_from
+iterate_qqbhB = Codec(">qqbhB").iter_unpack
+unpack_i = Codec(">i").unpack_from
+pack_qqbhx = Codec(">qqbhx").pack
+pack_iiiqqq = Codec(">iiiqqq").pack
+pack_iiiqqqB = Codec(">iiiqqqB").pack
+pack_i = Codec(">i").pack
 
 
 class StateBatch(Struct):
@@ -85,7 +95,107 @@ class ShareSnapshotValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_state_batch_list_1(data: Buffer, pos: int, count: int) -> tuple[list[StateBatch], int]:
+    end = pos + count * 20
+    if end > len(data):
+        raise Unusual
+    items = []
+    for first_offset, last_offset, delivery_state, delivery_count, tags in iterate_qqbhB(memoryview(data)[pos:end]):
+        if tags:
+            raise Unusual
+        item = new(StateBatch)
+        item.first_offset = first_offset
+        item.last_offset = last_offset
+        item.delivery_state = delivery_state
+        item.delivery_count = delivery_count
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_share_snapshot_value_tags_1(item: ShareSnapshotValue, data: Buffer, pos: int, count: int) -> int:
+    if count > 64:
+        raise Unusual
+    unknown = []
+    for _ in range(count):
+        tag, size, pos = tag_head(data, pos)
+        if tag == 0:
+            (delivery_complete_count,) = unpack_i(data, pos)
+            pos += 4
+            item.delivery_complete_count = delivery_complete_count
+        else:
+            value, pos = unknown_tag(data, pos, size)
+            unknown.append((tag, value))
+    if unknown:
+        item.unknown_tagged_fields = unknown
+    return pos
+
+
+def _read_share_snapshot_value_1(data: Buffer, pos: int) -> tuple[ShareSnapshotValue, int]:
+    snapshot_epoch, state_epoch, leader_epoch, start_offset, create_timestamp, write_timestamp, n_state_batches = unpack_iiiqqqB(data, pos)
+    pos += 37
+    if 0 < n_state_batches < 128:
+        state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches - 1)
+    elif n_state_batches:
+        n_state_batches, pos = long_count(data, pos, n_state_batches)
+        state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(ShareSnapshotValue)
+    item.snapshot_epoch = snapshot_epoch
+    item.state_epoch = state_epoch
+    item.leader_epoch = leader_epoch
+    item.start_offset = start_offset
+    item.create_timestamp = create_timestamp
+    item.write_timestamp = write_timestamp
+    item.state_batches = state_batches
+    item.delivery_complete_count = -1
+    item.unknown_tagged_fields = None
+    if tags:
+        pos = _read_share_snapshot_value_tags_1(item, data, pos, tags)
+    return item, pos
+
+
+def _write_state_batch_list_1(items: list[StateBatch], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_qqbhx(item.first_offset, item.last_offset, item.delivery_state, item.delivery_count))
+
+
+def _write_share_snapshot_value_tags_1(item: ShareSnapshotValue, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    fields: list[tuple[int, list[Part]]] = []
+    if item.delivery_complete_count != -1:
+        parts: list[Part] = []
+        put = parts.append
+        put(pack_i(item.delivery_complete_count))
+        fields.append((0, parts))
+    write_tags(fields, out)
+
+
+def _write_share_snapshot_value_1(item: ShareSnapshotValue, out: Append) -> None:
+    state_batches = item.state_batches
+    n = len(state_batches)
+    if n < 127:
+        out(pack_iiiqqqB(item.snapshot_epoch, item.state_epoch, item.leader_epoch, item.start_offset, item.create_timestamp, item.write_timestamp, n + 1))
+    else:
+        out(pack_iiiqqq(item.snapshot_epoch, item.state_epoch, item.leader_epoch, item.start_offset, item.create_timestamp, item.write_timestamp))
+        out(varint(n + 1))
+    _write_state_batch_list_1(state_batches, out)
+    if item.unknown_tagged_fields is None and item.delivery_complete_count == -1:
+        out(b"\x00")
+    else:
+        _write_share_snapshot_value_tags_1(item, out)
+
+
 ShareSnapshotValue._decoders = {
+    0: _read_share_snapshot_value_1,
 }
 ShareSnapshotValue._encoders = {
+    0: _write_share_snapshot_value_1,
 }

@@ -5,11 +5,20 @@
 ShareUpdateKey, type 1, versions 0, never flexible.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
 __all__ = ["ShareUpdateKey"]
 
+unpack_h = Codec(">h").unpack_from
+classic_s_ui = unpackers("s", "16si", 0)
+unpack_ui = Codec(">16si").unpack_from
+pack__hs_ui = packers("h", "s", "16si", 0, 0)
+pack_h = Codec(">h").pack
+pack_ui = Codec(">16si").pack
 
 
 class ShareUpdateKey(Message):
@@ -40,7 +49,38 @@ class ShareUpdateKey(Message):
         self.partition = partition
 
 
+def _read_share_update_key_1(data: Buffer, pos: int) -> tuple[ShareUpdateKey, int]:
+    (n_group_id,) = unpack_h(data, pos)
+    pos += 2
+    if 0 <= n_group_id < 128:
+        group_id, topic_id, partition = classic_s_ui[n_group_id](data, pos)
+        group_id = group_id.decode()
+        pos += n_group_id + 20
+    else:
+        group_id, pos = classic_text(data, pos, n_group_id)
+        topic_id, partition = unpack_ui(data, pos)
+        pos += 20
+    item = new(ShareUpdateKey)
+    item.group_id = group_id
+    item.topic_id = topic_id
+    item.partition = partition
+    return item, pos
+
+
+def _write_share_update_key_1(item: ShareUpdateKey, out: Append) -> None:
+    raw = item.group_id.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack__hs_ui[n](n, raw, item.topic_id, item.partition))
+    else:
+        out(pack_h(n))
+        out(raw)
+        out(pack_ui(item.topic_id, item.partition))
+
+
 ShareUpdateKey._decoders = {
+    0: _read_share_update_key_1,
 }
 ShareUpdateKey._encoders = {
+    0: _write_share_update_key_1,
 }

@@ -5,10 +5,16 @@
 SnapshotFooterRecord, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import new, unknown_tags
 
 __all__ = ["SnapshotFooterRecord"]
 
+unpack_hB = Codec(">hB").unpack_from
+pack_hx = Codec(">hx").pack
 
 
 class SnapshotFooterRecord(Message):
@@ -36,7 +42,26 @@ class SnapshotFooterRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_snapshot_footer_record_1(data: Buffer, pos: int) -> tuple[SnapshotFooterRecord, int]:
+    version, tags = unpack_hB(data, pos)
+    pos += 3
+    item = new(SnapshotFooterRecord)
+    item.version = version
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_snapshot_footer_record_1(item: SnapshotFooterRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_hx(item.version))
+
+
 SnapshotFooterRecord._decoders = {
+    0: _read_snapshot_footer_record_1,
 }
 SnapshotFooterRecord._encoders = {
+    0: _write_snapshot_footer_record_1,
 }

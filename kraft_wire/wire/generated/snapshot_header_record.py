@@ -5,10 +5,16 @@
 SnapshotHeaderRecord, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import new, unknown_tags
 
 __all__ = ["SnapshotHeaderRecord"]
 
+unpack_hqB = Codec(">hqB").unpack_from
+pack_hqx = Codec(">hqx").pack
 
 
 class SnapshotHeaderRecord(Message):
@@ -39,7 +45,27 @@ class SnapshotHeaderRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_snapshot_header_record_1(data: Buffer, pos: int) -> tuple[SnapshotHeaderRecord, int]:
+    version, last_contained_log_timestamp, tags = unpack_hqB(data, pos)
+    pos += 11
+    item = new(SnapshotHeaderRecord)
+    item.version = version
+    item.last_contained_log_timestamp = last_contained_log_timestamp
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_snapshot_header_record_1(item: SnapshotHeaderRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_hqx(item.version, item.last_contained_log_timestamp))
+
+
 SnapshotHeaderRecord._decoders = {
+    0: _read_snapshot_header_record_1,
 }
 SnapshotHeaderRecord._encoders = {
+    0: _write_snapshot_header_record_1,
 }

@@ -5,11 +5,19 @@
 StreamsGroupTargetAssignmentMemberValue, type 21, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["StreamsGroupTargetAssignmentMemberValue", "TaskIds"]
 
+compact_s_B = unpackers("s", "B", 1)
+compact_i_B = unpackers("i", "B", 1)
+pack__Bs = packers("B", "s", "", 0, 1)
+pack__Bi_x = packers("B", "i", "x", 0, 1)
+pack_B = Codec(">B").pack
 
 
 class TaskIds(Struct):
@@ -64,7 +72,126 @@ class StreamsGroupTargetAssignmentMemberValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_task_ids_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TaskIds], int]:
+    items = []
+    for _ in range(count):
+        n_subtopology_id = data[pos]
+        pos += 1
+        if n_subtopology_id < 128:
+            subtopology_id, n_partitions = compact_s_B[n_subtopology_id](data, pos)
+            subtopology_id = subtopology_id.decode()
+            pos += n_subtopology_id
+        else:
+            subtopology_id, pos = compact_text(data, pos, n_subtopology_id)
+            n_partitions = data[pos]
+            pos += 1
+        if n_partitions < 128:
+            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            pos += 4 * n_partitions - 3
+        else:
+            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            tags = data[pos]
+            pos += 1
+        item = new(TaskIds)
+        item.subtopology_id = subtopology_id
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_streams_group_target_assignment_member_value_1(data: Buffer, pos: int) -> tuple[StreamsGroupTargetAssignmentMemberValue, int]:
+    n_active_tasks = data[pos]
+    pos += 1
+    if 0 < n_active_tasks < 128:
+        active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks - 1)
+    elif n_active_tasks:
+        n_active_tasks, pos = long_count(data, pos, n_active_tasks)
+        active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks)
+    else:
+        raise Unusual
+    n_standby_tasks = data[pos]
+    pos += 1
+    if 0 < n_standby_tasks < 128:
+        standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks - 1)
+    elif n_standby_tasks:
+        n_standby_tasks, pos = long_count(data, pos, n_standby_tasks)
+        standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks)
+    else:
+        raise Unusual
+    n_warmup_tasks = data[pos]
+    pos += 1
+    if 0 < n_warmup_tasks < 128:
+        warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks - 1)
+    elif n_warmup_tasks:
+        n_warmup_tasks, pos = long_count(data, pos, n_warmup_tasks)
+        warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(StreamsGroupTargetAssignmentMemberValue)
+    item.active_tasks = active_tasks
+    item.standby_tasks = standby_tasks
+    item.warmup_tasks = warmup_tasks
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_task_ids_list_1(items: list[TaskIds], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.subtopology_id.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack__Bi_x[n](n + 1, *partitions))
+        else:
+            out(varint(n + 1))
+            out(long_numbers(partitions, "i"))
+            out(b"\x00")
+
+
+def _write_streams_group_target_assignment_member_value_1(item: StreamsGroupTargetAssignmentMemberValue, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    active_tasks = item.active_tasks
+    n = len(active_tasks)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_task_ids_list_1(active_tasks, out)
+    standby_tasks = item.standby_tasks
+    n = len(standby_tasks)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_task_ids_list_1(standby_tasks, out)
+    warmup_tasks = item.warmup_tasks
+    n = len(warmup_tasks)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_task_ids_list_1(warmup_tasks, out)
+    out(b"\x00")
+
+
 StreamsGroupTargetAssignmentMemberValue._decoders = {
+    0: _read_streams_group_target_assignment_member_value_1,
 }
 StreamsGroupTargetAssignmentMemberValue._encoders = {
+    0: _write_streams_group_target_assignment_member_value_1,
 }

@@ -5,11 +5,28 @@
 StreamsGroupTopologyValue, type 23, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_numbers, compact_text, compact_texts, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint, write_compact_texts
 
 __all__ = ["CopartitionGroup", "StreamsGroupTopologyValue", "Subtopology", "TopicConfig", "TopicInfo"]
 
+unpack_iB = Codec(">iB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+compact_s_ihB = unpackers("s", "ihB", 1)
+unpack_ihB = Codec(">ihB").unpack_from
+compact_h_B = unpackers("h", "B", 1)
+pack__Bs = packers("B", "s", "", 0, 1)
+pack_B = Codec(">B").pack
+pack__Bs_x = packers("B", "s", "x", 0, 1)
+pack_ih = Codec(">ih").pack
+pack_ihB = Codec(">ihB").pack
+pack__Bh = packers("B", "h", "", 0, 1)
+pack__Bh_x = packers("B", "h", "x", 0, 1)
+pack_i = Codec(">i").pack
+pack_iB = Codec(">iB").pack
 
 
 class TopicConfig(Struct):
@@ -148,7 +165,333 @@ class StreamsGroupTopologyValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_topic_config_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicConfig], int]:
+    items = []
+    for _ in range(count):
+        n_key = data[pos]
+        pos += 1
+        if n_key < 128:
+            key, n_value = compact_s_B[n_key](data, pos)
+            key = key.decode()
+            pos += n_key
+        else:
+            key, pos = compact_text(data, pos, n_key)
+            n_value = data[pos]
+            pos += 1
+        if n_value < 128:
+            value_, tags = compact_s_B[n_value](data, pos)
+            value_ = value_.decode()
+            pos += n_value
+        else:
+            value_, pos = compact_text(data, pos, n_value)
+            tags = data[pos]
+            pos += 1
+        item = new(TopicConfig)
+        item.key = key
+        item.value = value_
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_topic_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicInfo], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, partitions, replication_factor, n_topic_configs = compact_s_ihB[n_name](data, pos)
+            name = name.decode()
+            pos += n_name + 6
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            partitions, replication_factor, n_topic_configs = unpack_ihB(data, pos)
+            pos += 7
+        if 0 < n_topic_configs < 128:
+            topic_configs, pos = _read_topic_config_list_1(data, pos, n_topic_configs - 1)
+        elif n_topic_configs:
+            n_topic_configs, pos = long_count(data, pos, n_topic_configs)
+            topic_configs, pos = _read_topic_config_list_1(data, pos, n_topic_configs)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(TopicInfo)
+        item.name = name
+        item.partitions = partitions
+        item.replication_factor = replication_factor
+        item.topic_configs = topic_configs
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_copartition_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CopartitionGroup], int]:
+    items = []
+    for _ in range(count):
+        n_source_topics = data[pos]
+        pos += 1
+        if n_source_topics < 128:
+            *source_topics, n_source_topic_regex = compact_h_B[n_source_topics](data, pos)
+            pos += 2 * n_source_topics - 1
+        else:
+            source_topics, pos = compact_numbers(data, pos, n_source_topics, "h", 2)
+            n_source_topic_regex = data[pos]
+            pos += 1
+        if n_source_topic_regex < 128:
+            *source_topic_regex, n_repartition_source_topics = compact_h_B[n_source_topic_regex](data, pos)
+            pos += 2 * n_source_topic_regex - 1
+        else:
+            source_topic_regex, pos = compact_numbers(data, pos, n_source_topic_regex, "h", 2)
+            n_repartition_source_topics = data[pos]
+            pos += 1
+        if n_repartition_source_topics < 128:
+            *repartition_source_topics, tags = compact_h_B[n_repartition_source_topics](data, pos)
+            pos += 2 * n_repartition_source_topics - 1
+        else:
+            repartition_source_topics, pos = compact_numbers(data, pos, n_repartition_source_topics, "h", 2)
+            tags = data[pos]
+            pos += 1
+        item = new(CopartitionGroup)
+        item.source_topics = source_topics
+        item.source_topic_regex = source_topic_regex
+        item.repartition_source_topics = repartition_source_topics
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Subtopology], int]:
+    items = []
+    for _ in range(count):
+        n_subtopology_id = data[pos]
+        pos += 1
+        if n_subtopology_id < 128:
+            subtopology_id, n_source_topics = compact_s_B[n_subtopology_id](data, pos)
+            subtopology_id = subtopology_id.decode()
+            pos += n_subtopology_id
+        else:
+            subtopology_id, pos = compact_text(data, pos, n_subtopology_id)
+            n_source_topics = data[pos]
+            pos += 1
+        source_topics, pos = compact_texts(data, pos, n_source_topics)
+        n_source_topic_regex = data[pos]
+        pos += 1
+        source_topic_regex, pos = compact_texts(data, pos, n_source_topic_regex)
+        n_state_changelog_topics = data[pos]
+        pos += 1
+        if 0 < n_state_changelog_topics < 128:
+            state_changelog_topics, pos = _read_topic_info_list_1(data, pos, n_state_changelog_topics - 1)
+        elif n_state_changelog_topics:
+            n_state_changelog_topics, pos = long_count(data, pos, n_state_changelog_topics)
+            state_changelog_topics, pos = _read_topic_info_list_1(data, pos, n_state_changelog_topics)
+        else:
+            raise Unusual
+        n_repartition_sink_topics = data[pos]
+        pos += 1
+        repartition_sink_topics, pos = compact_texts(data, pos, n_repartition_sink_topics)
+        n_repartition_source_topics = data[pos]
+        pos += 1
+        if 0 < n_repartition_source_topics < 128:
+            repartition_source_topics, pos = _read_topic_info_list_1(data, pos, n_repartition_source_topics - 1)
+        elif n_repartition_source_topics:
+            n_repartition_source_topics, pos = long_count(data, pos, n_repartition_source_topics)
+            repartition_source_topics, pos = _read_topic_info_list_1(data, pos, n_repartition_source_topics)
+        else:
+            raise Unusual
+        n_copartition_groups = data[pos]
+        pos += 1
+        if 0 < n_copartition_groups < 128:
+            copartition_groups, pos = _read_copartition_group_list_1(data, pos, n_copartition_groups - 1)
+        elif n_copartition_groups:
+            n_copartition_groups, pos = long_count(data, pos, n_copartition_groups)
+            copartition_groups, pos = _read_copartition_group_list_1(data, pos, n_copartition_groups)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(Subtopology)
+        item.subtopology_id = subtopology_id
+        item.source_topics = source_topics
+        item.source_topic_regex = source_topic_regex
+        item.state_changelog_topics = state_changelog_topics
+        item.repartition_sink_topics = repartition_sink_topics
+        item.repartition_source_topics = repartition_source_topics
+        item.copartition_groups = copartition_groups
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_streams_group_topology_value_1(data: Buffer, pos: int) -> tuple[StreamsGroupTopologyValue, int]:
+    epoch, n_subtopologies = unpack_iB(data, pos)
+    pos += 5
+    if 0 < n_subtopologies < 128:
+        subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies - 1)
+    elif n_subtopologies:
+        n_subtopologies, pos = long_count(data, pos, n_subtopologies)
+        subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(StreamsGroupTopologyValue)
+    item.epoch = epoch
+    item.subtopologies = subtopologies
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_topic_config_list_1(items: list[TopicConfig], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.key.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.value.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_x[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+            out(b"\x00")
+
+
+def _write_topic_info_list_1(items: list[TopicInfo], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        topic_configs = item.topic_configs
+        n = len(topic_configs)
+        if n < 127:
+            out(pack_ihB(item.partitions, item.replication_factor, n + 1))
+        else:
+            out(pack_ih(item.partitions, item.replication_factor))
+            out(varint(n + 1))
+        _write_topic_config_list_1(topic_configs, out)
+        out(b"\x00")
+
+
+def _write_copartition_group_list_1(items: list[CopartitionGroup], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        source_topics = item.source_topics
+        n = len(source_topics)
+        if n < 127:
+            out(pack__Bh[n](n + 1, *source_topics))
+        else:
+            out(varint(n + 1))
+            out(long_numbers(source_topics, "h"))
+        source_topic_regex = item.source_topic_regex
+        n = len(source_topic_regex)
+        if n < 127:
+            out(pack__Bh[n](n + 1, *source_topic_regex))
+        else:
+            out(varint(n + 1))
+            out(long_numbers(source_topic_regex, "h"))
+        repartition_source_topics = item.repartition_source_topics
+        n = len(repartition_source_topics)
+        if n < 127:
+            out(pack__Bh_x[n](n + 1, *repartition_source_topics))
+        else:
+            out(varint(n + 1))
+            out(long_numbers(repartition_source_topics, "h"))
+            out(b"\x00")
+
+
+def _write_subtopology_list_1(items: list[Subtopology], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.subtopology_id.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        source_topics = item.source_topics
+        n = len(source_topics)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        write_compact_texts(source_topics, out)
+        source_topic_regex = item.source_topic_regex
+        n = len(source_topic_regex)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        write_compact_texts(source_topic_regex, out)
+        state_changelog_topics = item.state_changelog_topics
+        n = len(state_changelog_topics)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_topic_info_list_1(state_changelog_topics, out)
+        repartition_sink_topics = item.repartition_sink_topics
+        n = len(repartition_sink_topics)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        write_compact_texts(repartition_sink_topics, out)
+        repartition_source_topics = item.repartition_source_topics
+        n = len(repartition_source_topics)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_topic_info_list_1(repartition_source_topics, out)
+        copartition_groups = item.copartition_groups
+        n = len(copartition_groups)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_copartition_group_list_1(copartition_groups, out)
+        out(b"\x00")
+
+
+def _write_streams_group_topology_value_1(item: StreamsGroupTopologyValue, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    subtopologies = item.subtopologies
+    n = len(subtopologies)
+    if n < 127:
+        out(pack_iB(item.epoch, n + 1))
+    else:
+        out(pack_i(item.epoch))
+        out(varint(n + 1))
+    _write_subtopology_list_1(subtopologies, out)
+    out(b"\x00")
+
+
 StreamsGroupTopologyValue._decoders = {
+    0: _read_streams_group_topology_value_1,
 }
 StreamsGroupTopologyValue._encoders = {
+    0: _write_streams_group_topology_value_1,
 }

@@ -5,11 +5,19 @@
 TopicRecord, type 2, versions 0, flexible 0+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import compact_text, long_text, new, packers, unknown_tags, unpackers
 
 __all__ = ["TopicRecord"]
 
+compact_s_uB = unpackers("s", "16sB", 1)
+unpack_uB = Codec(">16sB").unpack_from
+pack__Bs_ux = packers("B", "s", "16sx", 0, 1)
+pack_ux = Codec(">16sx").pack
 
 
 class TopicRecord(Message):
@@ -40,7 +48,41 @@ class TopicRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_topic_record_1(data: Buffer, pos: int) -> tuple[TopicRecord, int]:
+    n_name = data[pos]
+    pos += 1
+    if n_name < 128:
+        name, topic_id, tags = compact_s_uB[n_name](data, pos)
+        name = name.decode()
+        pos += n_name + 16
+    else:
+        name, pos = compact_text(data, pos, n_name)
+        topic_id, tags = unpack_uB(data, pos)
+        pos += 17
+    item = new(TopicRecord)
+    item.name = name
+    item.topic_id = topic_id
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_topic_record_1(item: TopicRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.name.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs_ux[n](n + 1, raw, item.topic_id))
+    else:
+        out(long_text(raw))
+        out(pack_ux(item.topic_id))
+
+
 TopicRecord._decoders = {
+    0: _read_topic_record_1,
 }
 TopicRecord._encoders = {
+    0: _write_topic_record_1,
 }

@@ -5,10 +5,17 @@
 TransactionLogKey, type 0, versions 0, never flexible.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
 __all__ = ["TransactionLogKey"]
 
+unpack_h = Codec(">h").unpack_from
+classic_s = unpackers("s", "", 0)
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
 
 
 class TransactionLogKey(Message):
@@ -33,7 +40,33 @@ class TransactionLogKey(Message):
         self.transactional_id = transactional_id
 
 
+def _read_transaction_log_key_1(data: Buffer, pos: int) -> tuple[TransactionLogKey, int]:
+    (n_transactional_id,) = unpack_h(data, pos)
+    pos += 2
+    if 0 <= n_transactional_id < 128:
+        transactional_id, = classic_s[n_transactional_id](data, pos)
+        transactional_id = transactional_id.decode()
+        pos += n_transactional_id
+    else:
+        transactional_id, pos = classic_text(data, pos, n_transactional_id)
+    item = new(TransactionLogKey)
+    item.transactional_id = transactional_id
+    return item, pos
+
+
+def _write_transaction_log_key_1(item: TransactionLogKey, out: Append) -> None:
+    raw = item.transactional_id.encode()
+    n = len(raw)
+    if n < 128:
+        out(pack__hs[n](n, raw))
+    else:
+        out(pack_h(n))
+        out(raw)
+
+
 TransactionLogKey._decoders = {
+    0: _read_transaction_log_key_1,
 }
 TransactionLogKey._encoders = {
+    0: _write_transaction_log_key_1,
 }

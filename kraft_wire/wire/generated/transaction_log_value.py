@@ -5,11 +5,36 @@
 TransactionLogValue, type 0, versions 0-1, flexible 1+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import classic_numbers, classic_text, compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
 
 __all__ = ["PartitionsSchema", "TransactionLogValue"]
 
+unpack_qhibi = Codec(">qhibi").unpack_from
+unpack_h = Codec(">h").unpack_from
+classic_s_i = unpackers("s", "i", 0)
+unpack_i = Codec(">i").unpack_from
+classic_i = unpackers("i", "", 0)
+unpack_qq = Codec(">qq").unpack_from
+unpack_qhibB = Codec(">qhibB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+compact_i_B = unpackers("i", "B", 1)
+unpack_qqB = Codec(">qqB").unpack_from
+unpack_q = Codec(">q").unpack_from
+pack_qhibi = Codec(">qhibi").pack
+pack__hs = packers("h", "s", "", 0, 0)
+pack_h = Codec(">h").pack
+pack__ii = packers("i", "i", "", 0, 0)
+pack_i = Codec(">i").pack
+pack_qq = Codec(">qq").pack
+pack_qhibB = Codec(">qhibB").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack__Bi_x = packers("B", "i", "x", 0, 1)
+pack_qhib = Codec(">qhib").pack
+pack_q = Codec(">q").pack
 
 
 class PartitionsSchema(Struct):
@@ -88,7 +113,259 @@ class TransactionLogValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_partitions_schema_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionsSchema], int]:
+    items = []
+    for _ in range(count):
+        (n_topic,) = unpack_h(data, pos)
+        pos += 2
+        if 0 <= n_topic < 128:
+            topic, n_partition_ids = classic_s_i[n_topic](data, pos)
+            topic = topic.decode()
+            pos += n_topic + 4
+        else:
+            topic, pos = classic_text(data, pos, n_topic)
+            (n_partition_ids,) = unpack_i(data, pos)
+            pos += 4
+        if 0 <= n_partition_ids < 128:
+            partition_ids = list(classic_i[n_partition_ids](data, pos))
+            pos += 4 * n_partition_ids
+        else:
+            partition_ids, pos = classic_numbers(data, pos, n_partition_ids, "i", 4)
+        item = new(PartitionsSchema)
+        item.topic = topic
+        item.partition_ids = partition_ids
+        item.unknown_tagged_fields = None
+        items.append(item)
+    return items, pos
+
+
+def _read_transaction_log_value_1(data: Buffer, pos: int) -> tuple[TransactionLogValue, int]:
+    producer_id, producer_epoch, transaction_timeout_ms, transaction_status, n_transaction_partitions = unpack_qhibi(data, pos)
+    pos += 19
+    if n_transaction_partitions >= 0:
+        transaction_partitions, pos = _read_partitions_schema_list_1(data, pos, n_transaction_partitions)
+    else:
+        transaction_partitions = None
+    transaction_last_update_timestamp_ms, transaction_start_timestamp_ms = unpack_qq(data, pos)
+    pos += 16
+    item = new(TransactionLogValue)
+    item.producer_id = producer_id
+    item.producer_epoch = producer_epoch
+    item.transaction_timeout_ms = transaction_timeout_ms
+    item.transaction_status = transaction_status
+    item.transaction_partitions = transaction_partitions
+    item.transaction_last_update_timestamp_ms = transaction_last_update_timestamp_ms
+    item.transaction_start_timestamp_ms = transaction_start_timestamp_ms
+    item.previous_producer_id = -1
+    item.next_producer_id = -1
+    item.next_producer_epoch = -1
+    item.client_transaction_version = 0
+    item.unknown_tagged_fields = None
+    return item, pos
+
+
+def _read_partitions_schema_list_2(data: Buffer, pos: int, count: int) -> tuple[list[PartitionsSchema], int]:
+    items = []
+    for _ in range(count):
+        n_topic = data[pos]
+        pos += 1
+        if n_topic < 128:
+            topic, n_partition_ids = compact_s_B[n_topic](data, pos)
+            topic = topic.decode()
+            pos += n_topic
+        else:
+            topic, pos = compact_text(data, pos, n_topic)
+            n_partition_ids = data[pos]
+            pos += 1
+        if n_partition_ids < 128:
+            *partition_ids, tags = compact_i_B[n_partition_ids](data, pos)
+            pos += 4 * n_partition_ids - 3
+        else:
+            partition_ids, pos = compact_numbers(data, pos, n_partition_ids, "i", 4)
+            tags = data[pos]
+            pos += 1
+        item = new(PartitionsSchema)
+        item.topic = topic
+        item.partition_ids = partition_ids
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_transaction_log_value_tags_1(item: TransactionLogValue, data: Buffer, pos: int, count: int) -> int:
+    if count > 64:
+        raise Unusual
+    unknown = []
+    for _ in range(count):
+        tag, size, pos = tag_head(data, pos)
+        if tag == 0:
+            (previous_producer_id,) = unpack_q(data, pos)
+            pos += 8
+            item.previous_producer_id = previous_producer_id
+        elif tag == 1:
+            (next_producer_id,) = unpack_q(data, pos)
+            pos += 8
+            item.next_producer_id = next_producer_id
+        elif tag == 2:
+            (client_transaction_version,) = unpack_h(data, pos)
+            pos += 2
+            item.client_transaction_version = client_transaction_version
+        elif tag == 3:
+            (next_producer_epoch,) = unpack_h(data, pos)
+            pos += 2
+            item.next_producer_epoch = next_producer_epoch
+        else:
+            value, pos = unknown_tag(data, pos, size)
+            unknown.append((tag, value))
+    if unknown:
+        item.unknown_tagged_fields = unknown
+    return pos
+
+
+def _read_transaction_log_value_2(data: Buffer, pos: int) -> tuple[TransactionLogValue, int]:
+    producer_id, producer_epoch, transaction_timeout_ms, transaction_status, n_transaction_partitions = unpack_qhibB(data, pos)
+    pos += 16
+    if 0 < n_transaction_partitions < 128:
+        transaction_partitions, pos = _read_partitions_schema_list_2(data, pos, n_transaction_partitions - 1)
+    elif n_transaction_partitions:
+        n_transaction_partitions, pos = long_count(data, pos, n_transaction_partitions)
+        transaction_partitions, pos = _read_partitions_schema_list_2(data, pos, n_transaction_partitions)
+    else:
+        transaction_partitions = None
+    transaction_last_update_timestamp_ms, transaction_start_timestamp_ms, tags = unpack_qqB(data, pos)
+    pos += 17
+    item = new(TransactionLogValue)
+    item.producer_id = producer_id
+    item.producer_epoch = producer_epoch
+    item.transaction_timeout_ms = transaction_timeout_ms
+    item.transaction_status = transaction_status
+    item.transaction_partitions = transaction_partitions
+    item.transaction_last_update_timestamp_ms = transaction_last_update_timestamp_ms
+    item.transaction_start_timestamp_ms = transaction_start_timestamp_ms
+    item.previous_producer_id = -1
+    item.next_producer_id = -1
+    item.client_transaction_version = 0
+    item.next_producer_epoch = -1
+    item.unknown_tagged_fields = None
+    if tags:
+        pos = _read_transaction_log_value_tags_1(item, data, pos, tags)
+    return item, pos
+
+
+def _write_partitions_schema_list_1(items: list[PartitionsSchema], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.topic.encode()
+        n = len(raw)
+        if n < 128:
+            out(pack__hs[n](n, raw))
+        else:
+            out(pack_h(n))
+            out(raw)
+        partition_ids = item.partition_ids
+        n = len(partition_ids)
+        if n < 128:
+            out(pack__ii[n](n, *partition_ids))
+        else:
+            out(pack_i(n))
+            out(long_numbers(partition_ids, "i"))
+
+
+def _write_transaction_log_value_1(item: TransactionLogValue, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.previous_producer_id != -1:
+        raise Unusual
+    if item.next_producer_id != -1:
+        raise Unusual
+    if item.next_producer_epoch != -1:
+        raise Unusual
+    if item.client_transaction_version != 0:
+        raise Unusual
+    transaction_partitions = item.transaction_partitions
+    if transaction_partitions is None:
+        out(pack_qhibi(item.producer_id, item.producer_epoch, item.transaction_timeout_ms, item.transaction_status, -1))
+    else:
+        n = len(transaction_partitions)
+        out(pack_qhibi(item.producer_id, item.producer_epoch, item.transaction_timeout_ms, item.transaction_status, n))
+        _write_partitions_schema_list_1(transaction_partitions, out)
+    out(pack_qq(item.transaction_last_update_timestamp_ms, item.transaction_start_timestamp_ms))
+
+
+def _write_partitions_schema_list_2(items: list[PartitionsSchema], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.topic.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        partition_ids = item.partition_ids
+        n = len(partition_ids)
+        if n < 127:
+            out(pack__Bi_x[n](n + 1, *partition_ids))
+        else:
+            out(varint(n + 1))
+            out(long_numbers(partition_ids, "i"))
+            out(b"\x00")
+
+
+def _write_transaction_log_value_tags_1(item: TransactionLogValue, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    fields: list[tuple[int, list[Part]]] = []
+    if item.previous_producer_id != -1:
+        parts: list[Part] = []
+        put = parts.append
+        put(pack_q(item.previous_producer_id))
+        fields.append((0, parts))
+    if item.next_producer_id != -1:
+        parts = []
+        put = parts.append
+        put(pack_q(item.next_producer_id))
+        fields.append((1, parts))
+    if item.client_transaction_version != 0:
+        parts = []
+        put = parts.append
+        put(pack_h(item.client_transaction_version))
+        fields.append((2, parts))
+    if item.next_producer_epoch != -1:
+        parts = []
+        put = parts.append
+        put(pack_h(item.next_producer_epoch))
+        fields.append((3, parts))
+    write_tags(fields, out)
+
+
+def _write_transaction_log_value_2(item: TransactionLogValue, out: Append) -> None:
+    transaction_partitions = item.transaction_partitions
+    if transaction_partitions is None:
+        out(pack_qhibB(item.producer_id, item.producer_epoch, item.transaction_timeout_ms, item.transaction_status, 0))
+    else:
+        n = len(transaction_partitions)
+        if n < 127:
+            out(pack_qhibB(item.producer_id, item.producer_epoch, item.transaction_timeout_ms, item.transaction_status, n + 1))
+        else:
+            out(pack_qhib(item.producer_id, item.producer_epoch, item.transaction_timeout_ms, item.transaction_status))
+            out(varint(n + 1))
+        _write_partitions_schema_list_2(transaction_partitions, out)
+    out(pack_qq(item.transaction_last_update_timestamp_ms, item.transaction_start_timestamp_ms))
+    if item.unknown_tagged_fields is None and item.previous_producer_id == -1 and item.next_producer_id == -1 and item.client_transaction_version == 0 and item.next_producer_epoch == -1:
+        out(b"\x00")
+    else:
+        _write_transaction_log_value_tags_1(item, out)
+
+
 TransactionLogValue._decoders = {
+    0: _read_transaction_log_value_1,
+    1: _read_transaction_log_value_2,
 }
 TransactionLogValue._encoders = {
+    0: _write_transaction_log_value_1,
+    1: _write_transaction_log_value_2,
 }

@@ -5,10 +5,16 @@
 UnfenceBrokerRecord, type 8, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import new, unknown_tags
 
 __all__ = ["UnfenceBrokerRecord"]
 
+unpack_iqB = Codec(">iqB").unpack_from
+pack_iqx = Codec(">iqx").pack
 
 
 class UnfenceBrokerRecord(Message):
@@ -39,7 +45,27 @@ class UnfenceBrokerRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_unfence_broker_record_1(data: Buffer, pos: int) -> tuple[UnfenceBrokerRecord, int]:
+    id, epoch, tags = unpack_iqB(data, pos)
+    pos += 13
+    item = new(UnfenceBrokerRecord)
+    item.id = id
+    item.epoch = epoch
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_unfence_broker_record_1(item: UnfenceBrokerRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_iqx(item.id, item.epoch))
+
+
 UnfenceBrokerRecord._decoders = {
+    0: _read_unfence_broker_record_1,
 }
 UnfenceBrokerRecord._encoders = {
+    0: _write_unfence_broker_record_1,
 }

@@ -7,10 +7,21 @@ UnregisterBrokerRequest, API key 64, versions 0, flexible 0+.
 UnregisterBrokerResponse, API key 64, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import compact_text, long_text, new, packers, unknown_tags, unpackers
 
 __all__ = ["UnregisterBrokerRequest", "UnregisterBrokerResponse"]
 
+unpack_iB = Codec(">iB").unpack_from
+pack_ix = Codec(">ix").pack
+unpack_ihB = Codec(">ihB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+pack_ihBx = Codec(">ihBx").pack
+pack_ih_Bs_x = packers("ihB", "s", "x", 2, 1)
+pack_ih = Codec(">ih").pack
 
 
 class UnregisterBrokerRequest(Message):
@@ -69,11 +80,74 @@ class UnregisterBrokerResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_unregister_broker_request_1(data: Buffer, pos: int) -> tuple[UnregisterBrokerRequest, int]:
+    broker_id, tags = unpack_iB(data, pos)
+    pos += 5
+    item = new(UnregisterBrokerRequest)
+    item.broker_id = broker_id
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_unregister_broker_request_1(item: UnregisterBrokerRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_ix(item.broker_id))
+
+
+def _read_unregister_broker_response_1(data: Buffer, pos: int) -> tuple[UnregisterBrokerResponse, int]:
+    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    pos += 7
+    if 0 < n_error_message < 128:
+        error_message, tags = compact_s_B[n_error_message](data, pos)
+        error_message = error_message.decode()
+        pos += n_error_message
+    elif n_error_message == 0:
+        error_message = None
+        tags = data[pos]
+        pos += 1
+    else:
+        error_message, pos = compact_text(data, pos, n_error_message)
+        tags = data[pos]
+        pos += 1
+    item = new(UnregisterBrokerResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.error_message = error_message
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_unregister_broker_response_1(item: UnregisterBrokerResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    error_message = item.error_message
+    if error_message is None:
+        out(pack_ihBx(item.throttle_time_ms, item.error_code, 0))
+    else:
+        raw = error_message.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_ih_Bs_x[n](item.throttle_time_ms, item.error_code, n + 1, raw))
+        else:
+            out(pack_ih(item.throttle_time_ms, item.error_code))
+            out(long_text(raw))
+            out(b"\x00")
+
+
 UnregisterBrokerRequest._decoders = {
+    0: _read_unregister_broker_request_1,
 }
 UnregisterBrokerRequest._encoders = {
+    0: _write_unregister_broker_request_1,
 }
 UnregisterBrokerResponse._decoders = {
+    0: _read_unregister_broker_response_1,
 }
 UnregisterBrokerResponse._encoders = {
+    0: _write_unregister_broker_response_1,
 }

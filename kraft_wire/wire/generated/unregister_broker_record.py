@@ -5,10 +5,16 @@
 UnregisterBrokerRecord, type 1, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import new, unknown_tags
 
 __all__ = ["UnregisterBrokerRecord"]
 
+unpack_iqB = Codec(">iqB").unpack_from
+pack_iqx = Codec(">iqx").pack
 
 
 class UnregisterBrokerRecord(Message):
@@ -39,7 +45,27 @@ class UnregisterBrokerRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_unregister_broker_record_1(data: Buffer, pos: int) -> tuple[UnregisterBrokerRecord, int]:
+    broker_id, broker_epoch, tags = unpack_iqB(data, pos)
+    pos += 13
+    item = new(UnregisterBrokerRecord)
+    item.broker_id = broker_id
+    item.broker_epoch = broker_epoch
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_unregister_broker_record_1(item: UnregisterBrokerRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_iqx(item.broker_id, item.broker_epoch))
+
+
 UnregisterBrokerRecord._decoders = {
+    0: _read_unregister_broker_record_1,
 }
 UnregisterBrokerRecord._encoders = {
+    0: _write_unregister_broker_record_1,
 }

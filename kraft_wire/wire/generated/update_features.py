@@ -7,11 +7,41 @@ UpdateFeaturesRequest, API key 57, versions 0-2, flexible 0+.
 UpdateFeaturesResponse, API key 57, versions 0-2, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["FeatureUpdateKey", "UpdatableFeatureResult", "UpdateFeaturesRequest", "UpdateFeaturesResponse"]
 
+unpack_iB = Codec(">iB").unpack_from
+compact_s_htB = unpackers("s", "h?B", 1)
+unpack_htB = Codec(">h?B").unpack_from
+compact_s_hbB = unpackers("s", "hbB", 1)
+unpack_hbB = Codec(">hbB").unpack_from
+unpack_tB = Codec(">?B").unpack_from
+pack__Bs_htx = packers("B", "s", "h?x", 0, 1)
+pack_htx = Codec(">h?x").pack
+pack_i = Codec(">i").pack
+pack_iB = Codec(">iB").pack
+pack__Bs_hbx = packers("B", "s", "hbx", 0, 1)
+pack_hbx = Codec(">hbx").pack
+pack_tx = Codec(">?x").pack
+unpack_ihB = Codec(">ihB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+compact_s_hB = unpackers("s", "hB", 1)
+unpack_hB = Codec(">hB").unpack_from
+pack_ihB = Codec(">ihB").pack
+pack_ih_Bs = packers("ihB", "s", "", 2, 1)
+pack_ih = Codec(">ih").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack_hBx = Codec(">hBx").pack
+pack_h_Bs_x = packers("hB", "s", "x", 1, 1)
+pack_h = Codec(">h").pack
+pack_B = Codec(">B").pack
+pack_ihBx = Codec(">ihBx").pack
+pack_ih_Bs_x = packers("ihB", "s", "x", 2, 1)
 
 
 class FeatureUpdateKey(Struct):
@@ -130,11 +160,339 @@ class UpdateFeaturesResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_feature_update_key_list_1(data: Buffer, pos: int, count: int) -> tuple[list[FeatureUpdateKey], int]:
+    items = []
+    for _ in range(count):
+        n_feature = data[pos]
+        pos += 1
+        if n_feature < 128:
+            feature, max_version_level, allow_downgrade, tags = compact_s_htB[n_feature](data, pos)
+            feature = feature.decode()
+            pos += n_feature + 3
+        else:
+            feature, pos = compact_text(data, pos, n_feature)
+            max_version_level, allow_downgrade, tags = unpack_htB(data, pos)
+            pos += 4
+        item = new(FeatureUpdateKey)
+        item.feature = feature
+        item.max_version_level = max_version_level
+        item.allow_downgrade = allow_downgrade
+        item.upgrade_type = 1
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_update_features_request_1(data: Buffer, pos: int) -> tuple[UpdateFeaturesRequest, int]:
+    timeout_ms, n_feature_updates = unpack_iB(data, pos)
+    pos += 5
+    if 0 < n_feature_updates < 128:
+        feature_updates, pos = _read_feature_update_key_list_1(data, pos, n_feature_updates - 1)
+    elif n_feature_updates:
+        n_feature_updates, pos = long_count(data, pos, n_feature_updates)
+        feature_updates, pos = _read_feature_update_key_list_1(data, pos, n_feature_updates)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(UpdateFeaturesRequest)
+    item.timeout_ms = timeout_ms
+    item.feature_updates = feature_updates
+    item.validate_only = False
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_feature_update_key_list_2(data: Buffer, pos: int, count: int) -> tuple[list[FeatureUpdateKey], int]:
+    items = []
+    for _ in range(count):
+        n_feature = data[pos]
+        pos += 1
+        if n_feature < 128:
+            feature, max_version_level, upgrade_type, tags = compact_s_hbB[n_feature](data, pos)
+            feature = feature.decode()
+            pos += n_feature + 3
+        else:
+            feature, pos = compact_text(data, pos, n_feature)
+            max_version_level, upgrade_type, tags = unpack_hbB(data, pos)
+            pos += 4
+        item = new(FeatureUpdateKey)
+        item.feature = feature
+        item.max_version_level = max_version_level
+        item.upgrade_type = upgrade_type
+        item.allow_downgrade = False
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_update_features_request_2(data: Buffer, pos: int) -> tuple[UpdateFeaturesRequest, int]:
+    timeout_ms, n_feature_updates = unpack_iB(data, pos)
+    pos += 5
+    if 0 < n_feature_updates < 128:
+        feature_updates, pos = _read_feature_update_key_list_2(data, pos, n_feature_updates - 1)
+    elif n_feature_updates:
+        n_feature_updates, pos = long_count(data, pos, n_feature_updates)
+        feature_updates, pos = _read_feature_update_key_list_2(data, pos, n_feature_updates)
+    else:
+        raise Unusual
+    validate_only, tags = unpack_tB(data, pos)
+    pos += 2
+    item = new(UpdateFeaturesRequest)
+    item.timeout_ms = timeout_ms
+    item.feature_updates = feature_updates
+    item.validate_only = validate_only
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_feature_update_key_list_1(items: list[FeatureUpdateKey], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if item.upgrade_type != 1:
+            raise Unusual
+        raw = item.feature.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_htx[n](n + 1, raw, item.max_version_level, item.allow_downgrade))
+        else:
+            out(long_text(raw))
+            out(pack_htx(item.max_version_level, item.allow_downgrade))
+
+
+def _write_update_features_request_1(item: UpdateFeaturesRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if item.validate_only:
+        raise Unusual
+    feature_updates = item.feature_updates
+    n = len(feature_updates)
+    if n < 127:
+        out(pack_iB(item.timeout_ms, n + 1))
+    else:
+        out(pack_i(item.timeout_ms))
+        out(varint(n + 1))
+    _write_feature_update_key_list_1(feature_updates, out)
+    out(b"\x00")
+
+
+def _write_feature_update_key_list_2(items: list[FeatureUpdateKey], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if item.allow_downgrade:
+            raise Unusual
+        raw = item.feature.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_hbx[n](n + 1, raw, item.max_version_level, item.upgrade_type))
+        else:
+            out(long_text(raw))
+            out(pack_hbx(item.max_version_level, item.upgrade_type))
+
+
+def _write_update_features_request_2(item: UpdateFeaturesRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    feature_updates = item.feature_updates
+    n = len(feature_updates)
+    if n < 127:
+        out(pack_iB(item.timeout_ms, n + 1))
+    else:
+        out(pack_i(item.timeout_ms))
+        out(varint(n + 1))
+    _write_feature_update_key_list_2(feature_updates, out)
+    out(pack_tx(item.validate_only))
+
+
+def _read_updatable_feature_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[UpdatableFeatureResult], int]:
+    items = []
+    for _ in range(count):
+        n_feature = data[pos]
+        pos += 1
+        if n_feature < 128:
+            feature, error_code, n_error_message = compact_s_hB[n_feature](data, pos)
+            feature = feature.decode()
+            pos += n_feature + 2
+        else:
+            feature, pos = compact_text(data, pos, n_feature)
+            error_code, n_error_message = unpack_hB(data, pos)
+            pos += 3
+        if 0 < n_error_message < 128:
+            error_message, tags = compact_s_B[n_error_message](data, pos)
+            error_message = error_message.decode()
+            pos += n_error_message
+        elif n_error_message == 0:
+            error_message = None
+            tags = data[pos]
+            pos += 1
+        else:
+            error_message, pos = compact_text(data, pos, n_error_message)
+            tags = data[pos]
+            pos += 1
+        item = new(UpdatableFeatureResult)
+        item.feature = feature
+        item.error_code = error_code
+        item.error_message = error_message
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_update_features_response_1(data: Buffer, pos: int) -> tuple[UpdateFeaturesResponse, int]:
+    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    pos += 7
+    if 0 < n_error_message < 128:
+        error_message, n_results = compact_s_B[n_error_message](data, pos)
+        error_message = error_message.decode()
+        pos += n_error_message
+    elif n_error_message == 0:
+        error_message = None
+        n_results = data[pos]
+        pos += 1
+    else:
+        error_message, pos = compact_text(data, pos, n_error_message)
+        n_results = data[pos]
+        pos += 1
+    if 0 < n_results < 128:
+        results, pos = _read_updatable_feature_result_list_1(data, pos, n_results - 1)
+    elif n_results:
+        n_results, pos = long_count(data, pos, n_results)
+        results, pos = _read_updatable_feature_result_list_1(data, pos, n_results)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(UpdateFeaturesResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.error_message = error_message
+    item.results = results
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_update_features_response_2(data: Buffer, pos: int) -> tuple[UpdateFeaturesResponse, int]:
+    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    pos += 7
+    if 0 < n_error_message < 128:
+        error_message, tags = compact_s_B[n_error_message](data, pos)
+        error_message = error_message.decode()
+        pos += n_error_message
+    elif n_error_message == 0:
+        error_message = None
+        tags = data[pos]
+        pos += 1
+    else:
+        error_message, pos = compact_text(data, pos, n_error_message)
+        tags = data[pos]
+        pos += 1
+    item = new(UpdateFeaturesResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.error_message = error_message
+    item.results = []
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_updatable_feature_result_list_1(items: list[UpdatableFeatureResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.feature.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        error_message = item.error_message
+        if error_message is None:
+            out(pack_hBx(item.error_code, 0))
+        else:
+            raw = error_message.encode()
+            n = len(raw)
+            if n < 127:
+                out(pack_h_Bs_x[n](item.error_code, n + 1, raw))
+            else:
+                out(pack_h(item.error_code))
+                out(long_text(raw))
+                out(b"\x00")
+
+
+def _write_update_features_response_1(item: UpdateFeaturesResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    error_message = item.error_message
+    if error_message is None:
+        out(pack_ihB(item.throttle_time_ms, item.error_code, 0))
+    else:
+        raw = error_message.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_ih_Bs[n](item.throttle_time_ms, item.error_code, n + 1, raw))
+        else:
+            out(pack_ih(item.throttle_time_ms, item.error_code))
+            out(long_text(raw))
+    results = item.results
+    n = len(results)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_updatable_feature_result_list_1(results, out)
+    out(b"\x00")
+
+
+def _write_update_features_response_2(item: UpdateFeaturesResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    error_message = item.error_message
+    if error_message is None:
+        out(pack_ihBx(item.throttle_time_ms, item.error_code, 0))
+    else:
+        raw = error_message.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack_ih_Bs_x[n](item.throttle_time_ms, item.error_code, n + 1, raw))
+        else:
+            out(pack_ih(item.throttle_time_ms, item.error_code))
+            out(long_text(raw))
+            out(b"\x00")
+
+
 UpdateFeaturesRequest._decoders = {
+    0: _read_update_features_request_1,
+    1: _read_update_features_request_2,
+    2: _read_update_features_request_2,
 }
 UpdateFeaturesRequest._encoders = {
+    0: _write_update_features_request_1,
+    1: _write_update_features_request_2,
+    2: _write_update_features_request_2,
 }
 UpdateFeaturesResponse._decoders = {
+    0: _read_update_features_response_1,
+    1: _read_update_features_response_1,
+    2: _read_update_features_response_2,
 }
 UpdateFeaturesResponse._encoders = {
+    0: _write_update_features_response_1,
+    1: _write_update_features_response_1,
+    2: _write_update_features_response_2,
 }

@@ -7,12 +7,36 @@ UpdateRaftVoterRequest, API key 82, versions 0, flexible 0+.
 UpdateRaftVoterResponse, API key 82, versions 0, flexible 0+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
 
 __all__ = ["CurrentLeader", "KRaftVersionFeature", "Listener", "UpdateRaftVoterRequest", "UpdateRaftVoterResponse"]
 
+compact_s_iiuB = unpackers("s", "ii16sB", 1)
+unpack_iiuB = Codec(">ii16sB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+compact_s_HB = unpackers("s", "HB", 1)
+unpack_HB = Codec(">HB").unpack_from
+unpack_hhB = Codec(">hhB").unpack_from
+pack_B = Codec(">B").pack
+pack__Bs = packers("B", "s", "", 0, 1)
+pack__Bs_Hx = packers("B", "s", "Hx", 0, 1)
+pack_Hx = Codec(">Hx").pack
+pack_iiu = Codec(">ii16s").pack
+pack_iiuB = Codec(">ii16sB").pack
+pack_hhx = Codec(">hhx").pack
+unpack_ihB = Codec(">ihB").unpack_from
+unpack_iiB = Codec(">iiB").unpack_from
+compact_s_iB = unpackers("s", "iB", 1)
+unpack_iB = Codec(">iB").unpack_from
+pack_ih = Codec(">ih").pack
+pack_ii_Bs_ix = packers("iiB", "s", "ix", 2, 1)
+pack_ii = Codec(">ii").pack
+pack_ix = Codec(">ix").pack
 
 
 class Listener(Struct):
@@ -158,11 +182,234 @@ class UpdateRaftVoterResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_listener_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Listener], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, n_host = compact_s_B[n_name](data, pos)
+            name = name.decode()
+            pos += n_name
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            n_host = data[pos]
+            pos += 1
+        if n_host < 128:
+            host, port, tags = compact_s_HB[n_host](data, pos)
+            host = host.decode()
+            pos += n_host + 2
+        else:
+            host, pos = compact_text(data, pos, n_host)
+            port, tags = unpack_HB(data, pos)
+            pos += 3
+        item = new(Listener)
+        item.name = name
+        item.host = host
+        item.port = port
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_kraft_version_feature_1(data: Buffer, pos: int) -> tuple[KRaftVersionFeature, int]:
+    min_supported_version, max_supported_version, tags = unpack_hhB(data, pos)
+    pos += 5
+    item = new(KRaftVersionFeature)
+    item.min_supported_version = min_supported_version
+    item.max_supported_version = max_supported_version
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_update_raft_voter_request_1(data: Buffer, pos: int) -> tuple[UpdateRaftVoterRequest, int]:
+    n_cluster_id = data[pos]
+    pos += 1
+    if 0 < n_cluster_id < 128:
+        cluster_id, current_leader_epoch, voter_id, voter_directory_id, n_listeners = compact_s_iiuB[n_cluster_id](data, pos)
+        cluster_id = cluster_id.decode()
+        pos += n_cluster_id + 24
+    elif n_cluster_id == 0:
+        cluster_id = None
+        current_leader_epoch, voter_id, voter_directory_id, n_listeners = unpack_iiuB(data, pos)
+        pos += 25
+    else:
+        cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        current_leader_epoch, voter_id, voter_directory_id, n_listeners = unpack_iiuB(data, pos)
+        pos += 25
+    if 0 < n_listeners < 128:
+        listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
+    elif n_listeners:
+        n_listeners, pos = long_count(data, pos, n_listeners)
+        listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+    else:
+        raise Unusual
+    kraft_version_feature, pos = _read_kraft_version_feature_1(data, pos)
+    tags = data[pos]
+    pos += 1
+    item = new(UpdateRaftVoterRequest)
+    item.cluster_id = cluster_id
+    item.current_leader_epoch = current_leader_epoch
+    item.voter_id = voter_id
+    item.voter_directory_id = voter_directory_id
+    item.listeners = listeners
+    item.kraft_version_feature = kraft_version_feature
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_listener_list_1(items: list[Listener], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.host.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_Hx[n](n + 1, raw, item.port))
+        else:
+            out(long_text(raw))
+            out(pack_Hx(item.port))
+
+
+def _write_kraft_version_feature_1(item: KRaftVersionFeature, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_hhx(item.min_supported_version, item.max_supported_version))
+
+
+def _write_update_raft_voter_request_1(item: UpdateRaftVoterRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    cluster_id = item.cluster_id
+    if cluster_id is None:
+        out(pack_B(0))
+    else:
+        raw = cluster_id.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+    listeners = item.listeners
+    n = len(listeners)
+    if n < 127:
+        out(pack_iiuB(item.current_leader_epoch, item.voter_id, item.voter_directory_id, n + 1))
+    else:
+        out(pack_iiu(item.current_leader_epoch, item.voter_id, item.voter_directory_id))
+        out(varint(n + 1))
+    _write_listener_list_1(listeners, out)
+    kraft_version_feature = item.kraft_version_feature
+    _write_kraft_version_feature_1(kraft_version_feature, out)
+    out(b"\x00")
+
+
+def _read_current_leader_1(data: Buffer, pos: int) -> tuple[CurrentLeader, int]:
+    leader_id, leader_epoch, n_host = unpack_iiB(data, pos)
+    pos += 9
+    if n_host < 128:
+        host, port, tags = compact_s_iB[n_host](data, pos)
+        host = host.decode()
+        pos += n_host + 4
+    else:
+        host, pos = compact_text(data, pos, n_host)
+        port, tags = unpack_iB(data, pos)
+        pos += 5
+    item = new(CurrentLeader)
+    item.leader_id = leader_id
+    item.leader_epoch = leader_epoch
+    item.host = host
+    item.port = port
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_update_raft_voter_response_tags_1(item: UpdateRaftVoterResponse, data: Buffer, pos: int, count: int) -> int:
+    if count > 64:
+        raise Unusual
+    unknown = []
+    for _ in range(count):
+        tag, size, pos = tag_head(data, pos)
+        if tag == 0:
+            current_leader, pos = _read_current_leader_1(data, pos)
+            item.current_leader = current_leader
+        else:
+            value, pos = unknown_tag(data, pos, size)
+            unknown.append((tag, value))
+    if unknown:
+        item.unknown_tagged_fields = unknown
+    return pos
+
+
+def _read_update_raft_voter_response_1(data: Buffer, pos: int) -> tuple[UpdateRaftVoterResponse, int]:
+    throttle_time_ms, error_code, tags = unpack_ihB(data, pos)
+    pos += 7
+    item = new(UpdateRaftVoterResponse)
+    item.throttle_time_ms = throttle_time_ms
+    item.error_code = error_code
+    item.current_leader = None
+    item.unknown_tagged_fields = None
+    if tags:
+        pos = _read_update_raft_voter_response_tags_1(item, data, pos, tags)
+    return item, pos
+
+
+def _write_current_leader_1(item: CurrentLeader, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.host.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack_ii_Bs_ix[n](item.leader_id, item.leader_epoch, n + 1, raw, item.port))
+    else:
+        out(pack_ii(item.leader_id, item.leader_epoch))
+        out(long_text(raw))
+        out(pack_ix(item.port))
+
+
+def _write_update_raft_voter_response_tags_1(item: UpdateRaftVoterResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    fields: list[tuple[int, list[Part]]] = []
+    current_leader = item.current_leader
+    if current_leader is not None and current_leader != CurrentLeader():
+        parts: list[Part] = []
+        put = parts.append
+        _write_current_leader_1(current_leader, put)
+        fields.append((0, parts))
+    write_tags(fields, out)
+
+
+def _write_update_raft_voter_response_1(item: UpdateRaftVoterResponse, out: Append) -> None:
+    out(pack_ih(item.throttle_time_ms, item.error_code))
+    if item.unknown_tagged_fields is None and item.current_leader is None:
+        out(b"\x00")
+    else:
+        _write_update_raft_voter_response_tags_1(item, out)
+
+
 UpdateRaftVoterRequest._decoders = {
+    0: _read_update_raft_voter_request_1,
 }
 UpdateRaftVoterRequest._encoders = {
+    0: _write_update_raft_voter_request_1,
 }
 UpdateRaftVoterResponse._decoders = {
+    0: _read_update_raft_voter_response_1,
 }
 UpdateRaftVoterResponse._encoders = {
+    0: _write_update_raft_voter_response_1,
 }

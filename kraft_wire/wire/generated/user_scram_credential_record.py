@@ -5,10 +5,22 @@
 UserScramCredentialRecord, type 11, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import compact_blob, compact_text, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["UserScramCredentialRecord"]
 
+compact_s_bB = unpackers("s", "bB", 1)
+unpack_bB = Codec(">bB").unpack_from
+unpack_iB = Codec(">iB").unpack_from
+pack__Bs = packers("B", "s", "", 0, 1)
+pack_b = Codec(">b").pack
+pack_bB = Codec(">bB").pack
+pack_B = Codec(">B").pack
+pack_ix = Codec(">ix").pack
 
 
 class UserScramCredentialRecord(Message):
@@ -51,7 +63,76 @@ class UserScramCredentialRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_user_scram_credential_record_1(data: Buffer, pos: int) -> tuple[UserScramCredentialRecord, int]:
+    n_name = data[pos]
+    pos += 1
+    if n_name < 128:
+        name, mechanism, n_salt = compact_s_bB[n_name](data, pos)
+        name = name.decode()
+        pos += n_name + 1
+    else:
+        name, pos = compact_text(data, pos, n_name)
+        mechanism, n_salt = unpack_bB(data, pos)
+        pos += 2
+    salt, pos = compact_blob(data, pos, n_salt)
+    n_stored_key = data[pos]
+    pos += 1
+    stored_key, pos = compact_blob(data, pos, n_stored_key)
+    n_server_key = data[pos]
+    pos += 1
+    server_key, pos = compact_blob(data, pos, n_server_key)
+    iterations, tags = unpack_iB(data, pos)
+    pos += 5
+    item = new(UserScramCredentialRecord)
+    item.name = name
+    item.mechanism = mechanism
+    item.salt = salt
+    item.stored_key = stored_key
+    item.server_key = server_key
+    item.iterations = iterations
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_user_scram_credential_record_1(item: UserScramCredentialRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    raw = item.name.encode()
+    n = len(raw)
+    if n < 127:
+        out(pack__Bs[n](n + 1, raw))
+    else:
+        out(long_text(raw))
+    salt = item.salt
+    n = len(salt)
+    if n < 127:
+        out(pack_bB(item.mechanism, n + 1))
+    else:
+        out(pack_b(item.mechanism))
+        out(varint(n + 1))
+    out(salt)
+    stored_key = item.stored_key
+    n = len(stored_key)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    out(stored_key)
+    server_key = item.server_key
+    n = len(server_key)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    out(server_key)
+    out(pack_ix(item.iterations))
+
+
 UserScramCredentialRecord._decoders = {
+    0: _read_user_scram_credential_record_1,
 }
 UserScramCredentialRecord._encoders = {
+    0: _write_user_scram_credential_record_1,
 }

@@ -5,12 +5,29 @@
 VotersRecord, versions 0, flexible 0+.
 """
 
+from struct import Struct as Codec
+
 from kraft_wire.model import ZERO_UUID, Uuid
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["Endpoint", "KRaftVersionFeature", "Voter", "VotersRecord"]
 
+unpack_hB = Codec(">hB").unpack_from
+unpack_iuB = Codec(">i16sB").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+compact_s_HB = unpackers("s", "HB", 1)
+unpack_HB = Codec(">HB").unpack_from
+unpack_hhB = Codec(">hhB").unpack_from
+pack__Bs = packers("B", "s", "", 0, 1)
+pack__Bs_Hx = packers("B", "s", "Hx", 0, 1)
+pack_Hx = Codec(">Hx").pack
+pack_iu = Codec(">i16s").pack
+pack_iuB = Codec(">i16sB").pack
+pack_hhx = Codec(">hhx").pack
+pack_h = Codec(">h").pack
+pack_hB = Codec(">hB").pack
 
 
 class Endpoint(Struct):
@@ -113,7 +130,157 @@ class VotersRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Endpoint], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, n_host = compact_s_B[n_name](data, pos)
+            name = name.decode()
+            pos += n_name
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            n_host = data[pos]
+            pos += 1
+        if n_host < 128:
+            host, port, tags = compact_s_HB[n_host](data, pos)
+            host = host.decode()
+            pos += n_host + 2
+        else:
+            host, pos = compact_text(data, pos, n_host)
+            port, tags = unpack_HB(data, pos)
+            pos += 3
+        item = new(Endpoint)
+        item.name = name
+        item.host = host
+        item.port = port
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_kraft_version_feature_1(data: Buffer, pos: int) -> tuple[KRaftVersionFeature, int]:
+    min_supported_version, max_supported_version, tags = unpack_hhB(data, pos)
+    pos += 5
+    item = new(KRaftVersionFeature)
+    item.min_supported_version = min_supported_version
+    item.max_supported_version = max_supported_version
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_voter_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Voter], int]:
+    items = []
+    for _ in range(count):
+        voter_id, voter_directory_id, n_endpoints = unpack_iuB(data, pos)
+        pos += 21
+        if 0 < n_endpoints < 128:
+            endpoints, pos = _read_endpoint_list_1(data, pos, n_endpoints - 1)
+        elif n_endpoints:
+            n_endpoints, pos = long_count(data, pos, n_endpoints)
+            endpoints, pos = _read_endpoint_list_1(data, pos, n_endpoints)
+        else:
+            raise Unusual
+        kraft_version_feature, pos = _read_kraft_version_feature_1(data, pos)
+        tags = data[pos]
+        pos += 1
+        item = new(Voter)
+        item.voter_id = voter_id
+        item.voter_directory_id = voter_directory_id
+        item.endpoints = endpoints
+        item.kraft_version_feature = kraft_version_feature
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_voters_record_1(data: Buffer, pos: int) -> tuple[VotersRecord, int]:
+    version, n_voters = unpack_hB(data, pos)
+    pos += 3
+    if 0 < n_voters < 128:
+        voters, pos = _read_voter_list_1(data, pos, n_voters - 1)
+    elif n_voters:
+        n_voters, pos = long_count(data, pos, n_voters)
+        voters, pos = _read_voter_list_1(data, pos, n_voters)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(VotersRecord)
+    item.version = version
+    item.voters = voters
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_endpoint_list_1(items: list[Endpoint], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        raw = item.host.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs_Hx[n](n + 1, raw, item.port))
+        else:
+            out(long_text(raw))
+            out(pack_Hx(item.port))
+
+
+def _write_kraft_version_feature_1(item: KRaftVersionFeature, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_hhx(item.min_supported_version, item.max_supported_version))
+
+
+def _write_voter_list_1(items: list[Voter], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        endpoints = item.endpoints
+        n = len(endpoints)
+        if n < 127:
+            out(pack_iuB(item.voter_id, item.voter_directory_id, n + 1))
+        else:
+            out(pack_iu(item.voter_id, item.voter_directory_id))
+            out(varint(n + 1))
+        _write_endpoint_list_1(endpoints, out)
+        kraft_version_feature = item.kraft_version_feature
+        _write_kraft_version_feature_1(kraft_version_feature, out)
+        out(b"\x00")
+
+
+def _write_voters_record_1(item: VotersRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    voters = item.voters
+    n = len(voters)
+    if n < 127:
+        out(pack_hB(item.version, n + 1))
+    else:
+        out(pack_h(item.version))
+        out(varint(n + 1))
+    _write_voter_list_1(voters, out)
+    out(b"\x00")
+
+
 VotersRecord._decoders = {
+    0: _read_voters_record_1,
 }
 VotersRecord._encoders = {
+    0: _write_voters_record_1,
 }

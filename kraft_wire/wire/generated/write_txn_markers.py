@@ -7,11 +7,31 @@ WriteTxnMarkersRequest, API key 27, versions 1-2, flexible 1+.
 WriteTxnMarkersResponse, API key 27, versions 1-2, flexible 1+.
 """
 
-from kraft_wire.wire.message import Message, Struct
-from kraft_wire.wire.primitives import UNSET
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message, Struct
+from kraft_wire.wire.primitives import UNSET, Unusual
+from kraft_wire.wire.runtime import compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["WritableTxnMarker", "WritableTxnMarkerPartitionResult", "WritableTxnMarkerResult", "WritableTxnMarkerTopic", "WritableTxnMarkerTopicResult", "WriteTxnMarkersRequest", "WriteTxnMarkersResponse"]
 
+unpack_qhtB = Codec(">qh?B").unpack_from
+compact_s_B = unpackers("s", "B", 1)
+compact_i_B = unpackers("i", "B", 1)
+unpack_iB = Codec(">iB").unpack_from
+unpack_ibB = Codec(">ibB").unpack_from
+pack__Bs = packers("B", "s", "", 0, 1)
+pack__Bi_x = packers("B", "i", "x", 0, 1)
+pack_qht = Codec(">qh?").pack
+pack_qhtB = Codec(">qh?B").pack
+pack_ix = Codec(">ix").pack
+pack_B = Codec(">B").pack
+pack_ibx = Codec(">ibx").pack
+unpack_qB = Codec(">qB").unpack_from
+iterate_ihB = Codec(">ihB").iter_unpack
+pack_ihx = Codec(">ihx").pack
+pack_q = Codec(">q").pack
+pack_qB = Codec(">qB").pack
 
 
 class WritableTxnMarkerTopic(Struct):
@@ -181,11 +201,369 @@ class WriteTxnMarkersResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_writable_txn_marker_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[WritableTxnMarkerTopic], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, n_partition_indexes = compact_s_B[n_name](data, pos)
+            name = name.decode()
+            pos += n_name
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            n_partition_indexes = data[pos]
+            pos += 1
+        if n_partition_indexes < 128:
+            *partition_indexes, tags = compact_i_B[n_partition_indexes](data, pos)
+            pos += 4 * n_partition_indexes - 3
+        else:
+            partition_indexes, pos = compact_numbers(data, pos, n_partition_indexes, "i", 4)
+            tags = data[pos]
+            pos += 1
+        item = new(WritableTxnMarkerTopic)
+        item.name = name
+        item.partition_indexes = partition_indexes
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_writable_txn_marker_list_1(data: Buffer, pos: int, count: int) -> tuple[list[WritableTxnMarker], int]:
+    items = []
+    for _ in range(count):
+        producer_id, producer_epoch, transaction_result, n_topics = unpack_qhtB(data, pos)
+        pos += 12
+        if 0 < n_topics < 128:
+            topics, pos = _read_writable_txn_marker_topic_list_1(data, pos, n_topics - 1)
+        elif n_topics:
+            n_topics, pos = long_count(data, pos, n_topics)
+            topics, pos = _read_writable_txn_marker_topic_list_1(data, pos, n_topics)
+        else:
+            raise Unusual
+        coordinator_epoch, tags = unpack_iB(data, pos)
+        pos += 5
+        item = new(WritableTxnMarker)
+        item.producer_id = producer_id
+        item.producer_epoch = producer_epoch
+        item.transaction_result = transaction_result
+        item.topics = topics
+        item.coordinator_epoch = coordinator_epoch
+        item.transaction_version = 0
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_write_txn_markers_request_1(data: Buffer, pos: int) -> tuple[WriteTxnMarkersRequest, int]:
+    n_markers = data[pos]
+    pos += 1
+    if 0 < n_markers < 128:
+        markers, pos = _read_writable_txn_marker_list_1(data, pos, n_markers - 1)
+    elif n_markers:
+        n_markers, pos = long_count(data, pos, n_markers)
+        markers, pos = _read_writable_txn_marker_list_1(data, pos, n_markers)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(WriteTxnMarkersRequest)
+    item.markers = markers
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _read_writable_txn_marker_list_2(data: Buffer, pos: int, count: int) -> tuple[list[WritableTxnMarker], int]:
+    items = []
+    for _ in range(count):
+        producer_id, producer_epoch, transaction_result, n_topics = unpack_qhtB(data, pos)
+        pos += 12
+        if 0 < n_topics < 128:
+            topics, pos = _read_writable_txn_marker_topic_list_1(data, pos, n_topics - 1)
+        elif n_topics:
+            n_topics, pos = long_count(data, pos, n_topics)
+            topics, pos = _read_writable_txn_marker_topic_list_1(data, pos, n_topics)
+        else:
+            raise Unusual
+        coordinator_epoch, transaction_version, tags = unpack_ibB(data, pos)
+        pos += 6
+        item = new(WritableTxnMarker)
+        item.producer_id = producer_id
+        item.producer_epoch = producer_epoch
+        item.transaction_result = transaction_result
+        item.topics = topics
+        item.coordinator_epoch = coordinator_epoch
+        item.transaction_version = transaction_version
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_write_txn_markers_request_2(data: Buffer, pos: int) -> tuple[WriteTxnMarkersRequest, int]:
+    n_markers = data[pos]
+    pos += 1
+    if 0 < n_markers < 128:
+        markers, pos = _read_writable_txn_marker_list_2(data, pos, n_markers - 1)
+    elif n_markers:
+        n_markers, pos = long_count(data, pos, n_markers)
+        markers, pos = _read_writable_txn_marker_list_2(data, pos, n_markers)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(WriteTxnMarkersRequest)
+    item.markers = markers
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_writable_txn_marker_topic_list_1(items: list[WritableTxnMarkerTopic], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        partition_indexes = item.partition_indexes
+        n = len(partition_indexes)
+        if n < 127:
+            out(pack__Bi_x[n](n + 1, *partition_indexes))
+        else:
+            out(varint(n + 1))
+            out(long_numbers(partition_indexes, "i"))
+            out(b"\x00")
+
+
+def _write_writable_txn_marker_list_1(items: list[WritableTxnMarker], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        topics = item.topics
+        n = len(topics)
+        if n < 127:
+            out(pack_qhtB(item.producer_id, item.producer_epoch, item.transaction_result, n + 1))
+        else:
+            out(pack_qht(item.producer_id, item.producer_epoch, item.transaction_result))
+            out(varint(n + 1))
+        _write_writable_txn_marker_topic_list_1(topics, out)
+        out(pack_ix(item.coordinator_epoch))
+
+
+def _write_write_txn_markers_request_1(item: WriteTxnMarkersRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    markers = item.markers
+    n = len(markers)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_writable_txn_marker_list_1(markers, out)
+    out(b"\x00")
+
+
+def _write_writable_txn_marker_list_2(items: list[WritableTxnMarker], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        topics = item.topics
+        n = len(topics)
+        if n < 127:
+            out(pack_qhtB(item.producer_id, item.producer_epoch, item.transaction_result, n + 1))
+        else:
+            out(pack_qht(item.producer_id, item.producer_epoch, item.transaction_result))
+            out(varint(n + 1))
+        _write_writable_txn_marker_topic_list_1(topics, out)
+        out(pack_ibx(item.coordinator_epoch, item.transaction_version))
+
+
+def _write_write_txn_markers_request_2(item: WriteTxnMarkersRequest, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    markers = item.markers
+    n = len(markers)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_writable_txn_marker_list_2(markers, out)
+    out(b"\x00")
+
+
+def _read_writable_txn_marker_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[WritableTxnMarkerPartitionResult], int]:
+    end = pos + count * 7
+    if end > len(data):
+        raise Unusual
+    items = []
+    for partition_index, error_code, tags in iterate_ihB(memoryview(data)[pos:end]):
+        if tags:
+            raise Unusual
+        item = new(WritableTxnMarkerPartitionResult)
+        item.partition_index = partition_index
+        item.error_code = error_code
+        item.unknown_tagged_fields = None
+        items.append(item)
+    pos = end
+    return items, pos
+
+
+def _read_writable_txn_marker_topic_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[WritableTxnMarkerTopicResult], int]:
+    items = []
+    for _ in range(count):
+        n_name = data[pos]
+        pos += 1
+        if n_name < 128:
+            name, n_partitions = compact_s_B[n_name](data, pos)
+            name = name.decode()
+            pos += n_name
+        else:
+            name, pos = compact_text(data, pos, n_name)
+            n_partitions = data[pos]
+            pos += 1
+        if 0 < n_partitions < 128:
+            partitions, pos = _read_writable_txn_marker_partition_result_list_1(data, pos, n_partitions - 1)
+        elif n_partitions:
+            n_partitions, pos = long_count(data, pos, n_partitions)
+            partitions, pos = _read_writable_txn_marker_partition_result_list_1(data, pos, n_partitions)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(WritableTxnMarkerTopicResult)
+        item.name = name
+        item.partitions = partitions
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_writable_txn_marker_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[WritableTxnMarkerResult], int]:
+    items = []
+    for _ in range(count):
+        producer_id, n_topics = unpack_qB(data, pos)
+        pos += 9
+        if 0 < n_topics < 128:
+            topics, pos = _read_writable_txn_marker_topic_result_list_1(data, pos, n_topics - 1)
+        elif n_topics:
+            n_topics, pos = long_count(data, pos, n_topics)
+            topics, pos = _read_writable_txn_marker_topic_result_list_1(data, pos, n_topics)
+        else:
+            raise Unusual
+        tags = data[pos]
+        pos += 1
+        item = new(WritableTxnMarkerResult)
+        item.producer_id = producer_id
+        item.topics = topics
+        item.unknown_tagged_fields = None
+        if tags:
+            item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+        items.append(item)
+    return items, pos
+
+
+def _read_write_txn_markers_response_1(data: Buffer, pos: int) -> tuple[WriteTxnMarkersResponse, int]:
+    n_markers = data[pos]
+    pos += 1
+    if 0 < n_markers < 128:
+        markers, pos = _read_writable_txn_marker_result_list_1(data, pos, n_markers - 1)
+    elif n_markers:
+        n_markers, pos = long_count(data, pos, n_markers)
+        markers, pos = _read_writable_txn_marker_result_list_1(data, pos, n_markers)
+    else:
+        raise Unusual
+    tags = data[pos]
+    pos += 1
+    item = new(WriteTxnMarkersResponse)
+    item.markers = markers
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_writable_txn_marker_partition_result_list_1(items: list[WritableTxnMarkerPartitionResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        out(pack_ihx(item.partition_index, item.error_code))
+
+
+def _write_writable_txn_marker_topic_result_list_1(items: list[WritableTxnMarkerTopicResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        raw = item.name.encode()
+        n = len(raw)
+        if n < 127:
+            out(pack__Bs[n](n + 1, raw))
+        else:
+            out(long_text(raw))
+        partitions = item.partitions
+        n = len(partitions)
+        if n < 127:
+            out(pack_B(n + 1))
+        else:
+            out(varint(n + 1))
+        _write_writable_txn_marker_partition_result_list_1(partitions, out)
+        out(b"\x00")
+
+
+def _write_writable_txn_marker_result_list_1(items: list[WritableTxnMarkerResult], out: Append) -> None:
+    for item in items:
+        if item.unknown_tagged_fields is not None:
+            raise Unusual
+        topics = item.topics
+        n = len(topics)
+        if n < 127:
+            out(pack_qB(item.producer_id, n + 1))
+        else:
+            out(pack_q(item.producer_id))
+            out(varint(n + 1))
+        _write_writable_txn_marker_topic_result_list_1(topics, out)
+        out(b"\x00")
+
+
+def _write_write_txn_markers_response_1(item: WriteTxnMarkersResponse, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    markers = item.markers
+    n = len(markers)
+    if n < 127:
+        out(pack_B(n + 1))
+    else:
+        out(varint(n + 1))
+    _write_writable_txn_marker_result_list_1(markers, out)
+    out(b"\x00")
+
+
 WriteTxnMarkersRequest._decoders = {
+    1: _read_write_txn_markers_request_1,
+    2: _read_write_txn_markers_request_2,
 }
 WriteTxnMarkersRequest._encoders = {
+    1: _write_write_txn_markers_request_1,
+    2: _write_write_txn_markers_request_2,
 }
 WriteTxnMarkersResponse._decoders = {
+    1: _read_write_txn_markers_response_1,
+    2: _read_write_txn_markers_response_1,
 }
 WriteTxnMarkersResponse._encoders = {
+    1: _write_write_txn_markers_response_1,
+    2: _write_write_txn_markers_response_1,
 }

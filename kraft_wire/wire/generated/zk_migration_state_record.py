@@ -5,10 +5,16 @@
 ZkMigrationStateRecord, type 21, versions 0, flexible 0+.
 """
 
-from kraft_wire.wire.message import Message
+from struct import Struct as Codec
+
+from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
+from kraft_wire.wire.runtime import new, unknown_tags
 
 __all__ = ["ZkMigrationStateRecord"]
 
+unpack_bB = Codec(">bB").unpack_from
+pack_bx = Codec(">bx").pack
 
 
 class ZkMigrationStateRecord(Message):
@@ -36,7 +42,26 @@ class ZkMigrationStateRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
+def _read_zk_migration_state_record_1(data: Buffer, pos: int) -> tuple[ZkMigrationStateRecord, int]:
+    zk_migration_state, tags = unpack_bB(data, pos)
+    pos += 2
+    item = new(ZkMigrationStateRecord)
+    item.zk_migration_state = zk_migration_state
+    item.unknown_tagged_fields = None
+    if tags:
+        item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
+    return item, pos
+
+
+def _write_zk_migration_state_record_1(item: ZkMigrationStateRecord, out: Append) -> None:
+    if item.unknown_tagged_fields is not None:
+        raise Unusual
+    out(pack_bx(item.zk_migration_state))
+
+
 ZkMigrationStateRecord._decoders = {
+    0: _read_zk_migration_state_record_1,
 }
 ZkMigrationStateRecord._encoders = {
+    0: _write_zk_migration_state_record_1,
 }

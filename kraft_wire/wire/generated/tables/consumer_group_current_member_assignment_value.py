@@ -11,7 +11,7 @@ TOPIC_PARTITIONS = StructTable(
     (
         FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
         FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('assignment_epochs', 'assignmentEpochs', 'int32', True, None, (0, 32767), (0, 32767), (0, 32767), 0, None, None, False, False, '', False),
+        FieldTable('assignment_epochs', 'assignmentEpochs', 'int32', True, None, (0, 32767), (0, 32767), (0, 32767), 0, None, (), False, False, '', False),
     ),
 )
 CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE = StructTable(

@@ -33,7 +33,7 @@ CONSUMER_GROUP_MEMBER_METADATA_VALUE = StructTable(
         FieldTable('subscribed_topic_regex', 'subscribedTopicRegex', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
         FieldTable('rebalance_timeout_ms', 'rebalanceTimeoutMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
         FieldTable('server_assignor', 'serverAssignor', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('classic_member_metadata', 'classicMemberMetadata', 'struct', False, CLASSIC_MEMBER_METADATA, (0, 32767), (0, 32767), (0, 32767), 0, None, None, False, False, '', False),
+        FieldTable('classic_member_metadata', 'classicMemberMetadata', 'struct', False, CLASSIC_MEMBER_METADATA, (0, 32767), (0, 32767), (0, 32767), 0, None, (), False, False, '', False),
     ),
 )
 TABLES: dict[str, MessageTable] = {

@@ -11,7 +11,7 @@ TASK_IDS = StructTable(
     (
         FieldTable('subtopology_id', 'subtopologyId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
         FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('assignment_epochs', 'assignmentEpochs', 'int32', True, None, (0, 32767), (0, 32767), (0, 32767), 0, None, None, False, False, '', False),
+        FieldTable('assignment_epochs', 'assignmentEpochs', 'int32', True, None, (0, 32767), (0, 32767), (0, 32767), 0, None, (), False, False, '', False),
     ),
 )
 STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE = StructTable(

@@ -20,7 +20,7 @@ STREAMS_GROUP_METADATA_VALUE = StructTable(
         FieldTable('epoch', 'epoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
         FieldTable('metadata_hash', 'metadataHash', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
         FieldTable('validated_topology_epoch', 'validatedTopologyEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, 32767), 0, None, -1, False, False, '', False),
-        FieldTable('last_assignment_configs', 'lastAssignmentConfigs', 'struct', True, LAST_ASSIGNMENT_CONFIG, (0, 32767), (0, 32767), (0, 32767), 1, None, None, False, False, '', False),
+        FieldTable('last_assignment_configs', 'lastAssignmentConfigs', 'struct', True, LAST_ASSIGNMENT_CONFIG, (0, 32767), (0, 32767), (0, 32767), 1, None, (), False, False, '', False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
