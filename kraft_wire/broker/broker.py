@@ -19,6 +19,7 @@ from kraft_wire.broker.ports import (
     PartitionView,
     TopicView,
 )
+from kraft_wire.broker.producer_ids import ProducerIds
 from kraft_wire.broker.purgatory import FetchPurgatory, ProducePurgatory
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import Chance, LeaderEpoch, Offset, TopicPartition, Uuid
@@ -85,6 +86,7 @@ class Broker:
         self.fetch_sessions = FetchSessionCache(
             settings.max_incremental_fetch_session_cache_slots, chance
         )
+        self.producer_ids = ProducerIds()
         self.followers: list[MetadataFollower] = []
         self.is_stopping = False
         self._awaited: dict[str, Callable[[Message], None]] = {}

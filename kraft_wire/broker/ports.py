@@ -17,6 +17,7 @@ __all__ = [
     "EndpointView",
     "FeatureRangeView",
     "LeaderEpochsView",
+    "LogDirectoryView",
     "LogReadView",
     "LogStore",
     "MetadataView",
@@ -24,6 +25,7 @@ __all__ = [
     "PartitionLog",
     "PartitionView",
     "PendingFlushView",
+    "ProducerStateView",
     "ProducerStatesView",
     "ProducerVerdict",
     "TimestampAndOffsetView",
@@ -166,11 +168,30 @@ class ProducerVerdict(Protocol):
         ...
 
 
+class ProducerStateView(Protocol):
+    """One producer id that a partition remembers."""
+
+    @property
+    def producer_id(self) -> int: ...
+    @property
+    def producer_epoch(self) -> int: ...
+    @property
+    def last_sequence(self) -> int: ...
+    @property
+    def last_timestamp(self) -> int: ...
+    @property
+    def coordinator_epoch(self) -> int: ...
+    @property
+    def transaction_first_offset(self) -> Offset | None:
+        """First offset of the open transaction, None when there is none."""
+        ...
+
+
 class ProducerStatesView(Protocol):
     """Idempotent producers that wrote to one partition (KIP-98)."""
 
     def check(self, batch: RecordBatch) -> ProducerVerdict: ...
-    def active_producers(self) -> Iterable[object]: ...
+    def active_producers(self) -> Iterable[ProducerStateView]: ...
 
 
 class TopicLimits(Protocol):
@@ -187,6 +208,8 @@ class TopicLimits(Protocol):
 
     @property
     def is_compacted(self) -> bool: ...
+    @property
+    def is_deleted(self) -> bool: ...
     @property
     def message_timestamp_type(self) -> str:
         """`CreateTime` or `LogAppendTime`."""
@@ -251,6 +274,10 @@ class PartitionLog(Protocol):
         self, offset: Offset, max_bytes: int, *, upper_bound: Offset, min_one_batch: bool
     ) -> LogReadView: ...
     def end_offset_for_epoch(self, epoch: LeaderEpoch) -> OffsetAndEpoch: ...
+    def advance_log_start_offset(self, offset: Offset) -> bool:
+        """Hide the records below `offset`; false when it is not above the log start offset."""
+        ...
+
     def begin_flush(self) -> PendingFlushView: ...
     def complete_flush(self, flushed: PendingFlushView) -> None: ...
     def flush(self) -> None: ...
@@ -267,8 +294,34 @@ class TimestampAndOffsetView(Protocol):
     def leader_epoch(self) -> LeaderEpoch: ...
 
 
+class LogDirectoryView(Protocol):
+    """One entry of `log.dirs`, as DescribeLogDirs shows it."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def is_offline(self) -> bool: ...
+    @property
+    def total_bytes(self) -> int:
+        """Size of the volume that the directory is on."""
+        ...
+
+    @property
+    def usable_bytes(self) -> int:
+        """Space of that volume that this process may still fill."""
+        ...
+
+    def partition_sizes(self) -> Mapping[TopicPartition, int]:
+        """Return the bytes of each partition's log; the metadata log is not among them."""
+        ...
+
+
 class LogStore(Protocol):
     """The node's log directories, as one place where partitions have logs."""
+
+    def directories(self) -> Sequence[LogDirectoryView]:
+        """Return the log directories in the order of `log.dirs`, failed ones included."""
+        ...
 
     def get(self, partition: TopicPartition) -> PartitionLog | None: ...
     def create(

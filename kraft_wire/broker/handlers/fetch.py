@@ -18,7 +18,7 @@ from kraft_wire.broker.fetch_contexts import FetchContext, ReadResult
 from kraft_wire.broker.fetch_session import WantedPartition
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.purgatory import ParkedFetch
-from kraft_wire.model import Offset, StorageError
+from kraft_wire.model import ZERO_UUID, Offset, StorageError
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import (
     EpochEndOffset,
@@ -49,8 +49,8 @@ def handle(
     """Return what there is, or wait for more.
 
     KIP-227 for sessions. Top-level errors are those of `FetchSessionCache.begin`; per partition,
-    first match wins: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR,
-    NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, OFFSET_OUT_OF_RANGE.
+    first match wins: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, INCONSISTENT_TOPIC_ID,
+    KAFKA_STORAGE_ERROR, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, OFFSET_OUT_OF_RANGE.
     A parked fetch is read again from the top when a partition of it grows.
     """
     begun = broker.fetch_sessions.begin(
@@ -136,6 +136,9 @@ class _FetchRun:
         partition = self.broker.partitions.get((wanted.topic, params.partition))
         if partition is None:
             return self._error(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if wanted.topic_id not in (ZERO_UUID, partition.topic_id):
+            # A session keeps the name of a topic that was deleted and created anew meanwhile.
+            return self._error(wanted, ErrorCode.INCONSISTENT_TOPIC_ID)
         error = self._access_error(partition, params.current_leader_epoch)
         if error is not ErrorCode.NONE:
             return self._error(wanted, error)

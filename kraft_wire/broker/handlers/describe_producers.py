@@ -1,0 +1,86 @@
+"""DescribeProducers, API key 61, version 0.
+
+Behaviour:   the producers whose sequences a partition remembers, in the order in which they first
+             wrote; a transaction is open where CurrentTxnStartOffset is not -1
+Versions:    v0 (KIP-664)
+Left out:    nothing
+"""
+
+from typing import Final
+
+from kraft_wire.broker.broker import Broker
+from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.partition import Partition
+from kraft_wire.wire.generated.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+__all__ = ["API_KEY", "VERSIONS", "handle"]
+
+API_KEY: Final = 61
+VERSIONS: Final = (0, 0)
+
+_NONE: Final = -1
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: DescribeProducersRequest
+) -> DescribeProducersResponse:
+    """List the active producers of partitions (KIP-664).
+
+    Errors per partition, first match wins: UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR,
+    NOT_LEADER_OR_FOLLOWER.
+    """
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                name=topic.name,
+                partitions=[
+                    _describe(broker, topic.name, index) for index in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _describe(broker: Broker, topic: str, index: int) -> PartitionResponse:
+    partition = broker.partition(topic, index)
+    known = broker.image.topic(topic)
+    if known is None or index not in known.partitions:
+        return _refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, _UNKNOWN_MESSAGE)
+    if partition is not None and partition.offline:
+        return _refused(index, ErrorCode.KAFKA_STORAGE_ERROR, _OFFLINE_MESSAGE)
+    if partition is None or not partition.is_leader:
+        return _refused(index, ErrorCode.NOT_LEADER_OR_FOLLOWER, _NOT_LEADER_MESSAGE)
+    return PartitionResponse(partition_index=index, active_producers=_active(partition))
+
+
+def _active(partition: Partition) -> list[ProducerState]:
+    return [
+        ProducerState(
+            producer_id=state.producer_id,
+            producer_epoch=state.producer_epoch,
+            last_sequence=state.last_sequence,
+            last_timestamp=state.last_timestamp,
+            coordinator_epoch=state.coordinator_epoch,
+            current_txn_start_offset=_NONE
+            if state.transaction_first_offset is None
+            else state.transaction_first_offset,
+        )
+        for state in partition.log.producer_states.active_producers()
+    ]
+
+
+def _refused(index: int, error: ErrorCode, message: str) -> PartitionResponse:
+    return PartitionResponse(partition_index=index, error_code=error, error_message=message)
+
+
+_UNKNOWN_MESSAGE: Final = "This server does not host this topic-partition."
+_OFFLINE_MESSAGE: Final = "The log directory of this partition is offline."
+_NOT_LEADER_MESSAGE: Final = "This server is not the leader of this topic-partition."

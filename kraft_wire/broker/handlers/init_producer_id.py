@@ -1,0 +1,65 @@
+"""InitProducerId, API key 22, versions 0-5.
+
+Behaviour:   an idempotent producer gets a new id with epoch 0, whatever id it had before · while
+             the controller has not handed out a block of ids the answer is
+             COORDINATOR_LOAD_IN_PROGRESS, which clients retry
+Versions:    v3 current id and epoch (KIP-360) · v4 PRODUCER_FENCED · v6, two-phase commit
+             (KIP-939), is marked unstable and not served
+Left out:    transactions: a transactional id gets UNSUPPORTED_VERSION, see docs/DEVIATIONS.md
+"""
+
+from typing import Final
+
+from kraft_wire.broker.broker import Broker
+from kraft_wire.broker.context import RequestContext
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+
+__all__ = ["API_KEY", "VERSIONS", "handle"]
+
+API_KEY: Final = 22
+VERSIONS: Final = (0, 5)
+
+_NO_PRODUCER_ID: Final = -1
+_NO_PRODUCER_EPOCH: Final = -1
+_TRANSACTION_TIMEOUT_MS_MAX: Final = 900_000
+"""Default of `transaction.max.timeout.ms`."""
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: InitProducerIdRequest
+) -> InitProducerIdResponse:
+    """Give an idempotent producer its id (KIP-98).
+
+    Errors, first match wins: INVALID_REQUEST (id without epoch or the reverse; empty transactional
+    id), INVALID_TRANSACTION_TIMEOUT, UNSUPPORTED_VERSION (transactional id),
+    COORDINATOR_LOAD_IN_PROGRESS.
+    """
+    error = _refusal(request)
+    if error is not ErrorCode.NONE:
+        return _refused(error)
+    producer_id = broker.producer_ids.take(broker, context.now_ms)
+    if producer_id is None:
+        return _refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+
+
+def _refusal(request: InitProducerIdRequest) -> ErrorCode:
+    has_id = request.producer_id != _NO_PRODUCER_ID
+    has_epoch = request.producer_epoch != _NO_PRODUCER_EPOCH
+    if has_id != has_epoch or request.transactional_id == "":
+        return ErrorCode.INVALID_REQUEST
+    if request.transactional_id is None:
+        return ErrorCode.NONE
+    if not 0 < request.transaction_timeout_ms <= _TRANSACTION_TIMEOUT_MS_MAX:
+        return ErrorCode.INVALID_TRANSACTION_TIMEOUT
+    return ErrorCode.UNSUPPORTED_VERSION
+
+
+def _refused(error: ErrorCode) -> InitProducerIdResponse:
+    return InitProducerIdResponse(
+        error_code=error, producer_id=_NO_PRODUCER_ID, producer_epoch=_NO_PRODUCER_EPOCH
+    )

@@ -1,0 +1,89 @@
+"""OffsetForLeaderEpoch, API key 23, versions 2-4.
+
+Behaviour:   the largest epoch known that is at most the one asked for, and the offset where it
+             ends · an epoch above all known ones, or -1, is answered with epoch -1, end offset -1
+Versions:    v3 replica id · v4 flexible (KIP-482)
+Left out:    questions of followers are answered like a consumer's
+"""
+
+from typing import Final
+
+from kraft_wire.broker.broker import Broker
+from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.partition import Partition
+from kraft_wire.model import LeaderEpoch
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+
+__all__ = ["API_KEY", "VERSIONS", "handle"]
+
+API_KEY: Final = 23
+VERSIONS: Final = (2, 4)
+
+_UNDEFINED: Final = -1
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: OffsetForLeaderEpochRequest
+) -> OffsetForLeaderEpochResponse:
+    """Say where a leader epoch ended, so that a client can see that its position was cut off.
+
+    KIP-101, KIP-320. Errors per partition, first match wins: UNKNOWN_TOPIC_OR_PARTITION,
+    KAFKA_STORAGE_ERROR, NOT_LEADER_OR_FOLLOWER (not ours), FENCED_LEADER_EPOCH,
+    UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER.
+    """
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic,
+                partitions=[_answer(broker, topic.topic, asked) for asked in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _answer(broker: Broker, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+    partition = broker.partition(topic, asked.partition)
+    error = _refusal(broker, topic, asked, partition)
+    if error is not ErrorCode.NONE:
+        return EpochEndOffset(error_code=error, partition=asked.partition)
+    assert partition is not None
+    return _end_of_epoch(partition, asked)
+
+
+def _refusal(
+    broker: Broker, topic: str, asked: OffsetForLeaderPartition, partition: Partition | None
+) -> ErrorCode:
+    if partition is None:
+        known = broker.image.topic(topic)
+        if known is None or asked.partition not in known.partitions:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if partition.offline:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    fenced = partition.check_leader_epoch(asked.current_leader_epoch)
+    if fenced is not ErrorCode.NONE:
+        return fenced
+    return ErrorCode.NONE if partition.is_leader else ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def _end_of_epoch(partition: Partition, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+    end = partition.end_offset_for_epoch(LeaderEpoch(asked.leader_epoch))
+    is_known = asked.leader_epoch > _UNDEFINED and _is_at_most_newest(partition, asked.leader_epoch)
+    return EpochEndOffset(
+        partition=asked.partition,
+        leader_epoch=end.epoch if is_known else _UNDEFINED,
+        end_offset=end.offset if is_known else _UNDEFINED,
+    )
+
+
+def _is_at_most_newest(partition: Partition, leader_epoch: int) -> bool:
+    newest = partition.log.epochs.latest
+    return newest is not None and leader_epoch <= newest
