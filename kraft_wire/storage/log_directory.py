@@ -9,7 +9,7 @@ Left out: moving replicas between directories (`-future` directories are ignored
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import suppress
 
 from kraft_wire.model import DiskFull, Offset, StorageError, TopicPartition, Uuid
@@ -115,10 +115,16 @@ class LogDirectory:
 
     # -- logs ------------------------------------------------------------------------------------
 
-    def load_logs(self, config_for: Callable[[str], LogConfig], wall_ms: int) -> None:
+    def load_logs(
+        self,
+        config_for: Callable[[str], LogConfig],
+        wall_ms: int,
+        cuts_damage_of: Container[TopicPartition] = (),
+    ) -> None:
         """Open every partition's log; set damaged ones aside.
 
-        Leftovers of deleted topics are removed. Errors: StorageError other than damage,
+        Leftovers of deleted topics are removed. `cuts_damage_of` names the logs that an operator
+        allows to be cut at their damage. Errors: StorageError other than damage,
         FsyncFailed.
         """
         assert not self.logs, self.path
@@ -132,7 +138,12 @@ class LogDirectory:
             if partition is None or partition == METADATA_PARTITION:
                 continue
             try:
-                self.logs[partition] = self._load(partition, config_for(partition.topic), wall_ms)
+                self.logs[partition] = self._load(
+                    partition,
+                    config_for(partition.topic),
+                    wall_ms,
+                    partition in cuts_damage_of,
+                )
             except (CorruptLog, CorruptCheckpoint) as error:
                 self.damaged[partition] = error
         self._forget_unknown()
@@ -160,7 +171,9 @@ class LogDirectory:
             self.cleaner_offsets,
         ]
 
-    def _load(self, partition: TopicPartition, config: LogConfig, wall_ms: int) -> Log:
+    def _load(
+        self, partition: TopicPartition, config: LogConfig, wall_ms: int, cuts_damage: bool
+    ) -> Log:
         directory = f"{self.path}/{partition}"
         topic_id = read_topic_id(self._fs, directory)
         log = open_log(
@@ -170,11 +183,12 @@ class LogDirectory:
             topic_id if topic_id is not None else Uuid(bytes(16)),
             config,
             wall_ms=wall_ms,
-            is_clean=self.was_clean,
+            is_clean=self.was_clean and not cuts_damage,
             recovery_point=self._recovery_points.get(partition, Offset(0)),
             log_start_offset=self._log_start_offsets.get(partition, Offset(0)),
             persist_recovery_point=self._write_recovery_points,
             space=self.space,
+            cuts_damage=cuts_damage,
         )
         log.update_high_watermark(self._high_watermarks.get(partition, Offset(0)))
         assert log.topic_partition == partition, partition

@@ -28,6 +28,7 @@ __all__ = [
     "ProducerStates",
     "SequenceCheck",
     "SequenceVerdict",
+    "read_marker",
 ]
 
 NO_PRODUCER_EPOCH = -1
@@ -205,7 +206,7 @@ class ProducerStates:
 
     def _end_transaction(self, batch: RecordBatch) -> AbortedTransaction | None:
         """Apply a commit or abort marker; other control records change nothing."""
-        marker = _marker(batch)
+        marker = read_marker(batch)
         if marker is None:
             return None
         is_abort, coordinator_epoch = marker
@@ -330,7 +331,7 @@ def _snapshot_states(data: bytes) -> Iterator[ProducerState]:
         yield ProducerState(producer_id, epoch, known, timestamp, coordinator_epoch, opened)
 
 
-def _marker(batch: RecordBatch) -> tuple[bool, int] | None:
+def read_marker(batch: RecordBatch) -> tuple[bool, int] | None:
     """Return (is abort, coordinator epoch) of an end-of-transaction batch, or None for others."""
     record = next(batch.iter_records(), None)
     assert batch.is_control, batch

@@ -2,8 +2,8 @@
 
 The id is the end offset (exclusive) with the epoch of the record before it; the newest is the
 largest by epoch, then offset. A snapshot is written under a `.part` name and frozen: fsync,
-read-only, rename, fsync of the directory; so it is there whole or not at all. Its first batch begins
-with a header, its last ends with a footer; a file without them, or with a bad batch, is refused.
+read-only, rename, fsync of the directory; so it is there whole or not at all. It begins with a
+header record and ends with a footer; a file without them, or with a bad batch, is refused.
 
 What stands between header and footer is the controller's; when to take or drop one is raft's.
 """

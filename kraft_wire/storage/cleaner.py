@@ -1,0 +1,388 @@
+"""Log compaction (`cleanup.policy=compact`): of each key the newest record stays (KIP-58, KIP-534).
+
+One pass: `build_offset_map` reads the part that was never compacted, `compact` rewrites the
+segments up to there in groups, each to one new segment that replaces them atomically. Offsets,
+producers, epochs and sequences of batches are kept; the last batch of a producer stays even without
+records, so that its sequence is remembered. A tombstone or a transaction marker stays until the
+delete horizon, which the first pass that meets it stamps into its batch.
+
+Crash safety: new files are written under `.cleaned`, synced, renamed to `.swap` (from then on they
+count), the old ones are renamed to `.deleted`, the new ones take their names; the directory is
+synced between the steps. `recovery.finish_swaps` is the other half.
+
+Left out: throttling. A pass stops when its map is full and goes on in the next one.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from kraft_wire.model import Offset, StorageError
+from kraft_wire.storage.files import FileSystem, MissingFile
+from kraft_wire.storage.indexes import AbortedTransaction
+from kraft_wire.storage.log import Log
+from kraft_wire.storage.producer_state import ProducerStates, read_marker
+from kraft_wire.storage.recovery import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
+from kraft_wire.storage.segment import INDEX_SUFFIXES, LOG_SUFFIX, Segment, file_name
+from kraft_wire.wire.batch_builder import BatchBuilder
+from kraft_wire.wire.record import Record
+from kraft_wire.wire.record_batch import RecordBatch, parse_batches
+
+__all__ = ["CompactionResult", "compact", "first_uncleanable_offset", "is_compaction_due"]
+
+_KEY_BYTES_MAX = 16
+_INT32_MAX = (1 << 31) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionResult:
+    """What a pass did; `next_dirty_offset` belongs into the cleaner checkpoint."""
+
+    next_dirty_offset: Offset
+    bytes_before: int
+    bytes_after: int
+
+
+def first_uncleanable_offset(log: Log, wall_ms: int) -> Offset:
+    """Return where compaction has to stop: open transactions, the active segment, the lag."""
+    limit = min(log.last_stable_offset, log.active_segment.base_offset)
+    lag_ms = log.config.min_compaction_lag_ms
+    if lag_ms > 0:
+        for segment in log.segments[:-1]:
+            if segment.largest_timestamp() > wall_ms - lag_ms:
+                limit = min(limit, segment.base_offset)
+                break
+    assert limit >= log.segments[0].base_offset or limit == log.high_watermark, limit
+    return limit
+
+
+def is_compaction_due(log: Log, first_dirty_offset: Offset, wall_ms: int) -> bool:
+    """Tell whether the dirty part is large enough (`min.cleanable.dirty.ratio`) or too old."""
+    if not log.config.is_compacted:
+        return False
+    limit = first_uncleanable_offset(log, wall_ms)
+    clean_bytes = dirty_bytes = 0
+    for segment in log.segments[:-1]:
+        if segment.base_offset < first_dirty_offset:
+            clean_bytes += segment.size_bytes
+        elif segment.base_offset < limit:
+            dirty_bytes += segment.size_bytes
+            segment.load_indexes()
+            lag_ms = log.config.max_compaction_lag_ms
+            if 0 <= segment.first_timestamp < wall_ms - lag_ms:
+                return True
+    total = clean_bytes + dirty_bytes
+    assert total >= dirty_bytes, (clean_bytes, dirty_bytes)
+    return dirty_bytes > 0 and dirty_bytes / total > log.config.min_cleanable_dirty_ratio
+
+
+def compact(
+    fs: FileSystem,
+    log: Log,
+    first_dirty_offset: Offset,
+    wall_ms: int,
+    *,
+    map_entries_max: int = 1_000_000,
+) -> CompactionResult:
+    """Compact what lies below `first_uncleanable_offset`; durable when it returns.
+
+    A first dirty offset outside the log counts as its start. Errors: CorruptLog for a damaged
+    segment, DiskFull and StorageError with the log as it was (leftovers are removed at start).
+    """
+    start = log.segments[0].base_offset
+    limit = first_uncleanable_offset(log, wall_ms)
+    dirty = first_dirty_offset if start <= first_dirty_offset <= limit else start
+    dirty = max(dirty, log.log_start_offset)
+    newest, end = build_offset_map(log, dirty, limit, map_entries_max)
+    sources = [segment for segment in log.segments[:-1] if _end_of(log, segment) <= end]
+    transactions = _Transactions(log.aborted_transactions(start, end) if sources else [])
+    last_of_producer = _last_offsets(log.producer_states)
+    before = after = 0
+    for group in _groups(log, sources):
+        horizon = wall_ms + log.config.delete_retention_ms
+        rewrite = _Rewrite(newest, transactions, last_of_producer, wall_ms, horizon)
+        cleaned = _clean_group(fs, log, group, rewrite, wall_ms)
+        before += sum(segment.size_bytes for segment in group)
+        after += cleaned.size_bytes
+        _swap(fs, log, group, cleaned)
+    assert after <= before or not newest, (before, after)
+    return CompactionResult(end, before, after)
+
+
+def build_offset_map(
+    log: Log, start: Offset, limit: Offset, entries_max: int
+) -> tuple[dict[bytes, Offset], Offset]:
+    """Return key -> newest offset over whole segments of [start, limit), and where it ends.
+
+    Control records and records of aborted transactions have no say. When the map is full it ends
+    before the segment that did not fit, but it takes one segment at least.
+    """
+    assert start >= 0, start
+    newest: dict[bytes, Offset] = {}
+    end = start
+    aborted = _Transactions(log.aborted_transactions(start, max(start, limit)))
+    for segment in log.segments[:-1]:
+        segment_end = _end_of(log, segment)
+        if segment_end <= start:
+            continue
+        if segment_end > limit or (newest and len(newest) >= entries_max):
+            break
+        for _, batch in segment.batches_from(0):
+            if batch.last_offset < start or aborted.is_discardable(batch):
+                continue
+            if not batch.is_control:
+                for record in batch.iter_records():
+                    if record.key is not None:
+                        newest[_map_key(record.key)] = Offset(record.offset)
+        end = segment_end
+    return newest, end
+
+
+def _map_key(key: bytes) -> bytes:
+    """Return the key, or a digest of a long one, so that the map's memory is bounded."""
+    if len(key) < _KEY_BYTES_MAX:
+        return bytes(key)
+    digest = blake2b(key, digest_size=_KEY_BYTES_MAX).digest()
+    assert len(digest) == _KEY_BYTES_MAX, digest
+    return digest
+
+
+def _end_of(log: Log, segment: Segment) -> Offset:
+    """Return where the next segment begins."""
+    following = next(
+        (other for other in log.segments if other.base_offset > segment.base_offset), None
+    )
+    assert following is not None, segment.path
+    return following.base_offset
+
+
+def _groups(log: Log, sources: Sequence[Segment]) -> Iterator[list[Segment]]:
+    """Split neighbours into groups that fit one segment each (bytes, offsets)."""
+    group: list[Segment] = []
+    size = 0
+    for segment in sources:
+        fits = (
+            size + segment.size_bytes <= log.config.segment_bytes
+            and bool(group)
+            and _end_of(log, segment) - group[0].base_offset <= _INT32_MAX
+        )
+        if group and not fits:
+            yield group
+            group, size = [], 0
+        group.append(segment)
+        size += segment.size_bytes
+    assert size >= 0, size
+    if group:
+        yield group
+
+
+def _last_offsets(states: ProducerStates) -> dict[int, tuple[Offset, int]]:
+    """Return producer id -> (offset of its last data, epoch): those batches must stay."""
+    found = {
+        state.producer_id: (state.last_offset, state.producer_epoch)
+        for state in states.active_producers()
+    }
+    assert len(found) == len(states), found
+    return found
+
+
+@dataclass(slots=True)
+class _Transactions:
+    """Which batches belong to aborted transactions, and which markers nobody needs any more."""
+
+    aborted: list[AbortedTransaction]
+    _open_aborted: dict[int, AbortedTransaction] = field(default_factory=dict)
+    _seen_data: set[int] = field(default_factory=set)
+    _open_committed: dict[int, None] = field(default_factory=dict)
+    kept: list[AbortedTransaction] = field(default_factory=list)
+    _next: int = 0
+
+    def __post_init__(self) -> None:
+        self.aborted.sort(key=lambda entry: entry.first_offset)
+        assert self._next == 0
+
+    def is_discardable(self, batch: RecordBatch) -> bool:
+        """Tell whether records of the batch never count; called once per batch, in log order."""
+        while self._next < len(self.aborted) and (
+            self.aborted[self._next].first_offset <= batch.last_offset
+        ):
+            entry = self.aborted[self._next]
+            self._open_aborted[entry.producer_id] = entry
+            self._next += 1
+        producer_id = batch.producer_id
+        assert producer_id >= -1, batch
+        if batch.is_control:
+            return self._ends_unneeded(batch)
+        if not batch.is_transactional:
+            return False
+        if producer_id in self._open_aborted:
+            self._seen_data.add(producer_id)
+            return True
+        self._open_committed[producer_id] = None
+        return False
+
+    def _ends_unneeded(self, batch: RecordBatch) -> bool:
+        """Tell whether no data of the marker's transaction is left; other control batches stay."""
+        marker = read_marker(batch)
+        if marker is None:
+            return False
+        is_abort, _ = marker
+        producer_id = batch.producer_id
+        if not is_abort:
+            return self._open_committed.pop(producer_id, 0) == 0
+        entry = self._open_aborted.pop(producer_id, None)
+        has_data = producer_id in self._seen_data
+        self._seen_data.discard(producer_id)
+        if entry is not None and has_data:
+            self.kept.append(entry)
+        assert producer_id not in self._open_aborted, batch
+        return not (entry is not None and has_data)
+
+
+@dataclass(slots=True)
+class _Rewrite:
+    """The decision about each batch and record of one pass."""
+
+    newest: dict[bytes, Offset]
+    transactions: _Transactions
+    last_of_producer: dict[int, tuple[Offset, int]]
+    wall_ms: int
+    new_horizon_ms: int
+
+    def rewritten(self, batch: RecordBatch) -> bytes | memoryview | None:
+        """Return the batch as it is to be kept, or None when it goes."""
+        discardable = self.transactions.is_discardable(batch)
+        horizon = batch.delete_horizon_ms
+        is_due = horizon is not None and horizon < self.wall_ms
+        if batch.is_control:
+            return self._control(batch, discardable, is_due)
+        records = list(batch.iter_records())
+        kept = [] if discardable else [record for record in records if self._stays(record, is_due)]
+        needs_horizon = horizon is None and any(record.value is None for record in kept)
+        if len(kept) == len(records) and not needs_horizon and records:
+            return batch.view
+        if not kept and not self._is_last_of_producer(batch):
+            return None
+        if needs_horizon:
+            horizon = self.new_horizon_ms
+        assert batch.records_count >= len(kept), batch
+        return _rebuilt(batch, kept, horizon)
+
+    def _control(
+        self, batch: RecordBatch, discardable: bool, is_due: bool
+    ) -> bytes | memoryview | None:
+        """Keep a marker until its transaction is empty and the horizon has passed."""
+        assert batch.is_control, batch
+        if not discardable or batch.records_count == 0:
+            return batch.view
+        if batch.delete_horizon_ms is None:
+            return _rebuilt(batch, list(batch.iter_records()), self.new_horizon_ms)
+        if not is_due:
+            return batch.view
+        if self._is_last_of_producer(batch):
+            return _rebuilt(batch, [], batch.delete_horizon_ms)
+        return None
+
+    def _stays(self, record: Record, is_due: bool) -> bool:
+        """Tell whether a record is the newest of its key and no tombstone past its time."""
+        if record.key is None:
+            return False
+        assert record.offset >= 0, record
+        if record.offset < self.newest.get(_map_key(record.key), -1):
+            return False
+        return record.value is not None or not is_due
+
+    def _is_last_of_producer(self, batch: RecordBatch) -> bool:
+        """Tell whether the producer's sequence (or epoch, by a marker) is known by this batch."""
+        last_offset, epoch = self.last_of_producer.get(batch.producer_id, (Offset(-1), -1))
+        assert batch.last_offset >= 0, batch
+        if last_offset >= 0:
+            return last_offset == batch.last_offset
+        return batch.is_control and batch.producer_epoch == epoch
+
+
+def _rebuilt(batch: RecordBatch, kept: Sequence[Record], horizon: int | None) -> bytes:
+    """Return the batch with fewer records (or a delete horizon), all else as it was."""
+    assert len(kept) <= batch.records_count, batch
+    builder = BatchBuilder(
+        base_offset=batch.base_offset,
+        partition_leader_epoch=batch.partition_leader_epoch,
+        compression=batch.compression,
+        log_append_time=batch.max_timestamp if batch.is_log_append_time else None,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        is_transactional=batch.is_transactional,
+        is_control=batch.is_control,
+        delete_horizon_ms=horizon,
+    )
+    for record in kept:
+        builder.append(
+            record.timestamp, record.key, record.value, record.headers, offset=record.offset
+        )
+    emptied = None if kept else batch.max_timestamp
+    return bytes(builder.build(last_offset=batch.last_offset, max_timestamp=emptied))
+
+
+def _clean_group(
+    fs: FileSystem, log: Log, group: Sequence[Segment], rewrite: _Rewrite, wall_ms: int
+) -> Segment:
+    """Write the kept batches of the group to a `.cleaned` segment, durably."""
+    base = group[0].base_offset
+    cleaned = Segment.create(fs, log.directory, base, log.config, wall_ms, CLEANED_SUFFIX)
+    rewrite.transactions.kept.clear()
+    try:
+        _fill(cleaned, group, rewrite)
+        cleaned.save_indexes(sync=True)
+        cleaned.file.fsync()
+    except StorageError:
+        with suppress(StorageError):
+            cleaned.remove()
+        raise
+    fs.sync_directory(log.directory)
+    assert cleaned.base_offset == base, cleaned.path
+    return cleaned
+
+
+def _fill(cleaned: Segment, group: Sequence[Segment], rewrite: _Rewrite) -> None:
+    """Append what stays of the group."""
+    for segment in group:
+        for _, batch in segment.batches_from(0):
+            data = rewrite.rewritten(batch)
+            if data is not None:
+                cleaned.append(data, parse_batches(data))
+    for aborted in rewrite.transactions.kept:
+        cleaned.note_aborted(aborted)
+    cleaned.seal()
+    assert cleaned.size_bytes >= 0, cleaned.path
+
+
+def _swap(fs: FileSystem, log: Log, group: Sequence[Segment], cleaned: Segment) -> None:
+    """Put the cleaned segment in the group's place; atomic under any crash."""
+    directory, base = log.directory, cleaned.base_offset
+    _rename_all(fs, directory, base, CLEANED_SUFFIX, SWAP_SUFFIX)
+    fs.sync_directory(directory)
+    for segment in group:
+        _rename_all(fs, directory, segment.base_offset, "", DELETED_SUFFIX)
+    fs.sync_directory(directory)
+    _rename_all(fs, directory, base, SWAP_SUFFIX, "")
+    fs.sync_directory(directory)
+    for segment in group:
+        for suffix in (LOG_SUFFIX, *INDEX_SUFFIXES):
+            fs.unlink(f"{directory}/{file_name(segment.base_offset, suffix)}{DELETED_SUFFIX}")
+    at = log.segments.index(group[0])
+    fresh = Segment.open_existing(fs, directory, base, log.config, cleaned.created_ms)
+    log.segments[at : at + len(group)] = [fresh]
+    log.segments_changed()
+    assert log.segments[at] is fresh, directory
+
+
+def _rename_all(fs: FileSystem, directory: str, base: Offset, old: str, new: str) -> None:
+    """Change the suffix of a segment's files, indexes first: the log file is what counts."""
+    for suffix in (*INDEX_SUFFIXES, LOG_SUFFIX):
+        path = f"{directory}/{file_name(base, suffix)}"
+        try:
+            fs.rename(path + old, path + new)
+        except MissingFile:
+            assert suffix == ".txnindex" or suffix != LOG_SUFFIX, path
