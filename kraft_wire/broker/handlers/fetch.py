@@ -50,7 +50,8 @@ def handle(
 
     KIP-227 for sessions. Top-level errors are those of `FetchSessionCache.begin`; per partition,
     first match wins: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, INCONSISTENT_TOPIC_ID,
-    KAFKA_STORAGE_ERROR, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, OFFSET_OUT_OF_RANGE.
+    KAFKA_STORAGE_ERROR, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH,
+    OFFSET_OUT_OF_RANGE.
     A parked fetch is read again from the top when a partition of it grows.
     """
     begun = broker.fetch_sessions.begin(
