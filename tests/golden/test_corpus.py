@@ -42,7 +42,8 @@ def comparison() -> Comparison:
 def test_corpus_has_every_message_and_version_of_the_release() -> None:
     versions: dict[str, set[tuple[str, int]]] = defaultdict(set)
     for file in CORPUS.rglob("*.jsonl"):
-        assert "Apache Kafka 4.3.1" in json.loads(file.open().readline())["origin"]
+        head = json.loads(file.read_text(encoding="utf-8").partition("\n")[0])
+        assert "Apache Kafka 4.3.1" in head["origin"]
         for vector in read_vectors(file):
             versions[vector.kind].add((vector.name, vector.version))
     assert {
