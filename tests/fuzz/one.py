@@ -5,7 +5,19 @@ import sys
 import atheris
 
 with atheris.instrument_imports(include=["kraft_wire"]):
+    from kraft_wire.wire.generated import registry
     from tests.fuzz.targets import TARGETS
+
+    # Generated modules are imported when first used, which would be too late to be instrumented.
+    _LOADED = {
+        "request": lambda: [registry.request_class(key) for key in registry.REQUESTS],
+        "response": lambda: [registry.response_class(key) for key in registry.RESPONSES],
+        "metadata_record": lambda: [
+            registry.metadata_record_class(kind) for kind in registry.METADATA_RECORDS
+        ],
+    }
+    if sys.argv[1] in _LOADED:
+        _LOADED[sys.argv[1]]()
 
 
 def main() -> None:
