@@ -1,0 +1,105 @@
+"""DeleteRecords: offsets in Kafka's order of checks."""
+
+import pytest
+
+from kraft_wire.broker.broker import Broker
+from kraft_wire.broker.handlers.delete_records import VERSIONS, handle
+from kraft_wire.controller.image import TOPIC_RESOURCE, MetadataImage
+from kraft_wire.model import StorageError
+from kraft_wire.wire.generated.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+from tests.broker.small_broker import context, image_of, log_of, partition_image, small_broker
+
+
+@pytest.fixture
+def broker() -> Broker:
+    made = small_broker(
+        image_of(
+            {
+                "a": [partition_image(0), partition_image(1, leader=2, replicas=(1, 2))],
+                "far": [partition_image(0, leader=2, replicas=(2,))],
+                "__consumer_offsets": [partition_image(0)],
+            }
+        )
+    )
+    log_of(made, "a").grow(10)
+    return made
+
+
+def delete(broker: Broker, topic: str, index: int, offset: int) -> tuple[int, int]:
+    """Error code and low watermark of one deletion."""
+    request = DeleteRecordsRequest(
+        topics=[
+            DeleteRecordsTopic(
+                name=topic,
+                partitions=[DeleteRecordsPartition(partition_index=index, offset=offset)],
+            )
+        ]
+    )
+    response = handle(broker, context(VERSIONS[1]), request)
+    (result,) = response.topics[0].partitions
+    assert (response.topics[0].name, result.partition_index) == (topic, index)
+    return result.error_code, result.low_watermark
+
+
+@pytest.mark.parametrize(
+    ("offset", "expected"),
+    [
+        (4, (ErrorCode.NONE, 4)),
+        (0, (ErrorCode.NONE, 0)),
+        (10, (ErrorCode.NONE, 10)),
+        (-1, (ErrorCode.NONE, 10)),
+        (11, (ErrorCode.OFFSET_OUT_OF_RANGE, -1)),
+        (-2, (ErrorCode.OFFSET_OUT_OF_RANGE, -1)),
+    ],
+)
+def test_offset_within_the_high_watermark_moves_the_log_start(
+    broker: Broker, offset: int, expected: tuple[int, int]
+) -> None:
+    assert delete(broker, "a", 0, offset) == expected
+
+
+def test_offset_below_the_log_start_changes_nothing(broker: Broker) -> None:
+    delete(broker, "a", 0, 7)
+    assert delete(broker, "a", 0, 3) == (ErrorCode.NONE, 7)
+
+
+@pytest.mark.parametrize(
+    ("topic", "index", "error"),
+    [
+        ("missing", 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ("a", 7, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ("a", -1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ("__consumer_offsets", 0, ErrorCode.INVALID_TOPIC_EXCEPTION),
+        ("a", 1, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        ("far", 0, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+    ],
+)
+def test_partition_that_cannot_be_cut_says_why(
+    broker: Broker, topic: str, index: int, error: ErrorCode
+) -> None:
+    assert delete(broker, topic, index, 0) == (error, -1)
+
+
+def test_topic_that_is_only_compacted_is_refused() -> None:
+    image = image_of({"a": [partition_image(0)]})
+    configs = {(TOPIC_RESOURCE, "a"): {"cleanup.policy": "compact"}}
+    compacted = MetadataImage(
+        offset=image.offset,
+        brokers=image.brokers,
+        topics_by_name=image.topics_by_name,
+        topic_names=image.topic_names,
+        configs=configs,
+    )
+    assert delete(small_broker(compacted), "a", 0, 0) == (ErrorCode.POLICY_VIOLATION, -1)
+
+
+def test_failing_disk_takes_the_partition_offline(broker: Broker) -> None:
+    log_of(broker, "a").failure = StorageError("write", "/a-0", "input/output error")
+    assert delete(broker, "a", 0, 1) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
+    log_of(broker, "a").failure = None
+    assert delete(broker, "a", 0, 1) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)

@@ -1,0 +1,77 @@
+"""DescribeLogDirs: directories, sizes, failed disks."""
+
+from typing import Any
+
+import pytest
+
+from kraft_wire.broker.broker import Broker
+from kraft_wire.broker.handlers.describe_log_dirs import VERSIONS, handle
+from kraft_wire.model import TopicPartition
+from kraft_wire.wire.generated.describe_log_dirs import (
+    DescribableLogDirTopic,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+from tests.broker.small_broker import Directory, context, each_version, image_of, small_broker
+
+
+@pytest.fixture
+def broker() -> Broker:
+    made = small_broker(image_of({}))
+    logs: Any = made.logs
+    logs.entries = [
+        Directory(
+            "/one",
+            {TopicPartition("b", 0): 30, TopicPartition("a", 1): 20, TopicPartition("a", 0): 10},
+        ),
+        Directory("/two", {TopicPartition("a", 2): 5}, is_offline=True),
+    ]
+    return made
+
+
+def ask(broker: Broker, topics: dict[str, list[int]] | None, version: int = 5) -> Any:
+    """Sizes per directory, topic and partition."""
+    named = None
+    if topics is not None:
+        named = [DescribableLogDirTopic(topic=t, partitions=p) for t, p in topics.items()]
+    response = handle(broker, context(version), DescribeLogDirsRequest(topics=named))
+    return {
+        result.log_dir: {
+            (topic.name, each.partition_index): each.partition_size
+            for topic in result.topics
+            for each in topic.partitions
+        }
+        for result in response.results
+    }
+
+
+@pytest.mark.parametrize(
+    ("topics", "found"),
+    [
+        (None, {("a", 0): 10, ("a", 1): 20, ("b", 0): 30}),
+        ({}, {}),
+        ({"a": [1, 7], "missing": [0]}, {("a", 1): 20}),
+    ],
+)
+def test_wanted_partitions_are_listed_with_their_sizes(
+    broker: Broker, topics: dict[str, list[int]] | None, found: dict[tuple[str, int], int]
+) -> None:
+    assert ask(broker, topics) == {"/one": found, "/two": {}}
+
+
+def test_volume_is_described_and_a_failed_directory_only_named(broker: Broker) -> None:
+    healthy, failed = handle(broker, context(5), DescribeLogDirsRequest(topics=None)).results
+    assert (healthy.error_code, healthy.total_bytes, healthy.usable_bytes) == (0, 1000, 400)
+    assert (failed.error_code, failed.total_bytes, failed.usable_bytes) == (
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        -1,
+        -1,
+    )
+
+
+def test_answer_is_encoded_in_every_version(broker: Broker) -> None:
+    for version in each_version(VERSIONS):
+        response = handle(broker, context(version), DescribeLogDirsRequest(topics=None))
+        decoded, _ = DescribeLogDirsResponse.decode(response.encode(version), version)
+        assert [result.log_dir for result in decoded.results] == ["/one", "/two"]

@@ -1,0 +1,149 @@
+"""InitProducerId: ids for idempotent producers, from the controller's blocks."""
+
+from typing import Any
+
+import pytest
+
+from kraft_wire.broker.broker import Broker
+from kraft_wire.broker.handlers.init_producer_id import handle
+from kraft_wire.broker.producer_ids import ANSWER_AWAITED_MS, PREFETCH_BELOW
+from kraft_wire.wire.generated.allocate_producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.init_producer_id import InitProducerIdRequest
+from kraft_wire.wire.message import Message
+from tests.broker.small_broker import Controller, context, image_of, small_broker
+
+BLOCK = 1_000
+UNREGISTERED = 99
+
+
+class Blocks:
+    """Answers each request for a block with the next one."""
+
+    def __init__(self) -> None:
+        self.given = 0
+
+    def __call__(self, request: Message) -> Message:
+        assert isinstance(request, AllocateProducerIdsRequest)
+        assert (request.broker_id, request.broker_epoch) == (1, 11)
+        self.given += 1
+        return AllocateProducerIdsResponse(
+            producer_id_start=(self.given - 1) * BLOCK, producer_id_len=BLOCK
+        )
+
+
+@pytest.fixture
+def broker() -> Broker:
+    return small_broker(image_of({}))
+
+
+@pytest.fixture
+def controller(broker: Broker) -> Controller:
+    assert isinstance(broker.controller, Controller)
+    return broker.controller
+
+
+def init(broker: Broker, now_ms: int = 0, **fields: Any) -> tuple[int, int, int]:
+    """Error, producer id and epoch of one request."""
+    fields.setdefault("transactional_id", None)
+    request = InitProducerIdRequest(**fields)
+    response = handle(broker, context(5, now_ms=now_ms), request)
+    return response.error_code, response.producer_id, response.producer_epoch
+
+
+def test_ids_are_unique_over_blocks(broker: Broker, controller: Controller) -> None:
+    controller.answer_at_once = blocks = Blocks()
+    given = [init(broker) for _ in range(3 * BLOCK)]
+    assert given == [(ErrorCode.NONE, number, 0) for number in range(3 * BLOCK)]
+    assert blocks.given == 4
+
+
+def test_next_block_is_asked_for_before_the_present_one_ends(
+    broker: Broker, controller: Controller
+) -> None:
+    controller.answer_at_once = blocks = Blocks()
+    for _ in range(BLOCK - PREFETCH_BELOW + 1):
+        init(broker)
+    assert blocks.given == 1
+    init(broker)
+    assert blocks.given == 2
+
+
+def test_producer_is_told_to_come_again_until_the_controller_answers(
+    broker: Broker, controller: Controller
+) -> None:
+    assert init(broker) == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1, -1)
+    assert init(broker, 1) == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1, -1)
+    assert len(controller.asked) == 1
+    broker.controller_answered(controller.asked[0][0], Blocks()(controller.asked[0][1]))
+    assert init(broker, 2) == (ErrorCode.NONE, 0, 0)
+
+
+def test_lost_answer_is_asked_for_again(broker: Broker, controller: Controller) -> None:
+    init(broker, 0)
+    init(broker, ANSWER_AWAITED_MS - 1)
+    assert len(controller.asked) == 1
+    init(broker, ANSWER_AWAITED_MS)
+    assert len(controller.asked) == 2
+
+
+def test_late_second_answer_does_not_replace_a_block(
+    broker: Broker, controller: Controller
+) -> None:
+    init(broker, 0)
+    init(broker, ANSWER_AWAITED_MS)
+    blocks = Blocks()
+    for tag, request in controller.asked:
+        broker.controller_answered(tag, blocks(request))
+    assert init(broker, ANSWER_AWAITED_MS) == (ErrorCode.NONE, 0, 0)
+
+
+def test_refusing_controller_is_asked_again(broker: Broker, controller: Controller) -> None:
+    controller.answer_at_once = lambda _: AllocateProducerIdsResponse(
+        error_code=ErrorCode.STALE_BROKER_EPOCH
+    )
+    assert init(broker)[0] == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    controller.answer_at_once = Blocks()
+    assert init(broker) == (ErrorCode.NONE, 0, 0)
+
+
+def test_unregistered_broker_asks_nobody(broker: Broker, controller: Controller) -> None:
+    broker.node_id = UNREGISTERED
+    assert init(broker)[0] == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert controller.asked == []
+
+
+def test_producer_with_an_id_gets_a_new_one(broker: Broker, controller: Controller) -> None:
+    controller.answer_at_once = Blocks()
+    assert init(broker, producer_id=77, producer_epoch=3) == (ErrorCode.NONE, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"producer_id": 5}, ErrorCode.INVALID_REQUEST),
+        ({"producer_epoch": 5}, ErrorCode.INVALID_REQUEST),
+        ({"transactional_id": ""}, ErrorCode.INVALID_REQUEST),
+        ({"transactional_id": "t"}, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
+        (
+            {"transactional_id": "t", "transaction_timeout_ms": 900_001},
+            ErrorCode.INVALID_TRANSACTION_TIMEOUT,
+        ),
+        (
+            {"transactional_id": "t", "transaction_timeout_ms": 60_000},
+            ErrorCode.UNSUPPORTED_VERSION,
+        ),
+        (
+            {"transactional_id": "", "transaction_timeout_ms": 60_000, "producer_id": 1},
+            ErrorCode.INVALID_REQUEST,
+        ),
+    ],
+)
+def test_request_that_cannot_be_served_gets_its_error(
+    broker: Broker, controller: Controller, fields: dict[str, Any], error: ErrorCode
+) -> None:
+    controller.answer_at_once = Blocks()
+    assert init(broker, **fields) == (error, -1, -1)
