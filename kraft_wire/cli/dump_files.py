@@ -124,7 +124,7 @@ def offset_index_entries(data: Buffer, base_offset: int) -> Iterator[Entry]:
     """Yield offset and position of each slot, up to the zeros of a preallocated tail."""
     before = -1
     for index, (relative, position) in enumerate(_slots(data, _INDEX_SLOT)):
-        if index and relative == 0 and position == 0:
+        if relative == 0 and position == 0:
             return
         yield {"kind": "entry", "offset": base_offset + relative, "position": position}
         if position <= before and index:
@@ -137,7 +137,7 @@ def time_index_entries(data: Buffer, base_offset: int) -> Iterator[Entry]:
     """Yield timestamp and offset of each slot, up to the zeros of a preallocated tail."""
     before = -1
     for index, (timestamp, relative) in enumerate(_slots(data, _TIME_SLOT)):
-        if index and timestamp == 0 and relative == 0:
+        if timestamp == 0 and relative == 0:
             return
         yield {"kind": "entry", "timestamp": timestamp, "offset": base_offset + relative}
         if timestamp <= before and index:

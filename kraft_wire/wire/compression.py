@@ -78,6 +78,7 @@ _GZIP_STEP_BYTES: Final = 64 * 1024
 _ZSTD_LEVEL: Final = 3  # compression.zstd.level
 # One zstd block of 4 bytes may become 128 KiB: a step this small passes the cap by 16 MiB at most.
 _ZSTD_STEP_BYTES: Final = 512
+_ZSTD_CHUNK_BYTES: Final = 128 * 1024 + 3  # what zstd-jni reads at once
 
 
 def compress(codec: Compression, data: Buffer) -> bytes:
@@ -164,8 +165,7 @@ def _zstd_decompress(data: Buffer, cap: int) -> bytes:
 def _zstd_frames(source: bytes, decompressor: zstandard.ZstdDecompressor, cap: int) -> bytes:
     output = bytearray()
     frame = decompressor.decompressobj()
-    begun = False
-    position = 0
+    position = frame_end = 0
     while position < len(source):
         step = source[position : position + _ZSTD_STEP_BYTES]
         try:
@@ -175,10 +175,12 @@ def _zstd_frames(source: bytes, decompressor: zstandard.ZstdDecompressor, cap: i
         if len(output) > cap:
             raise DecompressedTooLarge(f"zstd data is larger than {cap} bytes")
         position += len(step) - len(frame.unused_data)
-        begun = not frame.eof
         if frame.eof:
+            frame_end = position
             frame = decompressor.decompressobj()
-    if begun:
+    # Apache's reader misses that a frame is cut if one before it ended in the last chunk it read.
+    last_chunk = (len(source) - 1) // _ZSTD_CHUNK_BYTES * _ZSTD_CHUNK_BYTES
+    if frame_end <= last_chunk and frame_end < len(source):
         raise CorruptRecordBatch("zstd data is cut")
     return bytes(output)
 

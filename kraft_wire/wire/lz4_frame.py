@@ -30,6 +30,7 @@ _FLG_VERSION_SHIFT: Final = 6
 _FLG_INDEPENDENT: Final = 0x20
 _FLG_BLOCK_CHECKSUM: Final = 0x10
 _FLG_CONTENT_SIZE: Final = 0x08
+_FLG_CONTENT_CHECKSUM: Final = 0x04
 _FLG_RESERVED: Final = 0x03
 _BD_RESERVED: Final = 0x8F
 
@@ -93,6 +94,8 @@ def _blocks(view: memoryview, position: int, flags: int, block_descriptor: int, 
         size: int = _UINT32.unpack_from(view, position)[0]
         size_bytes = size & ~_STORED_BIT
         if size_bytes == 0:
+            if flags & _FLG_CONTENT_CHECKSUM:  # has to be there, but Apache does not verify it
+                _UINT32.unpack_from(view, position + _UINT32.size)
             return b"".join(pieces)
         start = position + _UINT32.size
         position = start + size_bytes + checksum_bytes

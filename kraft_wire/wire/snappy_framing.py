@@ -19,7 +19,7 @@ __all__ = ["snappy_compress", "snappy_compress_raw", "snappy_decompress"]
 Buffer = bytes | bytearray | memoryview
 
 _MAGIC: Final = b"\x82SNAPPY\x00"
-_HEADER: Final = _MAGIC + struct.pack(">ii", 1, 1)  # version, oldest compatible version
+_HEADER: Final = _MAGIC + struct.pack(">ii", 1, 1)  # version, oldest compatible one: never read
 _HEADER_BYTES: Final = len(_HEADER)
 _MAGIC_AS_LENGTH: Final = int.from_bytes(_MAGIC[:4], "big", signed=True)
 _CHUNK_BYTES: Final = 32 * 1024  # snappy-java's block size
@@ -46,7 +46,6 @@ def snappy_decompress(data: Buffer, cap: int) -> bytes:
     view = memoryview(data)
     if len(view) < _HEADER_BYTES or bytes(view[: len(_MAGIC)]) != _MAGIC:
         return bytes(_raw_block(view, cap))
-    _check_compatible(view, 0)
     output = bytearray()
     position = _HEADER_BYTES
     while len(view) - position >= _INT32.size:
@@ -68,16 +67,7 @@ def _is_header(view: memoryview, position: int) -> bool:
     """Whether another stream begins; other bytes end the data, as in snappy-java."""
     if len(view) - position < _HEADER_BYTES:
         raise CorruptRecordBatch("snappy header of a following stream is cut")
-    if bytes(view[position : position + len(_MAGIC)]) != _MAGIC:
-        return False
-    _check_compatible(view, position)
-    return True
-
-
-def _check_compatible(view: memoryview, position: int) -> None:
-    compatible: int = _INT32.unpack_from(view, position + len(_MAGIC) + _INT32.size)[0]
-    if compatible < 1:
-        raise CorruptRecordBatch(f"snappy stream of incompatible version {compatible}")
+    return bytes(view[position : position + len(_MAGIC)]) == _MAGIC
 
 
 def _raw_block(block: memoryview, cap: int) -> bytearray:
