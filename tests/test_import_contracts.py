@@ -1,0 +1,80 @@
+"""Each import contract, proved by a violation that is planted in a copy of the package's skeleton.
+
+A contract that nothing can break is decoration; here every one is broken once and must say so.
+"""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tidiness import CHECKOUT
+
+LINT_IMPORTS = str(Path(sys.executable).parent / "lint-imports")
+DOOR = "import fcntl\nimport os\n"
+"""What storage/files.py imports, and nobody else may."""
+
+PLANTED = {
+    "layers": ("kraft_wire/wire/planted.py", "import kraft_wire.broker\n"),
+    "layers, between siblings": ("kraft_wire/broker/planted.py", "import kraft_wire.storage\n"),
+    "layers, exhaustive": ("kraft_wire/utils/__init__.py", ""),
+    "pure": ("kraft_wire/node/planted.py", "import asyncio\n"),
+    "pure, in a function": (
+        "kraft_wire/storage/planted.py",
+        "def now() -> float:\n    import time\n\n    return time.time()\n",
+    ),
+    "files": ("kraft_wire/controller/planted.py", "from pathlib import Path\n"),
+    "files, beside the door": ("kraft_wire/storage/planted.py", "import os\n"),
+    "codegen": ("codegen/planted.py", "import kraft_wire.model\n"),
+    "codegen, the other way": ("kraft_wire/cli/planted.py", "import codegen\n"),
+    "light node": ("kraft_wire/server/planted.py", "import numpy\n"),
+}
+
+
+@pytest.fixture
+def skeleton(tmp_path: Path) -> Path:
+    """The packages without their code, with the real configuration."""
+    for real in sorted([*CHECKOUT.glob("kraft_wire/*"), CHECKOUT / "kraft_wire"]):
+        if (real / "__init__.py").exists():
+            copy = tmp_path / real.relative_to(CHECKOUT)
+            copy.mkdir(parents=True, exist_ok=True)
+            (copy / "__init__.py").touch()
+    for module in ("kraft_wire/model.py", "codegen/__init__.py"):
+        (tmp_path / module).parent.mkdir(exist_ok=True)
+        (tmp_path / module).touch()
+    (tmp_path / "kraft_wire/storage/files.py").write_text(DOOR)
+    shutil.copy(CHECKOUT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def lint(directory: Path) -> subprocess.CompletedProcess[str]:
+    """Run the real linter with the real contracts over a tree."""
+    return subprocess.run(
+        [LINT_IMPORTS, "--no-cache"],
+        cwd=directory,
+        env={"PYTHONPATH": str(directory), "PATH": "", "HOME": str(directory)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_skeleton_keeps_every_contract(skeleton: Path) -> None:
+    result = lint(skeleton)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("contract", PLANTED)
+def test_planted_violation_breaks_its_contract(skeleton: Path, contract: str) -> None:
+    path, source = PLANTED[contract]
+    planted = skeleton / path
+    planted.parent.mkdir(exist_ok=True)
+    planted.write_text(source)
+    result = lint(skeleton)
+    assert result.returncode != 0, result.stdout
+    name = contract.split(",")[0]
+    broken = [line for line in result.stdout.splitlines() if " BROKEN" in line]
+    assert [line for line in broken if line.startswith(f"{name}:")], result.stdout + result.stderr
