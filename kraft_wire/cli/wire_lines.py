@@ -72,12 +72,16 @@ def _answer(line: bytes, respond: Callable[[dict[str, Json]], dict[str, Json]]) 
 
 def _question(line: bytes) -> dict[str, Json]:
     try:
-        question = json.loads(line)
+        question = json.loads(line, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise BadQuestion(f"not a JSON line: {error}") from error
     if not isinstance(question, dict):
         raise BadQuestion("not a JSON object")
     return cast("dict[str, Json]", question)
+
+
+def _refuse_constant(constant: str) -> float:
+    raise BadQuestion(f"not a JSON line: {constant}")
 
 
 def _decode(question: dict[str, Json], strict: bool) -> dict[str, Json]:

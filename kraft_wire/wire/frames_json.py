@@ -5,6 +5,7 @@ the coordinators' topics: int16 type, then the body at version 0. Values there, 
 members exchange: int16 version, then the body.
 """
 
+import re
 import struct
 from typing import Final
 
@@ -44,6 +45,7 @@ _INT16: Final = struct.Struct(">h")
 _INT16_MAX: Final = 0x7FFF
 _FRAME_VERSION: Final = 1
 _KEY_VERSION: Final = 0
+_VERSION_TEXT: Final = re.compile("[0-9]{1,5}")
 
 
 def decode_metadata_frame(data: Buffer, limits: DecodeLimits | None = None) -> tuple[Message, int]:
@@ -155,12 +157,12 @@ def versioned_to_json(
 
 
 def versioned_from_json(name: str, json: Json) -> bytes:
-    """Return the bytes of a message behind its version."""
+    """Return the bytes of a message behind its version, a number or the same as a string."""
     members = expect_object(json, "value")
-    text = members.get("version")
-    if not isinstance(text, str) or not text.isdecimal() or not text.isascii() or len(text) > 5:
-        raise InvalidJson("version", f"{text!r} is not a number as a string")
-    version = int(text)
+    version = members.get("version")
+    if isinstance(version, str) and _VERSION_TEXT.fullmatch(version):
+        version = int(version)
+    version = integer_of(version, "int16", "version")
     message = message_from_json(message_table(name), members.get("data"), version)
     return _INT16.pack(version) + message.encode(version)
 

@@ -8,6 +8,7 @@ The JSON of frames around messages is in `frames_json`, that of record batches i
 """
 
 import math
+import re
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from typing import Final, cast
@@ -39,6 +40,9 @@ _RANGES: Final[dict[str, tuple[int, int]]] = {
     "uint32": (0, (1 << 32) - 1),
     "int64": (-(1 << 63), (1 << 63) - 1),
 }
+
+
+_UUID_TEXT: Final = re.compile("[A-Za-z0-9_-]*={0,2}")
 
 
 class InvalidJson(ValueError):
@@ -209,8 +213,11 @@ def _real(json: Json, path: str) -> float:
 
 
 def _uuid(json: Json, path: str) -> Uuid:
+    text = _text(json, path)
     try:
-        return uuid_from_text(_text(json, path))
+        if not _UUID_TEXT.fullmatch(text):
+            raise ValueError(f"{text[:30]!r} is not URL-safe base64")
+        return uuid_from_text(text)
     except ValueError as error:
         raise InvalidJson(path, str(error)) from error
 

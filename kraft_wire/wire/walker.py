@@ -43,7 +43,7 @@ FIXED = {
     "bool": struct.Struct("B"),
 }
 STRING_BYTES_MAX = 32767
-ENCODED_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+ENCODED_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 REPLACEMENT = "\ufffd".encode()
 
 
