@@ -47,7 +47,7 @@ class DecoderPlan:
         """Return the function that reads one struct."""
         key = ("one", layout)
         if key not in self.names:
-            body = [*self.read(steps_of(layout)), *self.build(layout), "return item, pos"]
+            body = [*self.struct(layout), "return item, pos"]
             self.names[key] = self.name("", layout)
             head = f"def {self.names[key]}(data: Buffer, pos: int)"
             self.define(f"{head} -> tuple[{layout.class_name}, int]:", body)
@@ -63,7 +63,7 @@ class DecoderPlan:
             if len(fixed) == len(steps) and not layout.tagged:
                 body = self.fixed_array(layout, fixed)
             else:
-                inner = [*self.read(steps), *self.build(layout), "items.append(item)"]
+                inner = [*self.struct(layout), "items.append(item)"]
                 body = ["items = []", "for _ in range(count):", *indent(inner)]
             self.names[key] = self.name("_list", layout)
             head = f"def {self.names[key]}(data: Buffer, pos: int, count: int)"
@@ -76,14 +76,16 @@ class DecoderPlan:
         size = sum(FIXED_SIZES[step.code] for step in fixed)
         iterate = self.formats.iterate([step.code for step in fixed])
         inner = ["if tags:", f"{INDENT}raise Unusual"] if layout.is_flexible else []
-        inner += [*self.build(layout, reads_tags=False), "items.append(item)"]
-        targets = ", ".join(step.local for step in fixed) + ("," if len(fixed) == 1 else "")
+        inner.append(f"item = new({layout.class_name})")
+        inner += [f"item.{step.field.name} = {step.local}" for step in fixed if step.field]
+        inner += [*self.defaults(layout), "items.append(item)"]
+        names = ", ".join(step.local for step in fixed) + ("," if len(fixed) == 1 else "")
         return [
             f"end = pos + count * {size}",
             "if end > len(data):",
             f"{INDENT}raise Unusual",
             "items = []",
-            f"for {targets} in {iterate}(memoryview(data)[pos:end]):",
+            f"for {names} in {iterate}(memoryview(data)[pos:end]):",
             *indent(inner),
             "pos = end",
         ]
@@ -93,7 +95,7 @@ class DecoderPlan:
         self.functions.append([head, *indent(body)])
 
     def read(self, steps: list[Step]) -> list[str]:
-        """Read steps into local variables, every payload together with the run behind it."""
+        """Read steps into `item`, every payload together with the run behind it."""
         lines: list[str] = []
         payload: Payload | None = None
         run: list[Fixed] = []
@@ -111,7 +113,7 @@ class DecoderPlan:
             return []
         size = sum(FIXED_SIZES[step.code] for step in run)
         if len(run) == 1 and run[0].code == "B":
-            return [f"{run[0].local} = data[pos]", "pos += 1"]
+            return [f"{target(run[0])} = data[pos]", "pos += 1"]
         unpack = self.formats.unpack([step.code for step in run])
         return [f"{targets(run)} = {unpack}(data, pos)", f"pos += {size}"]
 
@@ -124,11 +126,10 @@ class DecoderPlan:
         if payload.kind == "struct":
             return [*self.read_struct(payload), *self.read_run(run)]
         style = "compact" if payload.field.is_compact else "classic"
-        local = payload.local
         if payload.kind == "structs":
             return [*self.read_structs(payload), *self.read_run(run)]
         function = f"{style}_{payload.kind}"
-        n = payload.length
+        local, n = target(payload), payload.length
         take = f"{local}, pos = {function}(data, pos, {n})"
         if not payload.field.is_nullable:
             return [take, *self.read_run(run)]
@@ -138,7 +139,7 @@ class DecoderPlan:
 
     def read_by_table(self, payload: Payload, run: list[Fixed]) -> list[str]:
         """Read a short string or array with the run behind it, a long one by itself."""
-        field, local, n = payload.field, payload.local, payload.length
+        field, local, n = payload.field, target(payload), payload.length
         element = payload.code
         width = FIXED_SIZES.get(element, 1)
         bias = 1 if field.is_compact else 0
@@ -147,12 +148,13 @@ class DecoderPlan:
         style = "compact" if field.is_compact else "classic"
         take = f"{table}[{n}](data, pos)"
         if payload.kind == "text":
-            names = ", ".join([local, *(step.local for step in run)]) + ("" if run else ",")
-            short = [f"{names} = {take}", f"{local} = {local}.decode()"]
+            names = ", ".join(["raw", *map(target, run)])
+            short = [f"{names if run else '(raw,)'} = {take}", f"{local} = raw.decode()"]
             long = f"{local}, pos = {style}_text(data, pos, {n})"
         else:
-            names = ", ".join([f"*{local}", *(step.local for step in run)])
-            short = [f"{names} = {take}" if run else f"{local} = list({take})"]
+            short = [f"values = [*{take}]"]
+            short += [f"{target(step)} = values.pop()" for step in reversed(run)]
+            short.append(f"{local} = values")
             long = f'{local}, pos = {style}_numbers(data, pos, {n}, "{element}", {width})'
         short.append(f"pos += {advance(n, width, rest)}")
         long_lines = [long, *self.read_run(run)]
@@ -163,8 +165,8 @@ class DecoderPlan:
         """Read an array of structs."""
         field, n = payload.field, payload.length
         assert field.struct is not None
-        call = f"{payload.local}, pos = {self.array(field.struct)}(data, pos, "
-        null = [f"{payload.local} = None"] if field.is_nullable else ["raise Unusual"]
+        call = f"{target(payload)}, pos = {self.array(field.struct)}(data, pos, "
+        null = [f"{target(payload)} = None"] if field.is_nullable else ["raise Unusual"]
         if not field.is_compact:
             return [f"if {n} >= 0:", f"{INDENT}{call}{n})", "else:", *indent(null)]
         return [
@@ -181,7 +183,7 @@ class DecoderPlan:
         """Read one struct; a marker other than the two that are written is left to others."""
         field = payload.field
         assert field.struct is not None
-        call = f"{payload.local}, pos = {self.one(field.struct)}(data, pos)"
+        call = f"{target(payload)}, pos = {self.one(field.struct)}(data, pos)"
         if not field.is_nullable:
             return [call]
         null = "-1" if field.tag < 0 else "0"
@@ -189,24 +191,25 @@ class DecoderPlan:
             f"if {payload.length} == 1:",
             f"{INDENT}{call}",
             f"elif {payload.length} == {null}:",
-            f"{INDENT}{payload.local} = None",
+            f"{INDENT}{target(payload)} = None",
             "else:",
             f"{INDENT}raise Unusual",
         ]
 
-    def build(self, layout: StructLayout, reads_tags: bool = True) -> list[str]:
-        """Make the object from the local variables, and read its tagged fields."""
-        lines = [f"item = new({layout.class_name})"]
-        for step in steps_of(layout):
-            if isinstance(step, Payload) or step.field is not None:
-                assert step.field is not None
-                lines.append(f"item.{step.field.name} = {step.local}")
-        for field in (*layout.tagged, *layout.absent):
-            lines.append(f"item.{field.name} = {default_literal(field)}")
+    def struct(self, layout: StructLayout) -> list[str]:
+        """Make the object `item` and read all its fields."""
+        lines = [f"item = new({layout.class_name})", *self.read(steps_of(layout))]
+        lines += self.defaults(layout)
+        if layout.is_flexible:
+            lines += ["if tags:", f"{INDENT}{self.read_tags(layout)}"]
+        return lines
+
+    def defaults(self, layout: StructLayout) -> list[str]:
+        """Store what the wire does not say, or not yet."""
+        absent = (*layout.tagged, *layout.absent)
+        lines = [f"item.{field.name} = {default_literal(field)}" for field in absent]
         if layout.keeps_tags:
             lines.append("item.unknown_tagged_fields = None")
-        if layout.is_flexible and reads_tags:
-            lines += ["if tags:", f"{INDENT}{self.read_tags(layout)}"]
         return lines
 
     def read_tags(self, layout: StructLayout) -> str:
@@ -247,9 +250,7 @@ class DecoderPlan:
 
     def read_tagged(self, field: FieldLayout) -> list[str]:
         """Read one tagged field and store it."""
-        steps = field_steps(field, is_tagged=True)
-        last = steps[-1]
-        return [*self.read(steps), f"item.{field.name} = {last.local}"]
+        return self.read(field_steps(field, is_tagged=True))
 
 
 def branch_by_length(
@@ -262,7 +263,7 @@ def branch_by_length(
         if null:
             lines += [f"elif {n} < 0:", *indent(null)]
     elif null:
-        lines = [f"if 0 < {n} < 128:", *indent(short), f"elif {n} == 0:", *indent(null)]
+        lines = [f"if {n} == 0:", *indent(null), f"elif {n} < 128:", *indent(short)]
     else:
         lines = [f"if {n} < 128:", *indent(short)]
     return [*lines, "else:", *indent(long)]
@@ -277,9 +278,14 @@ def advance(n: str, width: int, rest: int) -> str:
 
 
 def targets(run: list[Fixed]) -> str:
-    """Spell the variables that a run is unpacked into."""
-    names = ", ".join(step.local for step in run)
+    """Spell what a run is unpacked into."""
+    names = ", ".join(map(target, run))
     return f"({names},)" if len(run) == 1 else names
+
+
+def target(step: Step) -> str:
+    """Spell where a value goes: an attribute, or the local variable of a length."""
+    return step.local if step.field is None else f"item.{step.field.name}"
 
 
 def indent(lines: list[str]) -> list[str]:

@@ -49,15 +49,14 @@ def _read_abort_transaction_record_tags_1(item: AbortTransactionRecord, data: Bu
         if tag == 0:
             n_reason = data[pos]
             pos += 1
-            if 0 < n_reason < 128:
-                reason, = compact_s[n_reason](data, pos)
-                reason = reason.decode()
+            if n_reason == 0:
+                item.reason = None
+            elif n_reason < 128:
+                (raw,) = compact_s[n_reason](data, pos)
+                item.reason = raw.decode()
                 pos += n_reason - 1
-            elif n_reason == 0:
-                reason = None
             else:
-                reason, pos = compact_text(data, pos, n_reason)
-            item.reason = reason
+                item.reason, pos = compact_text(data, pos, n_reason)
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -67,9 +66,9 @@ def _read_abort_transaction_record_tags_1(item: AbortTransactionRecord, data: Bu
 
 
 def _read_abort_transaction_record_1(data: Buffer, pos: int) -> tuple[AbortTransactionRecord, int]:
+    item = new(AbortTransactionRecord)
     tags = data[pos]
     pos += 1
-    item = new(AbortTransactionRecord)
     item.reason = None
     item.unknown_tagged_fields = None
     if tags:

@@ -75,41 +75,33 @@ class AccessControlEntryRecord(Message):
 
 
 def _read_access_control_entry_record_1(data: Buffer, pos: int) -> tuple[AccessControlEntryRecord, int]:
-    id, resource_type, n_resource_name = unpack_ubB(data, pos)
+    item = new(AccessControlEntryRecord)
+    item.id, item.resource_type, n_resource_name = unpack_ubB(data, pos)
     pos += 18
     if n_resource_name < 128:
-        resource_name, pattern_type, n_principal = compact_s_bB[n_resource_name](data, pos)
-        resource_name = resource_name.decode()
+        raw, item.pattern_type, n_principal = compact_s_bB[n_resource_name](data, pos)
+        item.resource_name = raw.decode()
         pos += n_resource_name + 1
     else:
-        resource_name, pos = compact_text(data, pos, n_resource_name)
-        pattern_type, n_principal = unpack_bB(data, pos)
+        item.resource_name, pos = compact_text(data, pos, n_resource_name)
+        item.pattern_type, n_principal = unpack_bB(data, pos)
         pos += 2
     if n_principal < 128:
-        principal, n_host = compact_s_B[n_principal](data, pos)
-        principal = principal.decode()
+        raw, n_host = compact_s_B[n_principal](data, pos)
+        item.principal = raw.decode()
         pos += n_principal
     else:
-        principal, pos = compact_text(data, pos, n_principal)
+        item.principal, pos = compact_text(data, pos, n_principal)
         n_host = data[pos]
         pos += 1
     if n_host < 128:
-        host, operation, permission_type, tags = compact_s_bbB[n_host](data, pos)
-        host = host.decode()
+        raw, item.operation, item.permission_type, tags = compact_s_bbB[n_host](data, pos)
+        item.host = raw.decode()
         pos += n_host + 2
     else:
-        host, pos = compact_text(data, pos, n_host)
-        operation, permission_type, tags = unpack_bbB(data, pos)
+        item.host, pos = compact_text(data, pos, n_host)
+        item.operation, item.permission_type, tags = unpack_bbB(data, pos)
         pos += 3
-    item = new(AccessControlEntryRecord)
-    item.id = id
-    item.resource_type = resource_type
-    item.resource_name = resource_name
-    item.pattern_type = pattern_type
-    item.principal = principal
-    item.host = host
-    item.operation = operation
-    item.permission_type = permission_type
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -98,55 +98,47 @@ class AddOffsetsToTxnResponse(Message):
 
 
 def _read_add_offsets_to_txn_request_1(data: Buffer, pos: int) -> tuple[AddOffsetsToTxnRequest, int]:
+    item = new(AddOffsetsToTxnRequest)
     (n_transactional_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_transactional_id < 128:
-        transactional_id, producer_id, producer_epoch, n_group_id = classic_s_qhh[n_transactional_id](data, pos)
-        transactional_id = transactional_id.decode()
+        raw, item.producer_id, item.producer_epoch, n_group_id = classic_s_qhh[n_transactional_id](data, pos)
+        item.transactional_id = raw.decode()
         pos += n_transactional_id + 12
     else:
-        transactional_id, pos = classic_text(data, pos, n_transactional_id)
-        producer_id, producer_epoch, n_group_id = unpack_qhh(data, pos)
+        item.transactional_id, pos = classic_text(data, pos, n_transactional_id)
+        item.producer_id, item.producer_epoch, n_group_id = unpack_qhh(data, pos)
         pos += 12
     if 0 <= n_group_id < 128:
-        group_id, = classic_s[n_group_id](data, pos)
-        group_id = group_id.decode()
+        (raw,) = classic_s[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id
     else:
-        group_id, pos = classic_text(data, pos, n_group_id)
-    item = new(AddOffsetsToTxnRequest)
-    item.transactional_id = transactional_id
-    item.producer_id = producer_id
-    item.producer_epoch = producer_epoch
-    item.group_id = group_id
+        item.group_id, pos = classic_text(data, pos, n_group_id)
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_add_offsets_to_txn_request_2(data: Buffer, pos: int) -> tuple[AddOffsetsToTxnRequest, int]:
+    item = new(AddOffsetsToTxnRequest)
     n_transactional_id = data[pos]
     pos += 1
     if n_transactional_id < 128:
-        transactional_id, producer_id, producer_epoch, n_group_id = compact_s_qhB[n_transactional_id](data, pos)
-        transactional_id = transactional_id.decode()
+        raw, item.producer_id, item.producer_epoch, n_group_id = compact_s_qhB[n_transactional_id](data, pos)
+        item.transactional_id = raw.decode()
         pos += n_transactional_id + 10
     else:
-        transactional_id, pos = compact_text(data, pos, n_transactional_id)
-        producer_id, producer_epoch, n_group_id = unpack_qhB(data, pos)
+        item.transactional_id, pos = compact_text(data, pos, n_transactional_id)
+        item.producer_id, item.producer_epoch, n_group_id = unpack_qhB(data, pos)
         pos += 11
     if n_group_id < 128:
-        group_id, tags = compact_s_B[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, tags = compact_s_B[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
         tags = data[pos]
         pos += 1
-    item = new(AddOffsetsToTxnRequest)
-    item.transactional_id = transactional_id
-    item.producer_id = producer_id
-    item.producer_epoch = producer_epoch
-    item.group_id = group_id
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -192,21 +184,17 @@ def _write_add_offsets_to_txn_request_2(item: AddOffsetsToTxnRequest, out: Appen
 
 
 def _read_add_offsets_to_txn_response_1(data: Buffer, pos: int) -> tuple[AddOffsetsToTxnResponse, int]:
-    throttle_time_ms, error_code = unpack_ih(data, pos)
-    pos += 6
     item = new(AddOffsetsToTxnResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
+    item.throttle_time_ms, item.error_code = unpack_ih(data, pos)
+    pos += 6
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_add_offsets_to_txn_response_2(data: Buffer, pos: int) -> tuple[AddOffsetsToTxnResponse, int]:
-    throttle_time_ms, error_code, tags = unpack_ihB(data, pos)
-    pos += 7
     item = new(AddOffsetsToTxnResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
+    item.throttle_time_ms, item.error_code, tags = unpack_ihB(data, pos)
+    pos += 7
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -239,49 +239,44 @@ class AddPartitionsToTxnResponse(Message):
 def _read_add_partitions_to_txn_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AddPartitionsToTxnTopic], int]:
     items = []
     for _ in range(count):
+        item = new(AddPartitionsToTxnTopic)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partitions = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if 0 <= n_partitions < 128:
-            partitions = list(classic_i[n_partitions](data, pos))
+            values = [*classic_i[n_partitions](data, pos)]
+            item.partitions = values
             pos += 4 * n_partitions
         else:
-            partitions, pos = classic_numbers(data, pos, n_partitions, "i", 4)
-        item = new(AddPartitionsToTxnTopic)
-        item.name = name
-        item.partitions = partitions
+            item.partitions, pos = classic_numbers(data, pos, n_partitions, "i", 4)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_add_partitions_to_txn_request_1(data: Buffer, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
+    item = new(AddPartitionsToTxnRequest)
     (n_v3_and_below_transactional_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_v3_and_below_transactional_id < 128:
-        v3_and_below_transactional_id, v3_and_below_producer_id, v3_and_below_producer_epoch, n_v3_and_below_topics = classic_s_qhi[n_v3_and_below_transactional_id](data, pos)
-        v3_and_below_transactional_id = v3_and_below_transactional_id.decode()
+        raw, item.v3_and_below_producer_id, item.v3_and_below_producer_epoch, n_v3_and_below_topics = classic_s_qhi[n_v3_and_below_transactional_id](data, pos)
+        item.v3_and_below_transactional_id = raw.decode()
         pos += n_v3_and_below_transactional_id + 14
     else:
-        v3_and_below_transactional_id, pos = classic_text(data, pos, n_v3_and_below_transactional_id)
-        v3_and_below_producer_id, v3_and_below_producer_epoch, n_v3_and_below_topics = unpack_qhi(data, pos)
+        item.v3_and_below_transactional_id, pos = classic_text(data, pos, n_v3_and_below_transactional_id)
+        item.v3_and_below_producer_id, item.v3_and_below_producer_epoch, n_v3_and_below_topics = unpack_qhi(data, pos)
         pos += 14
     if n_v3_and_below_topics >= 0:
-        v3_and_below_topics, pos = _read_add_partitions_to_txn_topic_list_1(data, pos, n_v3_and_below_topics)
+        item.v3_and_below_topics, pos = _read_add_partitions_to_txn_topic_list_1(data, pos, n_v3_and_below_topics)
     else:
         raise Unusual
-    item = new(AddPartitionsToTxnRequest)
-    item.v3_and_below_transactional_id = v3_and_below_transactional_id
-    item.v3_and_below_producer_id = v3_and_below_producer_id
-    item.v3_and_below_producer_epoch = v3_and_below_producer_epoch
-    item.v3_and_below_topics = v3_and_below_topics
     item.transactions = []
     item.unknown_tagged_fields = None
     return item, pos
@@ -290,26 +285,26 @@ def _read_add_partitions_to_txn_request_1(data: Buffer, pos: int) -> tuple[AddPa
 def _read_add_partitions_to_txn_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AddPartitionsToTxnTopic], int]:
     items = []
     for _ in range(count):
+        item = new(AddPartitionsToTxnTopic)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partitions = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
         if n_partitions < 128:
-            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            values = [*compact_i_B[n_partitions](data, pos)]
+            tags = values.pop()
+            item.partitions = values
             pos += 4 * n_partitions - 3
         else:
-            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            item.partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(AddPartitionsToTxnTopic)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -318,30 +313,26 @@ def _read_add_partitions_to_txn_topic_list_2(data: Buffer, pos: int, count: int)
 
 
 def _read_add_partitions_to_txn_request_2(data: Buffer, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
+    item = new(AddPartitionsToTxnRequest)
     n_v3_and_below_transactional_id = data[pos]
     pos += 1
     if n_v3_and_below_transactional_id < 128:
-        v3_and_below_transactional_id, v3_and_below_producer_id, v3_and_below_producer_epoch, n_v3_and_below_topics = compact_s_qhB[n_v3_and_below_transactional_id](data, pos)
-        v3_and_below_transactional_id = v3_and_below_transactional_id.decode()
+        raw, item.v3_and_below_producer_id, item.v3_and_below_producer_epoch, n_v3_and_below_topics = compact_s_qhB[n_v3_and_below_transactional_id](data, pos)
+        item.v3_and_below_transactional_id = raw.decode()
         pos += n_v3_and_below_transactional_id + 10
     else:
-        v3_and_below_transactional_id, pos = compact_text(data, pos, n_v3_and_below_transactional_id)
-        v3_and_below_producer_id, v3_and_below_producer_epoch, n_v3_and_below_topics = unpack_qhB(data, pos)
+        item.v3_and_below_transactional_id, pos = compact_text(data, pos, n_v3_and_below_transactional_id)
+        item.v3_and_below_producer_id, item.v3_and_below_producer_epoch, n_v3_and_below_topics = unpack_qhB(data, pos)
         pos += 11
     if 0 < n_v3_and_below_topics < 128:
-        v3_and_below_topics, pos = _read_add_partitions_to_txn_topic_list_2(data, pos, n_v3_and_below_topics - 1)
+        item.v3_and_below_topics, pos = _read_add_partitions_to_txn_topic_list_2(data, pos, n_v3_and_below_topics - 1)
     elif n_v3_and_below_topics:
         n_v3_and_below_topics, pos = long_count(data, pos, n_v3_and_below_topics)
-        v3_and_below_topics, pos = _read_add_partitions_to_txn_topic_list_2(data, pos, n_v3_and_below_topics)
+        item.v3_and_below_topics, pos = _read_add_partitions_to_txn_topic_list_2(data, pos, n_v3_and_below_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(AddPartitionsToTxnRequest)
-    item.v3_and_below_transactional_id = v3_and_below_transactional_id
-    item.v3_and_below_producer_id = v3_and_below_producer_id
-    item.v3_and_below_producer_epoch = v3_and_below_producer_epoch
-    item.v3_and_below_topics = v3_and_below_topics
     item.transactions = []
     item.unknown_tagged_fields = None
     if tags:
@@ -352,31 +343,26 @@ def _read_add_partitions_to_txn_request_2(data: Buffer, pos: int) -> tuple[AddPa
 def _read_add_partitions_to_txn_transaction_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AddPartitionsToTxnTransaction], int]:
     items = []
     for _ in range(count):
+        item = new(AddPartitionsToTxnTransaction)
         n_transactional_id = data[pos]
         pos += 1
         if n_transactional_id < 128:
-            transactional_id, producer_id, producer_epoch, verify_only, n_topics = compact_s_qhtB[n_transactional_id](data, pos)
-            transactional_id = transactional_id.decode()
+            raw, item.producer_id, item.producer_epoch, item.verify_only, n_topics = compact_s_qhtB[n_transactional_id](data, pos)
+            item.transactional_id = raw.decode()
             pos += n_transactional_id + 11
         else:
-            transactional_id, pos = compact_text(data, pos, n_transactional_id)
-            producer_id, producer_epoch, verify_only, n_topics = unpack_qhtB(data, pos)
+            item.transactional_id, pos = compact_text(data, pos, n_transactional_id)
+            item.producer_id, item.producer_epoch, item.verify_only, n_topics = unpack_qhtB(data, pos)
             pos += 12
         if 0 < n_topics < 128:
-            topics, pos = _read_add_partitions_to_txn_topic_list_2(data, pos, n_topics - 1)
+            item.topics, pos = _read_add_partitions_to_txn_topic_list_2(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
-            topics, pos = _read_add_partitions_to_txn_topic_list_2(data, pos, n_topics)
+            item.topics, pos = _read_add_partitions_to_txn_topic_list_2(data, pos, n_topics)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(AddPartitionsToTxnTransaction)
-        item.transactional_id = transactional_id
-        item.producer_id = producer_id
-        item.producer_epoch = producer_epoch
-        item.verify_only = verify_only
-        item.topics = topics
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -385,19 +371,18 @@ def _read_add_partitions_to_txn_transaction_list_1(data: Buffer, pos: int, count
 
 
 def _read_add_partitions_to_txn_request_3(data: Buffer, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
+    item = new(AddPartitionsToTxnRequest)
     n_transactions = data[pos]
     pos += 1
     if 0 < n_transactions < 128:
-        transactions, pos = _read_add_partitions_to_txn_transaction_list_1(data, pos, n_transactions - 1)
+        item.transactions, pos = _read_add_partitions_to_txn_transaction_list_1(data, pos, n_transactions - 1)
     elif n_transactions:
         n_transactions, pos = long_count(data, pos, n_transactions)
-        transactions, pos = _read_add_partitions_to_txn_transaction_list_1(data, pos, n_transactions)
+        item.transactions, pos = _read_add_partitions_to_txn_transaction_list_1(data, pos, n_transactions)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(AddPartitionsToTxnRequest)
-    item.transactions = transactions
     item.v3_and_below_transactional_id = ''
     item.v3_and_below_producer_id = 0
     item.v3_and_below_producer_epoch = 0
@@ -548,38 +533,34 @@ def _read_add_partitions_to_txn_partition_result_list_1(data: Buffer, pos: int, 
 def _read_add_partitions_to_txn_topic_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AddPartitionsToTxnTopicResult], int]:
     items = []
     for _ in range(count):
+        item = new(AddPartitionsToTxnTopicResult)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_results_by_partition = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_results_by_partition = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_results_by_partition,) = unpack_i(data, pos)
             pos += 4
         if n_results_by_partition >= 0:
-            results_by_partition, pos = _read_add_partitions_to_txn_partition_result_list_1(data, pos, n_results_by_partition)
+            item.results_by_partition, pos = _read_add_partitions_to_txn_partition_result_list_1(data, pos, n_results_by_partition)
         else:
             raise Unusual
-        item = new(AddPartitionsToTxnTopicResult)
-        item.name = name
-        item.results_by_partition = results_by_partition
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_add_partitions_to_txn_response_1(data: Buffer, pos: int) -> tuple[AddPartitionsToTxnResponse, int]:
-    throttle_time_ms, n_results_by_topic_v3_and_below = unpack_ii(data, pos)
+    item = new(AddPartitionsToTxnResponse)
+    item.throttle_time_ms, n_results_by_topic_v3_and_below = unpack_ii(data, pos)
     pos += 8
     if n_results_by_topic_v3_and_below >= 0:
-        results_by_topic_v3_and_below, pos = _read_add_partitions_to_txn_topic_result_list_1(data, pos, n_results_by_topic_v3_and_below)
+        item.results_by_topic_v3_and_below, pos = _read_add_partitions_to_txn_topic_result_list_1(data, pos, n_results_by_topic_v3_and_below)
     else:
         raise Unusual
-    item = new(AddPartitionsToTxnResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.results_by_topic_v3_and_below = results_by_topic_v3_and_below
     item.error_code = 0
     item.results_by_transaction = []
     item.unknown_tagged_fields = None
@@ -606,28 +587,26 @@ def _read_add_partitions_to_txn_partition_result_list_2(data: Buffer, pos: int, 
 def _read_add_partitions_to_txn_topic_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AddPartitionsToTxnTopicResult], int]:
     items = []
     for _ in range(count):
+        item = new(AddPartitionsToTxnTopicResult)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_results_by_partition = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_results_by_partition = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_results_by_partition = data[pos]
             pos += 1
         if 0 < n_results_by_partition < 128:
-            results_by_partition, pos = _read_add_partitions_to_txn_partition_result_list_2(data, pos, n_results_by_partition - 1)
+            item.results_by_partition, pos = _read_add_partitions_to_txn_partition_result_list_2(data, pos, n_results_by_partition - 1)
         elif n_results_by_partition:
             n_results_by_partition, pos = long_count(data, pos, n_results_by_partition)
-            results_by_partition, pos = _read_add_partitions_to_txn_partition_result_list_2(data, pos, n_results_by_partition)
+            item.results_by_partition, pos = _read_add_partitions_to_txn_partition_result_list_2(data, pos, n_results_by_partition)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(AddPartitionsToTxnTopicResult)
-        item.name = name
-        item.results_by_partition = results_by_partition
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -636,20 +615,18 @@ def _read_add_partitions_to_txn_topic_result_list_2(data: Buffer, pos: int, coun
 
 
 def _read_add_partitions_to_txn_response_2(data: Buffer, pos: int) -> tuple[AddPartitionsToTxnResponse, int]:
-    throttle_time_ms, n_results_by_topic_v3_and_below = unpack_iB(data, pos)
+    item = new(AddPartitionsToTxnResponse)
+    item.throttle_time_ms, n_results_by_topic_v3_and_below = unpack_iB(data, pos)
     pos += 5
     if 0 < n_results_by_topic_v3_and_below < 128:
-        results_by_topic_v3_and_below, pos = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_results_by_topic_v3_and_below - 1)
+        item.results_by_topic_v3_and_below, pos = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_results_by_topic_v3_and_below - 1)
     elif n_results_by_topic_v3_and_below:
         n_results_by_topic_v3_and_below, pos = long_count(data, pos, n_results_by_topic_v3_and_below)
-        results_by_topic_v3_and_below, pos = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_results_by_topic_v3_and_below)
+        item.results_by_topic_v3_and_below, pos = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_results_by_topic_v3_and_below)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(AddPartitionsToTxnResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.results_by_topic_v3_and_below = results_by_topic_v3_and_below
     item.error_code = 0
     item.results_by_transaction = []
     item.unknown_tagged_fields = None
@@ -661,28 +638,26 @@ def _read_add_partitions_to_txn_response_2(data: Buffer, pos: int) -> tuple[AddP
 def _read_add_partitions_to_txn_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AddPartitionsToTxnResult], int]:
     items = []
     for _ in range(count):
+        item = new(AddPartitionsToTxnResult)
         n_transactional_id = data[pos]
         pos += 1
         if n_transactional_id < 128:
-            transactional_id, n_topic_results = compact_s_B[n_transactional_id](data, pos)
-            transactional_id = transactional_id.decode()
+            raw, n_topic_results = compact_s_B[n_transactional_id](data, pos)
+            item.transactional_id = raw.decode()
             pos += n_transactional_id
         else:
-            transactional_id, pos = compact_text(data, pos, n_transactional_id)
+            item.transactional_id, pos = compact_text(data, pos, n_transactional_id)
             n_topic_results = data[pos]
             pos += 1
         if 0 < n_topic_results < 128:
-            topic_results, pos = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_topic_results - 1)
+            item.topic_results, pos = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_topic_results - 1)
         elif n_topic_results:
             n_topic_results, pos = long_count(data, pos, n_topic_results)
-            topic_results, pos = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_topic_results)
+            item.topic_results, pos = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_topic_results)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(AddPartitionsToTxnResult)
-        item.transactional_id = transactional_id
-        item.topic_results = topic_results
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -691,21 +666,18 @@ def _read_add_partitions_to_txn_result_list_1(data: Buffer, pos: int, count: int
 
 
 def _read_add_partitions_to_txn_response_3(data: Buffer, pos: int) -> tuple[AddPartitionsToTxnResponse, int]:
-    throttle_time_ms, error_code, n_results_by_transaction = unpack_ihB(data, pos)
+    item = new(AddPartitionsToTxnResponse)
+    item.throttle_time_ms, item.error_code, n_results_by_transaction = unpack_ihB(data, pos)
     pos += 7
     if 0 < n_results_by_transaction < 128:
-        results_by_transaction, pos = _read_add_partitions_to_txn_result_list_1(data, pos, n_results_by_transaction - 1)
+        item.results_by_transaction, pos = _read_add_partitions_to_txn_result_list_1(data, pos, n_results_by_transaction - 1)
     elif n_results_by_transaction:
         n_results_by_transaction, pos = long_count(data, pos, n_results_by_transaction)
-        results_by_transaction, pos = _read_add_partitions_to_txn_result_list_1(data, pos, n_results_by_transaction)
+        item.results_by_transaction, pos = _read_add_partitions_to_txn_result_list_1(data, pos, n_results_by_transaction)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(AddPartitionsToTxnResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.results_by_transaction = results_by_transaction
     item.results_by_topic_v3_and_below = []
     item.unknown_tagged_fields = None
     if tags:

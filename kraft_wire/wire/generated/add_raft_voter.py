@@ -133,28 +133,25 @@ class AddRaftVoterResponse(Message):
 def _read_listener_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Listener], int]:
     items = []
     for _ in range(count):
+        item = new(Listener)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_host = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_host = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_host = data[pos]
             pos += 1
         if n_host < 128:
-            host, port, tags = compact_s_HB[n_host](data, pos)
-            host = host.decode()
+            raw, item.port, tags = compact_s_HB[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 2
         else:
-            host, pos = compact_text(data, pos, n_host)
-            port, tags = unpack_HB(data, pos)
+            item.host, pos = compact_text(data, pos, n_host)
+            item.port, tags = unpack_HB(data, pos)
             pos += 3
-        item = new(Listener)
-        item.name = name
-        item.host = host
-        item.port = port
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -163,35 +160,30 @@ def _read_listener_list_1(data: Buffer, pos: int, count: int) -> tuple[list[List
 
 
 def _read_add_raft_voter_request_1(data: Buffer, pos: int) -> tuple[AddRaftVoterRequest, int]:
+    item = new(AddRaftVoterRequest)
     n_cluster_id = data[pos]
     pos += 1
-    if 0 < n_cluster_id < 128:
-        cluster_id, timeout_ms, voter_id, voter_directory_id, n_listeners = compact_s_iiuB[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
-        pos += n_cluster_id + 24
-    elif n_cluster_id == 0:
-        cluster_id = None
-        timeout_ms, voter_id, voter_directory_id, n_listeners = unpack_iiuB(data, pos)
+    if n_cluster_id == 0:
+        item.cluster_id = None
+        item.timeout_ms, item.voter_id, item.voter_directory_id, n_listeners = unpack_iiuB(data, pos)
         pos += 25
+    elif n_cluster_id < 128:
+        raw, item.timeout_ms, item.voter_id, item.voter_directory_id, n_listeners = compact_s_iiuB[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
+        pos += n_cluster_id + 24
     else:
-        cluster_id, pos = compact_text(data, pos, n_cluster_id)
-        timeout_ms, voter_id, voter_directory_id, n_listeners = unpack_iiuB(data, pos)
+        item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        item.timeout_ms, item.voter_id, item.voter_directory_id, n_listeners = unpack_iiuB(data, pos)
         pos += 25
     if 0 < n_listeners < 128:
-        listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
+        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
     elif n_listeners:
         n_listeners, pos = long_count(data, pos, n_listeners)
-        listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(AddRaftVoterRequest)
-    item.cluster_id = cluster_id
-    item.timeout_ms = timeout_ms
-    item.voter_id = voter_id
-    item.voter_directory_id = voter_directory_id
-    item.listeners = listeners
     item.ack_when_committed = True
     item.unknown_tagged_fields = None
     if tags:
@@ -200,36 +192,30 @@ def _read_add_raft_voter_request_1(data: Buffer, pos: int) -> tuple[AddRaftVoter
 
 
 def _read_add_raft_voter_request_2(data: Buffer, pos: int) -> tuple[AddRaftVoterRequest, int]:
+    item = new(AddRaftVoterRequest)
     n_cluster_id = data[pos]
     pos += 1
-    if 0 < n_cluster_id < 128:
-        cluster_id, timeout_ms, voter_id, voter_directory_id, n_listeners = compact_s_iiuB[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
-        pos += n_cluster_id + 24
-    elif n_cluster_id == 0:
-        cluster_id = None
-        timeout_ms, voter_id, voter_directory_id, n_listeners = unpack_iiuB(data, pos)
+    if n_cluster_id == 0:
+        item.cluster_id = None
+        item.timeout_ms, item.voter_id, item.voter_directory_id, n_listeners = unpack_iiuB(data, pos)
         pos += 25
+    elif n_cluster_id < 128:
+        raw, item.timeout_ms, item.voter_id, item.voter_directory_id, n_listeners = compact_s_iiuB[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
+        pos += n_cluster_id + 24
     else:
-        cluster_id, pos = compact_text(data, pos, n_cluster_id)
-        timeout_ms, voter_id, voter_directory_id, n_listeners = unpack_iiuB(data, pos)
+        item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        item.timeout_ms, item.voter_id, item.voter_directory_id, n_listeners = unpack_iiuB(data, pos)
         pos += 25
     if 0 < n_listeners < 128:
-        listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
+        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
     elif n_listeners:
         n_listeners, pos = long_count(data, pos, n_listeners)
-        listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners)
     else:
         raise Unusual
-    ack_when_committed, tags = unpack_tB(data, pos)
+    item.ack_when_committed, tags = unpack_tB(data, pos)
     pos += 2
-    item = new(AddRaftVoterRequest)
-    item.cluster_id = cluster_id
-    item.timeout_ms = timeout_ms
-    item.voter_id = voter_id
-    item.voter_directory_id = voter_directory_id
-    item.listeners = listeners
-    item.ack_when_committed = ack_when_committed
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -306,24 +292,21 @@ def _write_add_raft_voter_request_2(item: AddRaftVoterRequest, out: Append) -> N
 
 
 def _read_add_raft_voter_response_1(data: Buffer, pos: int) -> tuple[AddRaftVoterResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
-    pos += 7
-    if 0 < n_error_message < 128:
-        error_message, tags = compact_s_B[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message
-    elif n_error_message == 0:
-        error_message = None
-        tags = data[pos]
-        pos += 1
-    else:
-        error_message, pos = compact_text(data, pos, n_error_message)
-        tags = data[pos]
-        pos += 1
     item = new(AddRaftVoterResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
+    pos += 7
+    if n_error_message == 0:
+        item.error_message = None
+        tags = data[pos]
+        pos += 1
+    elif n_error_message < 128:
+        raw, tags = compact_s_B[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message
+    else:
+        item.error_message, pos = compact_text(data, pos, n_error_message)
+        tags = data[pos]
+        pos += 1
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

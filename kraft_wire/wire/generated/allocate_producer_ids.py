@@ -84,11 +84,9 @@ class AllocateProducerIdsResponse(Message):
 
 
 def _read_allocate_producer_ids_request_1(data: Buffer, pos: int) -> tuple[AllocateProducerIdsRequest, int]:
-    broker_id, broker_epoch, tags = unpack_iqB(data, pos)
-    pos += 13
     item = new(AllocateProducerIdsRequest)
-    item.broker_id = broker_id
-    item.broker_epoch = broker_epoch
+    item.broker_id, item.broker_epoch, tags = unpack_iqB(data, pos)
+    pos += 13
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -102,13 +100,9 @@ def _write_allocate_producer_ids_request_1(item: AllocateProducerIdsRequest, out
 
 
 def _read_allocate_producer_ids_response_1(data: Buffer, pos: int) -> tuple[AllocateProducerIdsResponse, int]:
-    throttle_time_ms, error_code, producer_id_start, producer_id_len, tags = unpack_ihqiB(data, pos)
-    pos += 19
     item = new(AllocateProducerIdsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.producer_id_start = producer_id_start
-    item.producer_id_len = producer_id_len
+    item.throttle_time_ms, item.error_code, item.producer_id_start, item.producer_id_len, tags = unpack_ihqiB(data, pos)
+    pos += 19
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -222,27 +222,25 @@ class AlterClientQuotasResponse(Message):
 def _read_entity_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[EntityData], int]:
     items = []
     for _ in range(count):
+        item = new(EntityData)
         (n_entity_type,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_entity_type < 128:
-            entity_type, n_entity_name = classic_s_h[n_entity_type](data, pos)
-            entity_type = entity_type.decode()
+            raw, n_entity_name = classic_s_h[n_entity_type](data, pos)
+            item.entity_type = raw.decode()
             pos += n_entity_type + 2
         else:
-            entity_type, pos = classic_text(data, pos, n_entity_type)
+            item.entity_type, pos = classic_text(data, pos, n_entity_type)
             (n_entity_name,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_entity_name < 128:
-            entity_name, = classic_s[n_entity_name](data, pos)
-            entity_name = entity_name.decode()
+            (raw,) = classic_s[n_entity_name](data, pos)
+            item.entity_name = raw.decode()
             pos += n_entity_name
         elif n_entity_name < 0:
-            entity_name = None
+            item.entity_name = None
         else:
-            entity_name, pos = classic_text(data, pos, n_entity_name)
-        item = new(EntityData)
-        item.entity_type = entity_type
-        item.entity_name = entity_name
+            item.entity_name, pos = classic_text(data, pos, n_entity_name)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -251,20 +249,17 @@ def _read_entity_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[E
 def _read_op_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OpData], int]:
     items = []
     for _ in range(count):
+        item = new(OpData)
         (n_key,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_key < 128:
-            key, value_, remove = classic_s_dt[n_key](data, pos)
-            key = key.decode()
+            raw, item.value, item.remove = classic_s_dt[n_key](data, pos)
+            item.key = raw.decode()
             pos += n_key + 9
         else:
-            key, pos = classic_text(data, pos, n_key)
-            value_, remove = unpack_dt(data, pos)
+            item.key, pos = classic_text(data, pos, n_key)
+            item.value, item.remove = unpack_dt(data, pos)
             pos += 9
-        item = new(OpData)
-        item.key = key
-        item.value = value_
-        item.remove = remove
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -273,38 +268,34 @@ def _read_op_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OpDat
 def _read_entry_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[EntryData], int]:
     items = []
     for _ in range(count):
+        item = new(EntryData)
         (n_entity,) = unpack_i(data, pos)
         pos += 4
         if n_entity >= 0:
-            entity, pos = _read_entity_data_list_1(data, pos, n_entity)
+            item.entity, pos = _read_entity_data_list_1(data, pos, n_entity)
         else:
             raise Unusual
         (n_ops,) = unpack_i(data, pos)
         pos += 4
         if n_ops >= 0:
-            ops, pos = _read_op_data_list_1(data, pos, n_ops)
+            item.ops, pos = _read_op_data_list_1(data, pos, n_ops)
         else:
             raise Unusual
-        item = new(EntryData)
-        item.entity = entity
-        item.ops = ops
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_alter_client_quotas_request_1(data: Buffer, pos: int) -> tuple[AlterClientQuotasRequest, int]:
+    item = new(AlterClientQuotasRequest)
     (n_entries,) = unpack_i(data, pos)
     pos += 4
     if n_entries >= 0:
-        entries, pos = _read_entry_data_list_1(data, pos, n_entries)
+        item.entries, pos = _read_entry_data_list_1(data, pos, n_entries)
     else:
         raise Unusual
-    (validate_only,) = unpack_t(data, pos)
+    (item.validate_only,) = unpack_t(data, pos)
     pos += 1
-    item = new(AlterClientQuotasRequest)
-    item.entries = entries
-    item.validate_only = validate_only
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -312,31 +303,29 @@ def _read_alter_client_quotas_request_1(data: Buffer, pos: int) -> tuple[AlterCl
 def _read_entity_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[EntityData], int]:
     items = []
     for _ in range(count):
+        item = new(EntityData)
         n_entity_type = data[pos]
         pos += 1
         if n_entity_type < 128:
-            entity_type, n_entity_name = compact_s_B[n_entity_type](data, pos)
-            entity_type = entity_type.decode()
+            raw, n_entity_name = compact_s_B[n_entity_type](data, pos)
+            item.entity_type = raw.decode()
             pos += n_entity_type
         else:
-            entity_type, pos = compact_text(data, pos, n_entity_type)
+            item.entity_type, pos = compact_text(data, pos, n_entity_type)
             n_entity_name = data[pos]
             pos += 1
-        if 0 < n_entity_name < 128:
-            entity_name, tags = compact_s_B[n_entity_name](data, pos)
-            entity_name = entity_name.decode()
+        if n_entity_name == 0:
+            item.entity_name = None
+            tags = data[pos]
+            pos += 1
+        elif n_entity_name < 128:
+            raw, tags = compact_s_B[n_entity_name](data, pos)
+            item.entity_name = raw.decode()
             pos += n_entity_name
-        elif n_entity_name == 0:
-            entity_name = None
-            tags = data[pos]
-            pos += 1
         else:
-            entity_name, pos = compact_text(data, pos, n_entity_name)
+            item.entity_name, pos = compact_text(data, pos, n_entity_name)
             tags = data[pos]
             pos += 1
-        item = new(EntityData)
-        item.entity_type = entity_type
-        item.entity_name = entity_name
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -347,20 +336,17 @@ def _read_entity_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[E
 def _read_op_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OpData], int]:
     items = []
     for _ in range(count):
+        item = new(OpData)
         n_key = data[pos]
         pos += 1
         if n_key < 128:
-            key, value_, remove, tags = compact_s_dtB[n_key](data, pos)
-            key = key.decode()
+            raw, item.value, item.remove, tags = compact_s_dtB[n_key](data, pos)
+            item.key = raw.decode()
             pos += n_key + 9
         else:
-            key, pos = compact_text(data, pos, n_key)
-            value_, remove, tags = unpack_dtB(data, pos)
+            item.key, pos = compact_text(data, pos, n_key)
+            item.value, item.remove, tags = unpack_dtB(data, pos)
             pos += 10
-        item = new(OpData)
-        item.key = key
-        item.value = value_
-        item.remove = remove
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -371,29 +357,27 @@ def _read_op_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OpDat
 def _read_entry_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[EntryData], int]:
     items = []
     for _ in range(count):
+        item = new(EntryData)
         n_entity = data[pos]
         pos += 1
         if 0 < n_entity < 128:
-            entity, pos = _read_entity_data_list_2(data, pos, n_entity - 1)
+            item.entity, pos = _read_entity_data_list_2(data, pos, n_entity - 1)
         elif n_entity:
             n_entity, pos = long_count(data, pos, n_entity)
-            entity, pos = _read_entity_data_list_2(data, pos, n_entity)
+            item.entity, pos = _read_entity_data_list_2(data, pos, n_entity)
         else:
             raise Unusual
         n_ops = data[pos]
         pos += 1
         if 0 < n_ops < 128:
-            ops, pos = _read_op_data_list_2(data, pos, n_ops - 1)
+            item.ops, pos = _read_op_data_list_2(data, pos, n_ops - 1)
         elif n_ops:
             n_ops, pos = long_count(data, pos, n_ops)
-            ops, pos = _read_op_data_list_2(data, pos, n_ops)
+            item.ops, pos = _read_op_data_list_2(data, pos, n_ops)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(EntryData)
-        item.entity = entity
-        item.ops = ops
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -402,20 +386,18 @@ def _read_entry_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[En
 
 
 def _read_alter_client_quotas_request_2(data: Buffer, pos: int) -> tuple[AlterClientQuotasRequest, int]:
+    item = new(AlterClientQuotasRequest)
     n_entries = data[pos]
     pos += 1
     if 0 < n_entries < 128:
-        entries, pos = _read_entry_data_list_2(data, pos, n_entries - 1)
+        item.entries, pos = _read_entry_data_list_2(data, pos, n_entries - 1)
     elif n_entries:
         n_entries, pos = long_count(data, pos, n_entries)
-        entries, pos = _read_entry_data_list_2(data, pos, n_entries)
+        item.entries, pos = _read_entry_data_list_2(data, pos, n_entries)
     else:
         raise Unusual
-    validate_only, tags = unpack_tB(data, pos)
+    item.validate_only, tags = unpack_tB(data, pos)
     pos += 2
-    item = new(AlterClientQuotasRequest)
-    item.entries = entries
-    item.validate_only = validate_only
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -557,27 +539,25 @@ def _write_alter_client_quotas_request_2(item: AlterClientQuotasRequest, out: Ap
 def _read_response_entity_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseEntityData], int]:
     items = []
     for _ in range(count):
+        item = new(ResponseEntityData)
         (n_entity_type,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_entity_type < 128:
-            entity_type, n_entity_name = classic_s_h[n_entity_type](data, pos)
-            entity_type = entity_type.decode()
+            raw, n_entity_name = classic_s_h[n_entity_type](data, pos)
+            item.entity_type = raw.decode()
             pos += n_entity_type + 2
         else:
-            entity_type, pos = classic_text(data, pos, n_entity_type)
+            item.entity_type, pos = classic_text(data, pos, n_entity_type)
             (n_entity_name,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_entity_name < 128:
-            entity_name, = classic_s[n_entity_name](data, pos)
-            entity_name = entity_name.decode()
+            (raw,) = classic_s[n_entity_name](data, pos)
+            item.entity_name = raw.decode()
             pos += n_entity_name
         elif n_entity_name < 0:
-            entity_name = None
+            item.entity_name = None
         else:
-            entity_name, pos = classic_text(data, pos, n_entity_name)
-        item = new(ResponseEntityData)
-        item.entity_type = entity_type
-        item.entity_name = entity_name
+            item.entity_name, pos = classic_text(data, pos, n_entity_name)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -586,43 +566,38 @@ def _read_response_entity_data_list_1(data: Buffer, pos: int, count: int) -> tup
 def _read_response_entry_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseEntryData], int]:
     items = []
     for _ in range(count):
-        error_code, n_error_message = unpack_hh(data, pos)
+        item = new(ResponseEntryData)
+        item.error_code, n_error_message = unpack_hh(data, pos)
         pos += 4
         if 0 <= n_error_message < 128:
-            error_message, n_entity = classic_s_i[n_error_message](data, pos)
-            error_message = error_message.decode()
+            raw, n_entity = classic_s_i[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message + 4
         elif n_error_message < 0:
-            error_message = None
+            item.error_message = None
             (n_entity,) = unpack_i(data, pos)
             pos += 4
         else:
-            error_message, pos = classic_text(data, pos, n_error_message)
+            item.error_message, pos = classic_text(data, pos, n_error_message)
             (n_entity,) = unpack_i(data, pos)
             pos += 4
         if n_entity >= 0:
-            entity, pos = _read_response_entity_data_list_1(data, pos, n_entity)
+            item.entity, pos = _read_response_entity_data_list_1(data, pos, n_entity)
         else:
             raise Unusual
-        item = new(ResponseEntryData)
-        item.error_code = error_code
-        item.error_message = error_message
-        item.entity = entity
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_alter_client_quotas_response_1(data: Buffer, pos: int) -> tuple[AlterClientQuotasResponse, int]:
-    throttle_time_ms, n_entries = unpack_ii(data, pos)
+    item = new(AlterClientQuotasResponse)
+    item.throttle_time_ms, n_entries = unpack_ii(data, pos)
     pos += 8
     if n_entries >= 0:
-        entries, pos = _read_response_entry_data_list_1(data, pos, n_entries)
+        item.entries, pos = _read_response_entry_data_list_1(data, pos, n_entries)
     else:
         raise Unusual
-    item = new(AlterClientQuotasResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.entries = entries
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -630,31 +605,29 @@ def _read_alter_client_quotas_response_1(data: Buffer, pos: int) -> tuple[AlterC
 def _read_response_entity_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ResponseEntityData], int]:
     items = []
     for _ in range(count):
+        item = new(ResponseEntityData)
         n_entity_type = data[pos]
         pos += 1
         if n_entity_type < 128:
-            entity_type, n_entity_name = compact_s_B[n_entity_type](data, pos)
-            entity_type = entity_type.decode()
+            raw, n_entity_name = compact_s_B[n_entity_type](data, pos)
+            item.entity_type = raw.decode()
             pos += n_entity_type
         else:
-            entity_type, pos = compact_text(data, pos, n_entity_type)
+            item.entity_type, pos = compact_text(data, pos, n_entity_type)
             n_entity_name = data[pos]
             pos += 1
-        if 0 < n_entity_name < 128:
-            entity_name, tags = compact_s_B[n_entity_name](data, pos)
-            entity_name = entity_name.decode()
+        if n_entity_name == 0:
+            item.entity_name = None
+            tags = data[pos]
+            pos += 1
+        elif n_entity_name < 128:
+            raw, tags = compact_s_B[n_entity_name](data, pos)
+            item.entity_name = raw.decode()
             pos += n_entity_name
-        elif n_entity_name == 0:
-            entity_name = None
-            tags = data[pos]
-            pos += 1
         else:
-            entity_name, pos = compact_text(data, pos, n_entity_name)
+            item.entity_name, pos = compact_text(data, pos, n_entity_name)
             tags = data[pos]
             pos += 1
-        item = new(ResponseEntityData)
-        item.entity_type = entity_type
-        item.entity_name = entity_name
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -665,33 +638,30 @@ def _read_response_entity_data_list_2(data: Buffer, pos: int, count: int) -> tup
 def _read_response_entry_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ResponseEntryData], int]:
     items = []
     for _ in range(count):
-        error_code, n_error_message = unpack_hB(data, pos)
+        item = new(ResponseEntryData)
+        item.error_code, n_error_message = unpack_hB(data, pos)
         pos += 3
-        if 0 < n_error_message < 128:
-            error_message, n_entity = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
+        if n_error_message == 0:
+            item.error_message = None
             n_entity = data[pos]
             pos += 1
+        elif n_error_message < 128:
+            raw, n_entity = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
             n_entity = data[pos]
             pos += 1
         if 0 < n_entity < 128:
-            entity, pos = _read_response_entity_data_list_2(data, pos, n_entity - 1)
+            item.entity, pos = _read_response_entity_data_list_2(data, pos, n_entity - 1)
         elif n_entity:
             n_entity, pos = long_count(data, pos, n_entity)
-            entity, pos = _read_response_entity_data_list_2(data, pos, n_entity)
+            item.entity, pos = _read_response_entity_data_list_2(data, pos, n_entity)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ResponseEntryData)
-        item.error_code = error_code
-        item.error_message = error_message
-        item.entity = entity
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -700,20 +670,18 @@ def _read_response_entry_data_list_2(data: Buffer, pos: int, count: int) -> tupl
 
 
 def _read_alter_client_quotas_response_2(data: Buffer, pos: int) -> tuple[AlterClientQuotasResponse, int]:
-    throttle_time_ms, n_entries = unpack_iB(data, pos)
+    item = new(AlterClientQuotasResponse)
+    item.throttle_time_ms, n_entries = unpack_iB(data, pos)
     pos += 5
     if 0 < n_entries < 128:
-        entries, pos = _read_response_entry_data_list_2(data, pos, n_entries - 1)
+        item.entries, pos = _read_response_entry_data_list_2(data, pos, n_entries - 1)
     elif n_entries:
         n_entries, pos = long_count(data, pos, n_entries)
-        entries, pos = _read_response_entry_data_list_2(data, pos, n_entries)
+        item.entries, pos = _read_response_entry_data_list_2(data, pos, n_entries)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(AlterClientQuotasResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.entries = entries
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

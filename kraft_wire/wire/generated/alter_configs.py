@@ -184,27 +184,25 @@ class AlterConfigsResponse(Message):
 def _read_alterable_config_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterableConfig], int]:
     items = []
     for _ in range(count):
+        item = new(AlterableConfig)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_value = classic_s_h[n_name](data, pos)
-            name = name.decode()
+            raw, n_value = classic_s_h[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 2
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_value,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_value < 128:
-            value_, = classic_s[n_value](data, pos)
-            value_ = value_.decode()
+            (raw,) = classic_s[n_value](data, pos)
+            item.value = raw.decode()
             pos += n_value
         elif n_value < 0:
-            value_ = None
+            item.value = None
         else:
-            value_, pos = classic_text(data, pos, n_value)
-        item = new(AlterableConfig)
-        item.name = name
-        item.value = value_
+            item.value, pos = classic_text(data, pos, n_value)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -213,41 +211,36 @@ def _read_alterable_config_list_1(data: Buffer, pos: int, count: int) -> tuple[l
 def _read_alter_configs_resource_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterConfigsResource], int]:
     items = []
     for _ in range(count):
-        resource_type, n_resource_name = unpack_bh(data, pos)
+        item = new(AlterConfigsResource)
+        item.resource_type, n_resource_name = unpack_bh(data, pos)
         pos += 3
         if 0 <= n_resource_name < 128:
-            resource_name, n_configs = classic_s_i[n_resource_name](data, pos)
-            resource_name = resource_name.decode()
+            raw, n_configs = classic_s_i[n_resource_name](data, pos)
+            item.resource_name = raw.decode()
             pos += n_resource_name + 4
         else:
-            resource_name, pos = classic_text(data, pos, n_resource_name)
+            item.resource_name, pos = classic_text(data, pos, n_resource_name)
             (n_configs,) = unpack_i(data, pos)
             pos += 4
         if n_configs >= 0:
-            configs, pos = _read_alterable_config_list_1(data, pos, n_configs)
+            item.configs, pos = _read_alterable_config_list_1(data, pos, n_configs)
         else:
             raise Unusual
-        item = new(AlterConfigsResource)
-        item.resource_type = resource_type
-        item.resource_name = resource_name
-        item.configs = configs
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_alter_configs_request_1(data: Buffer, pos: int) -> tuple[AlterConfigsRequest, int]:
+    item = new(AlterConfigsRequest)
     (n_resources,) = unpack_i(data, pos)
     pos += 4
     if n_resources >= 0:
-        resources, pos = _read_alter_configs_resource_list_1(data, pos, n_resources)
+        item.resources, pos = _read_alter_configs_resource_list_1(data, pos, n_resources)
     else:
         raise Unusual
-    (validate_only,) = unpack_t(data, pos)
+    (item.validate_only,) = unpack_t(data, pos)
     pos += 1
-    item = new(AlterConfigsRequest)
-    item.resources = resources
-    item.validate_only = validate_only
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -255,31 +248,29 @@ def _read_alter_configs_request_1(data: Buffer, pos: int) -> tuple[AlterConfigsR
 def _read_alterable_config_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AlterableConfig], int]:
     items = []
     for _ in range(count):
+        item = new(AlterableConfig)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_value = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_value = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_value = data[pos]
             pos += 1
-        if 0 < n_value < 128:
-            value_, tags = compact_s_B[n_value](data, pos)
-            value_ = value_.decode()
+        if n_value == 0:
+            item.value = None
+            tags = data[pos]
+            pos += 1
+        elif n_value < 128:
+            raw, tags = compact_s_B[n_value](data, pos)
+            item.value = raw.decode()
             pos += n_value
-        elif n_value == 0:
-            value_ = None
-            tags = data[pos]
-            pos += 1
         else:
-            value_, pos = compact_text(data, pos, n_value)
+            item.value, pos = compact_text(data, pos, n_value)
             tags = data[pos]
             pos += 1
-        item = new(AlterableConfig)
-        item.name = name
-        item.value = value_
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -290,29 +281,26 @@ def _read_alterable_config_list_2(data: Buffer, pos: int, count: int) -> tuple[l
 def _read_alter_configs_resource_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AlterConfigsResource], int]:
     items = []
     for _ in range(count):
-        resource_type, n_resource_name = unpack_bB(data, pos)
+        item = new(AlterConfigsResource)
+        item.resource_type, n_resource_name = unpack_bB(data, pos)
         pos += 2
         if n_resource_name < 128:
-            resource_name, n_configs = compact_s_B[n_resource_name](data, pos)
-            resource_name = resource_name.decode()
+            raw, n_configs = compact_s_B[n_resource_name](data, pos)
+            item.resource_name = raw.decode()
             pos += n_resource_name
         else:
-            resource_name, pos = compact_text(data, pos, n_resource_name)
+            item.resource_name, pos = compact_text(data, pos, n_resource_name)
             n_configs = data[pos]
             pos += 1
         if 0 < n_configs < 128:
-            configs, pos = _read_alterable_config_list_2(data, pos, n_configs - 1)
+            item.configs, pos = _read_alterable_config_list_2(data, pos, n_configs - 1)
         elif n_configs:
             n_configs, pos = long_count(data, pos, n_configs)
-            configs, pos = _read_alterable_config_list_2(data, pos, n_configs)
+            item.configs, pos = _read_alterable_config_list_2(data, pos, n_configs)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(AlterConfigsResource)
-        item.resource_type = resource_type
-        item.resource_name = resource_name
-        item.configs = configs
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -321,20 +309,18 @@ def _read_alter_configs_resource_list_2(data: Buffer, pos: int, count: int) -> t
 
 
 def _read_alter_configs_request_2(data: Buffer, pos: int) -> tuple[AlterConfigsRequest, int]:
+    item = new(AlterConfigsRequest)
     n_resources = data[pos]
     pos += 1
     if 0 < n_resources < 128:
-        resources, pos = _read_alter_configs_resource_list_2(data, pos, n_resources - 1)
+        item.resources, pos = _read_alter_configs_resource_list_2(data, pos, n_resources - 1)
     elif n_resources:
         n_resources, pos = long_count(data, pos, n_resources)
-        resources, pos = _read_alter_configs_resource_list_2(data, pos, n_resources)
+        item.resources, pos = _read_alter_configs_resource_list_2(data, pos, n_resources)
     else:
         raise Unusual
-    validate_only, tags = unpack_tB(data, pos)
+    item.validate_only, tags = unpack_tB(data, pos)
     pos += 2
-    item = new(AlterConfigsRequest)
-    item.resources = resources
-    item.validate_only = validate_only
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -452,46 +438,40 @@ def _write_alter_configs_request_2(item: AlterConfigsRequest, out: Append) -> No
 def _read_alter_configs_resource_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterConfigsResourceResponse], int]:
     items = []
     for _ in range(count):
-        error_code, n_error_message = unpack_hh(data, pos)
+        item = new(AlterConfigsResourceResponse)
+        item.error_code, n_error_message = unpack_hh(data, pos)
         pos += 4
         if 0 <= n_error_message < 128:
-            error_message, resource_type, n_resource_name = classic_s_bh[n_error_message](data, pos)
-            error_message = error_message.decode()
+            raw, item.resource_type, n_resource_name = classic_s_bh[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message + 3
         elif n_error_message < 0:
-            error_message = None
-            resource_type, n_resource_name = unpack_bh(data, pos)
+            item.error_message = None
+            item.resource_type, n_resource_name = unpack_bh(data, pos)
             pos += 3
         else:
-            error_message, pos = classic_text(data, pos, n_error_message)
-            resource_type, n_resource_name = unpack_bh(data, pos)
+            item.error_message, pos = classic_text(data, pos, n_error_message)
+            item.resource_type, n_resource_name = unpack_bh(data, pos)
             pos += 3
         if 0 <= n_resource_name < 128:
-            resource_name, = classic_s[n_resource_name](data, pos)
-            resource_name = resource_name.decode()
+            (raw,) = classic_s[n_resource_name](data, pos)
+            item.resource_name = raw.decode()
             pos += n_resource_name
         else:
-            resource_name, pos = classic_text(data, pos, n_resource_name)
-        item = new(AlterConfigsResourceResponse)
-        item.error_code = error_code
-        item.error_message = error_message
-        item.resource_type = resource_type
-        item.resource_name = resource_name
+            item.resource_name, pos = classic_text(data, pos, n_resource_name)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_alter_configs_response_1(data: Buffer, pos: int) -> tuple[AlterConfigsResponse, int]:
-    throttle_time_ms, n_responses = unpack_ii(data, pos)
+    item = new(AlterConfigsResponse)
+    item.throttle_time_ms, n_responses = unpack_ii(data, pos)
     pos += 8
     if n_responses >= 0:
-        responses, pos = _read_alter_configs_resource_response_list_1(data, pos, n_responses)
+        item.responses, pos = _read_alter_configs_resource_response_list_1(data, pos, n_responses)
     else:
         raise Unusual
-    item = new(AlterConfigsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.responses = responses
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -499,33 +479,29 @@ def _read_alter_configs_response_1(data: Buffer, pos: int) -> tuple[AlterConfigs
 def _read_alter_configs_resource_response_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AlterConfigsResourceResponse], int]:
     items = []
     for _ in range(count):
-        error_code, n_error_message = unpack_hB(data, pos)
+        item = new(AlterConfigsResourceResponse)
+        item.error_code, n_error_message = unpack_hB(data, pos)
         pos += 3
-        if 0 < n_error_message < 128:
-            error_message, resource_type, n_resource_name = compact_s_bB[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message + 1
-        elif n_error_message == 0:
-            error_message = None
-            resource_type, n_resource_name = unpack_bB(data, pos)
+        if n_error_message == 0:
+            item.error_message = None
+            item.resource_type, n_resource_name = unpack_bB(data, pos)
             pos += 2
+        elif n_error_message < 128:
+            raw, item.resource_type, n_resource_name = compact_s_bB[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message + 1
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
-            resource_type, n_resource_name = unpack_bB(data, pos)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
+            item.resource_type, n_resource_name = unpack_bB(data, pos)
             pos += 2
         if n_resource_name < 128:
-            resource_name, tags = compact_s_B[n_resource_name](data, pos)
-            resource_name = resource_name.decode()
+            raw, tags = compact_s_B[n_resource_name](data, pos)
+            item.resource_name = raw.decode()
             pos += n_resource_name
         else:
-            resource_name, pos = compact_text(data, pos, n_resource_name)
+            item.resource_name, pos = compact_text(data, pos, n_resource_name)
             tags = data[pos]
             pos += 1
-        item = new(AlterConfigsResourceResponse)
-        item.error_code = error_code
-        item.error_message = error_message
-        item.resource_type = resource_type
-        item.resource_name = resource_name
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -534,20 +510,18 @@ def _read_alter_configs_resource_response_list_2(data: Buffer, pos: int, count: 
 
 
 def _read_alter_configs_response_2(data: Buffer, pos: int) -> tuple[AlterConfigsResponse, int]:
-    throttle_time_ms, n_responses = unpack_iB(data, pos)
+    item = new(AlterConfigsResponse)
+    item.throttle_time_ms, n_responses = unpack_iB(data, pos)
     pos += 5
     if 0 < n_responses < 128:
-        responses, pos = _read_alter_configs_resource_response_list_2(data, pos, n_responses - 1)
+        item.responses, pos = _read_alter_configs_resource_response_list_2(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
-        responses, pos = _read_alter_configs_resource_response_list_2(data, pos, n_responses)
+        item.responses, pos = _read_alter_configs_resource_response_list_2(data, pos, n_responses)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(AlterConfigsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.responses = responses
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

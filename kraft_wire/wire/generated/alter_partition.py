@@ -236,21 +236,20 @@ class AlterPartitionResponse(Message):
 def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
     items = []
     for _ in range(count):
-        partition_index, leader_epoch, n_new_isr = unpack_iiB(data, pos)
+        item = new(PartitionData)
+        item.partition_index, item.leader_epoch, n_new_isr = unpack_iiB(data, pos)
         pos += 9
         if n_new_isr < 128:
-            *new_isr, leader_recovery_state, partition_epoch, tags = compact_i_biB[n_new_isr](data, pos)
+            values = [*compact_i_biB[n_new_isr](data, pos)]
+            tags = values.pop()
+            item.partition_epoch = values.pop()
+            item.leader_recovery_state = values.pop()
+            item.new_isr = values
             pos += 4 * n_new_isr + 2
         else:
-            new_isr, pos = compact_numbers(data, pos, n_new_isr, "i", 4)
-            leader_recovery_state, partition_epoch, tags = unpack_biB(data, pos)
+            item.new_isr, pos = compact_numbers(data, pos, n_new_isr, "i", 4)
+            item.leader_recovery_state, item.partition_epoch, tags = unpack_biB(data, pos)
             pos += 6
-        item = new(PartitionData)
-        item.partition_index = partition_index
-        item.leader_epoch = leader_epoch
-        item.new_isr = new_isr
-        item.leader_recovery_state = leader_recovery_state
-        item.partition_epoch = partition_epoch
         item.new_isr_with_epochs = []
         item.unknown_tagged_fields = None
         if tags:
@@ -262,20 +261,18 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
 def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicData], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(TopicData)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(TopicData)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -284,21 +281,18 @@ def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
 
 
 def _read_alter_partition_request_1(data: Buffer, pos: int) -> tuple[AlterPartitionRequest, int]:
-    broker_id, broker_epoch, n_topics = unpack_iqB(data, pos)
+    item = new(AlterPartitionRequest)
+    item.broker_id, item.broker_epoch, n_topics = unpack_iqB(data, pos)
     pos += 13
     if 0 < n_topics < 128:
-        topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_topic_data_list_1(data, pos, n_topics)
+        item.topics, pos = _read_topic_data_list_1(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(AlterPartitionRequest)
-    item.broker_id = broker_id
-    item.broker_epoch = broker_epoch
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -325,23 +319,18 @@ def _read_broker_state_list_1(data: Buffer, pos: int, count: int) -> tuple[list[
 def _read_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
     items = []
     for _ in range(count):
-        partition_index, leader_epoch, n_new_isr_with_epochs = unpack_iiB(data, pos)
+        item = new(PartitionData)
+        item.partition_index, item.leader_epoch, n_new_isr_with_epochs = unpack_iiB(data, pos)
         pos += 9
         if 0 < n_new_isr_with_epochs < 128:
-            new_isr_with_epochs, pos = _read_broker_state_list_1(data, pos, n_new_isr_with_epochs - 1)
+            item.new_isr_with_epochs, pos = _read_broker_state_list_1(data, pos, n_new_isr_with_epochs - 1)
         elif n_new_isr_with_epochs:
             n_new_isr_with_epochs, pos = long_count(data, pos, n_new_isr_with_epochs)
-            new_isr_with_epochs, pos = _read_broker_state_list_1(data, pos, n_new_isr_with_epochs)
+            item.new_isr_with_epochs, pos = _read_broker_state_list_1(data, pos, n_new_isr_with_epochs)
         else:
             raise Unusual
-        leader_recovery_state, partition_epoch, tags = unpack_biB(data, pos)
+        item.leader_recovery_state, item.partition_epoch, tags = unpack_biB(data, pos)
         pos += 6
-        item = new(PartitionData)
-        item.partition_index = partition_index
-        item.leader_epoch = leader_epoch
-        item.new_isr_with_epochs = new_isr_with_epochs
-        item.leader_recovery_state = leader_recovery_state
-        item.partition_epoch = partition_epoch
         item.new_isr = []
         item.unknown_tagged_fields = None
         if tags:
@@ -353,20 +342,18 @@ def _read_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[lis
 def _read_topic_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[TopicData], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(TopicData)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_partition_data_list_2(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_partition_data_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_partition_data_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_partition_data_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(TopicData)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -375,21 +362,18 @@ def _read_topic_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[To
 
 
 def _read_alter_partition_request_2(data: Buffer, pos: int) -> tuple[AlterPartitionRequest, int]:
-    broker_id, broker_epoch, n_topics = unpack_iqB(data, pos)
+    item = new(AlterPartitionRequest)
+    item.broker_id, item.broker_epoch, n_topics = unpack_iqB(data, pos)
     pos += 13
     if 0 < n_topics < 128:
-        topics, pos = _read_topic_data_list_2(data, pos, n_topics - 1)
+        item.topics, pos = _read_topic_data_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_topic_data_list_2(data, pos, n_topics)
+        item.topics, pos = _read_topic_data_list_2(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(AlterPartitionRequest)
-    item.broker_id = broker_id
-    item.broker_epoch = broker_epoch
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -498,23 +482,20 @@ def _write_alter_partition_request_2(item: AlterPartitionRequest, out: Append) -
 def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponsePartitionData], int]:
     items = []
     for _ in range(count):
-        partition_index, error_code, leader_id, leader_epoch, n_isr = unpack_ihiiB(data, pos)
+        item = new(ResponsePartitionData)
+        item.partition_index, item.error_code, item.leader_id, item.leader_epoch, n_isr = unpack_ihiiB(data, pos)
         pos += 15
         if n_isr < 128:
-            *isr, leader_recovery_state, partition_epoch, tags = compact_i_biB[n_isr](data, pos)
+            values = [*compact_i_biB[n_isr](data, pos)]
+            tags = values.pop()
+            item.partition_epoch = values.pop()
+            item.leader_recovery_state = values.pop()
+            item.isr = values
             pos += 4 * n_isr + 2
         else:
-            isr, pos = compact_numbers(data, pos, n_isr, "i", 4)
-            leader_recovery_state, partition_epoch, tags = unpack_biB(data, pos)
+            item.isr, pos = compact_numbers(data, pos, n_isr, "i", 4)
+            item.leader_recovery_state, item.partition_epoch, tags = unpack_biB(data, pos)
             pos += 6
-        item = new(ResponsePartitionData)
-        item.partition_index = partition_index
-        item.error_code = error_code
-        item.leader_id = leader_id
-        item.leader_epoch = leader_epoch
-        item.isr = isr
-        item.leader_recovery_state = leader_recovery_state
-        item.partition_epoch = partition_epoch
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -525,20 +506,18 @@ def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> 
 def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicData], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(ResponseTopicData)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ResponseTopicData)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -547,21 +526,18 @@ def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tupl
 
 
 def _read_alter_partition_response_1(data: Buffer, pos: int) -> tuple[AlterPartitionResponse, int]:
-    throttle_time_ms, error_code, n_topics = unpack_ihB(data, pos)
+    item = new(AlterPartitionResponse)
+    item.throttle_time_ms, item.error_code, n_topics = unpack_ihB(data, pos)
     pos += 7
     if 0 < n_topics < 128:
-        topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_response_topic_data_list_1(data, pos, n_topics)
+        item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(AlterPartitionResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -197,22 +197,22 @@ class AlterPartitionReassignmentsResponse(Message):
 def _read_reassignable_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ReassignablePartition], int]:
     items = []
     for _ in range(count):
-        partition_index, n_replicas = unpack_iB(data, pos)
-        pos += 5
-        if 0 < n_replicas < 128:
-            *replicas, tags = compact_i_B[n_replicas](data, pos)
-            pos += 4 * n_replicas - 3
-        elif n_replicas == 0:
-            replicas = None
-            tags = data[pos]
-            pos += 1
-        else:
-            replicas, pos = compact_numbers(data, pos, n_replicas, "i", 4)
-            tags = data[pos]
-            pos += 1
         item = new(ReassignablePartition)
-        item.partition_index = partition_index
-        item.replicas = replicas
+        item.partition_index, n_replicas = unpack_iB(data, pos)
+        pos += 5
+        if n_replicas == 0:
+            item.replicas = None
+            tags = data[pos]
+            pos += 1
+        elif n_replicas < 128:
+            values = [*compact_i_B[n_replicas](data, pos)]
+            tags = values.pop()
+            item.replicas = values
+            pos += 4 * n_replicas - 3
+        else:
+            item.replicas, pos = compact_numbers(data, pos, n_replicas, "i", 4)
+            tags = data[pos]
+            pos += 1
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -223,28 +223,26 @@ def _read_reassignable_partition_list_1(data: Buffer, pos: int, count: int) -> t
 def _read_reassignable_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ReassignableTopic], int]:
     items = []
     for _ in range(count):
+        item = new(ReassignableTopic)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partitions = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_reassignable_partition_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_reassignable_partition_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_reassignable_partition_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_reassignable_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ReassignableTopic)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -253,20 +251,18 @@ def _read_reassignable_topic_list_1(data: Buffer, pos: int, count: int) -> tuple
 
 
 def _read_alter_partition_reassignments_request_1(data: Buffer, pos: int) -> tuple[AlterPartitionReassignmentsRequest, int]:
-    timeout_ms, n_topics = unpack_iB(data, pos)
+    item = new(AlterPartitionReassignmentsRequest)
+    item.timeout_ms, n_topics = unpack_iB(data, pos)
     pos += 5
     if 0 < n_topics < 128:
-        topics, pos = _read_reassignable_topic_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_reassignable_topic_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_reassignable_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_reassignable_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(AlterPartitionReassignmentsRequest)
-    item.timeout_ms = timeout_ms
-    item.topics = topics
     item.allow_replication_factor_change = True
     item.unknown_tagged_fields = None
     if tags:
@@ -275,21 +271,18 @@ def _read_alter_partition_reassignments_request_1(data: Buffer, pos: int) -> tup
 
 
 def _read_alter_partition_reassignments_request_2(data: Buffer, pos: int) -> tuple[AlterPartitionReassignmentsRequest, int]:
-    timeout_ms, allow_replication_factor_change, n_topics = unpack_itB(data, pos)
+    item = new(AlterPartitionReassignmentsRequest)
+    item.timeout_ms, item.allow_replication_factor_change, n_topics = unpack_itB(data, pos)
     pos += 6
     if 0 < n_topics < 128:
-        topics, pos = _read_reassignable_topic_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_reassignable_topic_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_reassignable_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_reassignable_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(AlterPartitionReassignmentsRequest)
-    item.timeout_ms = timeout_ms
-    item.allow_replication_factor_change = allow_replication_factor_change
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -367,24 +360,21 @@ def _write_alter_partition_reassignments_request_2(item: AlterPartitionReassignm
 def _read_reassignable_partition_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ReassignablePartitionResponse], int]:
     items = []
     for _ in range(count):
-        partition_index, error_code, n_error_message = unpack_ihB(data, pos)
-        pos += 7
-        if 0 < n_error_message < 128:
-            error_message, tags = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
-            tags = data[pos]
-            pos += 1
-        else:
-            error_message, pos = compact_text(data, pos, n_error_message)
-            tags = data[pos]
-            pos += 1
         item = new(ReassignablePartitionResponse)
-        item.partition_index = partition_index
-        item.error_code = error_code
-        item.error_message = error_message
+        item.partition_index, item.error_code, n_error_message = unpack_ihB(data, pos)
+        pos += 7
+        if n_error_message == 0:
+            item.error_message = None
+            tags = data[pos]
+            pos += 1
+        elif n_error_message < 128:
+            raw, tags = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message
+        else:
+            item.error_message, pos = compact_text(data, pos, n_error_message)
+            tags = data[pos]
+            pos += 1
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -395,28 +385,26 @@ def _read_reassignable_partition_response_list_1(data: Buffer, pos: int, count: 
 def _read_reassignable_topic_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ReassignableTopicResponse], int]:
     items = []
     for _ in range(count):
+        item = new(ReassignableTopicResponse)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partitions = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_reassignable_partition_response_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_reassignable_partition_response_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_reassignable_partition_response_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_reassignable_partition_response_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ReassignableTopicResponse)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -425,34 +413,30 @@ def _read_reassignable_topic_response_list_1(data: Buffer, pos: int, count: int)
 
 
 def _read_alter_partition_reassignments_response_1(data: Buffer, pos: int) -> tuple[AlterPartitionReassignmentsResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    item = new(AlterPartitionReassignmentsResponse)
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_error_message < 128:
-        error_message, n_responses = compact_s_B[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message
-    elif n_error_message == 0:
-        error_message = None
+    if n_error_message == 0:
+        item.error_message = None
         n_responses = data[pos]
         pos += 1
+    elif n_error_message < 128:
+        raw, n_responses = compact_s_B[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message
     else:
-        error_message, pos = compact_text(data, pos, n_error_message)
+        item.error_message, pos = compact_text(data, pos, n_error_message)
         n_responses = data[pos]
         pos += 1
     if 0 < n_responses < 128:
-        responses, pos = _read_reassignable_topic_response_list_1(data, pos, n_responses - 1)
+        item.responses, pos = _read_reassignable_topic_response_list_1(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
-        responses, pos = _read_reassignable_topic_response_list_1(data, pos, n_responses)
+        item.responses, pos = _read_reassignable_topic_response_list_1(data, pos, n_responses)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(AlterPartitionReassignmentsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
-    item.responses = responses
     item.allow_replication_factor_change = True
     item.unknown_tagged_fields = None
     if tags:
@@ -461,35 +445,30 @@ def _read_alter_partition_reassignments_response_1(data: Buffer, pos: int) -> tu
 
 
 def _read_alter_partition_reassignments_response_2(data: Buffer, pos: int) -> tuple[AlterPartitionReassignmentsResponse, int]:
-    throttle_time_ms, allow_replication_factor_change, error_code, n_error_message = unpack_ithB(data, pos)
+    item = new(AlterPartitionReassignmentsResponse)
+    item.throttle_time_ms, item.allow_replication_factor_change, item.error_code, n_error_message = unpack_ithB(data, pos)
     pos += 8
-    if 0 < n_error_message < 128:
-        error_message, n_responses = compact_s_B[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message
-    elif n_error_message == 0:
-        error_message = None
+    if n_error_message == 0:
+        item.error_message = None
         n_responses = data[pos]
         pos += 1
+    elif n_error_message < 128:
+        raw, n_responses = compact_s_B[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message
     else:
-        error_message, pos = compact_text(data, pos, n_error_message)
+        item.error_message, pos = compact_text(data, pos, n_error_message)
         n_responses = data[pos]
         pos += 1
     if 0 < n_responses < 128:
-        responses, pos = _read_reassignable_topic_response_list_1(data, pos, n_responses - 1)
+        item.responses, pos = _read_reassignable_topic_response_list_1(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
-        responses, pos = _read_reassignable_topic_response_list_1(data, pos, n_responses)
+        item.responses, pos = _read_reassignable_topic_response_list_1(data, pos, n_responses)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(AlterPartitionReassignmentsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.allow_replication_factor_change = allow_replication_factor_change
-    item.error_code = error_code
-    item.error_message = error_message
-    item.responses = responses
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -178,24 +178,23 @@ class AlterReplicaLogDirsResponse(Message):
 def _read_alter_replica_log_dir_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterReplicaLogDirTopic], int]:
     items = []
     for _ in range(count):
+        item = new(AlterReplicaLogDirTopic)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partitions = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if 0 <= n_partitions < 128:
-            partitions = list(classic_i[n_partitions](data, pos))
+            values = [*classic_i[n_partitions](data, pos)]
+            item.partitions = values
             pos += 4 * n_partitions
         else:
-            partitions, pos = classic_numbers(data, pos, n_partitions, "i", 4)
-        item = new(AlterReplicaLogDirTopic)
-        item.name = name
-        item.partitions = partitions
+            item.partitions, pos = classic_numbers(data, pos, n_partitions, "i", 4)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -204,37 +203,34 @@ def _read_alter_replica_log_dir_topic_list_1(data: Buffer, pos: int, count: int)
 def _read_alter_replica_log_dir_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterReplicaLogDir], int]:
     items = []
     for _ in range(count):
+        item = new(AlterReplicaLogDir)
         (n_path,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_path < 128:
-            path, n_topics = classic_s_i[n_path](data, pos)
-            path = path.decode()
+            raw, n_topics = classic_s_i[n_path](data, pos)
+            item.path = raw.decode()
             pos += n_path + 4
         else:
-            path, pos = classic_text(data, pos, n_path)
+            item.path, pos = classic_text(data, pos, n_path)
             (n_topics,) = unpack_i(data, pos)
             pos += 4
         if n_topics >= 0:
-            topics, pos = _read_alter_replica_log_dir_topic_list_1(data, pos, n_topics)
+            item.topics, pos = _read_alter_replica_log_dir_topic_list_1(data, pos, n_topics)
         else:
             raise Unusual
-        item = new(AlterReplicaLogDir)
-        item.path = path
-        item.topics = topics
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_alter_replica_log_dirs_request_1(data: Buffer, pos: int) -> tuple[AlterReplicaLogDirsRequest, int]:
+    item = new(AlterReplicaLogDirsRequest)
     (n_dirs,) = unpack_i(data, pos)
     pos += 4
     if n_dirs >= 0:
-        dirs, pos = _read_alter_replica_log_dir_list_1(data, pos, n_dirs)
+        item.dirs, pos = _read_alter_replica_log_dir_list_1(data, pos, n_dirs)
     else:
         raise Unusual
-    item = new(AlterReplicaLogDirsRequest)
-    item.dirs = dirs
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -242,26 +238,26 @@ def _read_alter_replica_log_dirs_request_1(data: Buffer, pos: int) -> tuple[Alte
 def _read_alter_replica_log_dir_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AlterReplicaLogDirTopic], int]:
     items = []
     for _ in range(count):
+        item = new(AlterReplicaLogDirTopic)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partitions = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
         if n_partitions < 128:
-            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            values = [*compact_i_B[n_partitions](data, pos)]
+            tags = values.pop()
+            item.partitions = values
             pos += 4 * n_partitions - 3
         else:
-            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            item.partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(AlterReplicaLogDirTopic)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -272,28 +268,26 @@ def _read_alter_replica_log_dir_topic_list_2(data: Buffer, pos: int, count: int)
 def _read_alter_replica_log_dir_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AlterReplicaLogDir], int]:
     items = []
     for _ in range(count):
+        item = new(AlterReplicaLogDir)
         n_path = data[pos]
         pos += 1
         if n_path < 128:
-            path, n_topics = compact_s_B[n_path](data, pos)
-            path = path.decode()
+            raw, n_topics = compact_s_B[n_path](data, pos)
+            item.path = raw.decode()
             pos += n_path
         else:
-            path, pos = compact_text(data, pos, n_path)
+            item.path, pos = compact_text(data, pos, n_path)
             n_topics = data[pos]
             pos += 1
         if 0 < n_topics < 128:
-            topics, pos = _read_alter_replica_log_dir_topic_list_2(data, pos, n_topics - 1)
+            item.topics, pos = _read_alter_replica_log_dir_topic_list_2(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
-            topics, pos = _read_alter_replica_log_dir_topic_list_2(data, pos, n_topics)
+            item.topics, pos = _read_alter_replica_log_dir_topic_list_2(data, pos, n_topics)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(AlterReplicaLogDir)
-        item.path = path
-        item.topics = topics
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -302,19 +296,18 @@ def _read_alter_replica_log_dir_list_2(data: Buffer, pos: int, count: int) -> tu
 
 
 def _read_alter_replica_log_dirs_request_2(data: Buffer, pos: int) -> tuple[AlterReplicaLogDirsRequest, int]:
+    item = new(AlterReplicaLogDirsRequest)
     n_dirs = data[pos]
     pos += 1
     if 0 < n_dirs < 128:
-        dirs, pos = _read_alter_replica_log_dir_list_2(data, pos, n_dirs - 1)
+        item.dirs, pos = _read_alter_replica_log_dir_list_2(data, pos, n_dirs - 1)
     elif n_dirs:
         n_dirs, pos = long_count(data, pos, n_dirs)
-        dirs, pos = _read_alter_replica_log_dir_list_2(data, pos, n_dirs)
+        item.dirs, pos = _read_alter_replica_log_dir_list_2(data, pos, n_dirs)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(AlterReplicaLogDirsRequest)
-    item.dirs = dirs
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -438,38 +431,34 @@ def _read_alter_replica_log_dir_partition_result_list_1(data: Buffer, pos: int, 
 def _read_alter_replica_log_dir_topic_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterReplicaLogDirTopicResult], int]:
     items = []
     for _ in range(count):
+        item = new(AlterReplicaLogDirTopicResult)
         (n_topic_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_topic_name < 128:
-            topic_name, n_partitions = classic_s_i[n_topic_name](data, pos)
-            topic_name = topic_name.decode()
+            raw, n_partitions = classic_s_i[n_topic_name](data, pos)
+            item.topic_name = raw.decode()
             pos += n_topic_name + 4
         else:
-            topic_name, pos = classic_text(data, pos, n_topic_name)
+            item.topic_name, pos = classic_text(data, pos, n_topic_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_alter_replica_log_dir_partition_result_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_alter_replica_log_dir_partition_result_list_1(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(AlterReplicaLogDirTopicResult)
-        item.topic_name = topic_name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_alter_replica_log_dirs_response_1(data: Buffer, pos: int) -> tuple[AlterReplicaLogDirsResponse, int]:
-    throttle_time_ms, n_results = unpack_ii(data, pos)
+    item = new(AlterReplicaLogDirsResponse)
+    item.throttle_time_ms, n_results = unpack_ii(data, pos)
     pos += 8
     if n_results >= 0:
-        results, pos = _read_alter_replica_log_dir_topic_result_list_1(data, pos, n_results)
+        item.results, pos = _read_alter_replica_log_dir_topic_result_list_1(data, pos, n_results)
     else:
         raise Unusual
-    item = new(AlterReplicaLogDirsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.results = results
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -494,28 +483,26 @@ def _read_alter_replica_log_dir_partition_result_list_2(data: Buffer, pos: int, 
 def _read_alter_replica_log_dir_topic_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AlterReplicaLogDirTopicResult], int]:
     items = []
     for _ in range(count):
+        item = new(AlterReplicaLogDirTopicResult)
         n_topic_name = data[pos]
         pos += 1
         if n_topic_name < 128:
-            topic_name, n_partitions = compact_s_B[n_topic_name](data, pos)
-            topic_name = topic_name.decode()
+            raw, n_partitions = compact_s_B[n_topic_name](data, pos)
+            item.topic_name = raw.decode()
             pos += n_topic_name
         else:
-            topic_name, pos = compact_text(data, pos, n_topic_name)
+            item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_alter_replica_log_dir_partition_result_list_2(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_alter_replica_log_dir_partition_result_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_alter_replica_log_dir_partition_result_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_alter_replica_log_dir_partition_result_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(AlterReplicaLogDirTopicResult)
-        item.topic_name = topic_name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -524,20 +511,18 @@ def _read_alter_replica_log_dir_topic_result_list_2(data: Buffer, pos: int, coun
 
 
 def _read_alter_replica_log_dirs_response_2(data: Buffer, pos: int) -> tuple[AlterReplicaLogDirsResponse, int]:
-    throttle_time_ms, n_results = unpack_iB(data, pos)
+    item = new(AlterReplicaLogDirsResponse)
+    item.throttle_time_ms, n_results = unpack_iB(data, pos)
     pos += 5
     if 0 < n_results < 128:
-        results, pos = _read_alter_replica_log_dir_topic_result_list_2(data, pos, n_results - 1)
+        item.results, pos = _read_alter_replica_log_dir_topic_result_list_2(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)
-        results, pos = _read_alter_replica_log_dir_topic_result_list_2(data, pos, n_results)
+        item.results, pos = _read_alter_replica_log_dir_topic_result_list_2(data, pos, n_results)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(AlterReplicaLogDirsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.results = results
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -205,28 +205,26 @@ def _read_alter_share_group_offsets_request_partition_list_1(data: Buffer, pos: 
 def _read_alter_share_group_offsets_request_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterShareGroupOffsetsRequestTopic], int]:
     items = []
     for _ in range(count):
+        item = new(AlterShareGroupOffsetsRequestTopic)
         n_topic_name = data[pos]
         pos += 1
         if n_topic_name < 128:
-            topic_name, n_partitions = compact_s_B[n_topic_name](data, pos)
-            topic_name = topic_name.decode()
+            raw, n_partitions = compact_s_B[n_topic_name](data, pos)
+            item.topic_name = raw.decode()
             pos += n_topic_name
         else:
-            topic_name, pos = compact_text(data, pos, n_topic_name)
+            item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_alter_share_group_offsets_request_partition_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_alter_share_group_offsets_request_partition_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_alter_share_group_offsets_request_partition_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_alter_share_group_offsets_request_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(AlterShareGroupOffsetsRequestTopic)
-        item.topic_name = topic_name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -235,28 +233,26 @@ def _read_alter_share_group_offsets_request_topic_list_1(data: Buffer, pos: int,
 
 
 def _read_alter_share_group_offsets_request_1(data: Buffer, pos: int) -> tuple[AlterShareGroupOffsetsRequest, int]:
+    item = new(AlterShareGroupOffsetsRequest)
     n_group_id = data[pos]
     pos += 1
     if n_group_id < 128:
-        group_id, n_topics = compact_s_B[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, n_topics = compact_s_B[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
         n_topics = data[pos]
         pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_alter_share_group_offsets_request_topic_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_alter_share_group_offsets_request_topic_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_alter_share_group_offsets_request_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_alter_share_group_offsets_request_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(AlterShareGroupOffsetsRequest)
-    item.group_id = group_id
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -312,24 +308,21 @@ def _write_alter_share_group_offsets_request_1(item: AlterShareGroupOffsetsReque
 def _read_alter_share_group_offsets_response_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterShareGroupOffsetsResponsePartition], int]:
     items = []
     for _ in range(count):
-        partition_index, error_code, n_error_message = unpack_ihB(data, pos)
-        pos += 7
-        if 0 < n_error_message < 128:
-            error_message, tags = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
-            tags = data[pos]
-            pos += 1
-        else:
-            error_message, pos = compact_text(data, pos, n_error_message)
-            tags = data[pos]
-            pos += 1
         item = new(AlterShareGroupOffsetsResponsePartition)
-        item.partition_index = partition_index
-        item.error_code = error_code
-        item.error_message = error_message
+        item.partition_index, item.error_code, n_error_message = unpack_ihB(data, pos)
+        pos += 7
+        if n_error_message == 0:
+            item.error_message = None
+            tags = data[pos]
+            pos += 1
+        elif n_error_message < 128:
+            raw, tags = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message
+        else:
+            item.error_message, pos = compact_text(data, pos, n_error_message)
+            tags = data[pos]
+            pos += 1
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -340,29 +333,26 @@ def _read_alter_share_group_offsets_response_partition_list_1(data: Buffer, pos:
 def _read_alter_share_group_offsets_response_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterShareGroupOffsetsResponseTopic], int]:
     items = []
     for _ in range(count):
+        item = new(AlterShareGroupOffsetsResponseTopic)
         n_topic_name = data[pos]
         pos += 1
         if n_topic_name < 128:
-            topic_name, topic_id, n_partitions = compact_s_uB[n_topic_name](data, pos)
-            topic_name = topic_name.decode()
+            raw, item.topic_id, n_partitions = compact_s_uB[n_topic_name](data, pos)
+            item.topic_name = raw.decode()
             pos += n_topic_name + 16
         else:
-            topic_name, pos = compact_text(data, pos, n_topic_name)
-            topic_id, n_partitions = unpack_uB(data, pos)
+            item.topic_name, pos = compact_text(data, pos, n_topic_name)
+            item.topic_id, n_partitions = unpack_uB(data, pos)
             pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_alter_share_group_offsets_response_partition_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_alter_share_group_offsets_response_partition_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_alter_share_group_offsets_response_partition_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_alter_share_group_offsets_response_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(AlterShareGroupOffsetsResponseTopic)
-        item.topic_name = topic_name
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -371,34 +361,30 @@ def _read_alter_share_group_offsets_response_topic_list_1(data: Buffer, pos: int
 
 
 def _read_alter_share_group_offsets_response_1(data: Buffer, pos: int) -> tuple[AlterShareGroupOffsetsResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    item = new(AlterShareGroupOffsetsResponse)
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_error_message < 128:
-        error_message, n_responses = compact_s_B[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message
-    elif n_error_message == 0:
-        error_message = None
+    if n_error_message == 0:
+        item.error_message = None
         n_responses = data[pos]
         pos += 1
+    elif n_error_message < 128:
+        raw, n_responses = compact_s_B[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message
     else:
-        error_message, pos = compact_text(data, pos, n_error_message)
+        item.error_message, pos = compact_text(data, pos, n_error_message)
         n_responses = data[pos]
         pos += 1
     if 0 < n_responses < 128:
-        responses, pos = _read_alter_share_group_offsets_response_topic_list_1(data, pos, n_responses - 1)
+        item.responses, pos = _read_alter_share_group_offsets_response_topic_list_1(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
-        responses, pos = _read_alter_share_group_offsets_response_topic_list_1(data, pos, n_responses)
+        item.responses, pos = _read_alter_share_group_offsets_response_topic_list_1(data, pos, n_responses)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(AlterShareGroupOffsetsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
-    item.responses = responses
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -170,19 +170,17 @@ class AlterUserScramCredentialsResponse(Message):
 def _read_scram_credential_deletion_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ScramCredentialDeletion], int]:
     items = []
     for _ in range(count):
+        item = new(ScramCredentialDeletion)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, mechanism, tags = compact_s_bB[n_name](data, pos)
-            name = name.decode()
+            raw, item.mechanism, tags = compact_s_bB[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 1
         else:
-            name, pos = compact_text(data, pos, n_name)
-            mechanism, tags = unpack_bB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.mechanism, tags = unpack_bB(data, pos)
             pos += 2
-        item = new(ScramCredentialDeletion)
-        item.name = name
-        item.mechanism = mechanism
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -193,28 +191,23 @@ def _read_scram_credential_deletion_list_1(data: Buffer, pos: int, count: int) -
 def _read_scram_credential_upsertion_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ScramCredentialUpsertion], int]:
     items = []
     for _ in range(count):
+        item = new(ScramCredentialUpsertion)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, mechanism, iterations, n_salt = compact_s_biB[n_name](data, pos)
-            name = name.decode()
+            raw, item.mechanism, item.iterations, n_salt = compact_s_biB[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 5
         else:
-            name, pos = compact_text(data, pos, n_name)
-            mechanism, iterations, n_salt = unpack_biB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.mechanism, item.iterations, n_salt = unpack_biB(data, pos)
             pos += 6
-        salt, pos = compact_blob(data, pos, n_salt)
+        item.salt, pos = compact_blob(data, pos, n_salt)
         n_salted_password = data[pos]
         pos += 1
-        salted_password, pos = compact_blob(data, pos, n_salted_password)
+        item.salted_password, pos = compact_blob(data, pos, n_salted_password)
         tags = data[pos]
         pos += 1
-        item = new(ScramCredentialUpsertion)
-        item.name = name
-        item.mechanism = mechanism
-        item.iterations = iterations
-        item.salt = salt
-        item.salted_password = salted_password
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -223,29 +216,27 @@ def _read_scram_credential_upsertion_list_1(data: Buffer, pos: int, count: int) 
 
 
 def _read_alter_user_scram_credentials_request_1(data: Buffer, pos: int) -> tuple[AlterUserScramCredentialsRequest, int]:
+    item = new(AlterUserScramCredentialsRequest)
     n_deletions = data[pos]
     pos += 1
     if 0 < n_deletions < 128:
-        deletions, pos = _read_scram_credential_deletion_list_1(data, pos, n_deletions - 1)
+        item.deletions, pos = _read_scram_credential_deletion_list_1(data, pos, n_deletions - 1)
     elif n_deletions:
         n_deletions, pos = long_count(data, pos, n_deletions)
-        deletions, pos = _read_scram_credential_deletion_list_1(data, pos, n_deletions)
+        item.deletions, pos = _read_scram_credential_deletion_list_1(data, pos, n_deletions)
     else:
         raise Unusual
     n_upsertions = data[pos]
     pos += 1
     if 0 < n_upsertions < 128:
-        upsertions, pos = _read_scram_credential_upsertion_list_1(data, pos, n_upsertions - 1)
+        item.upsertions, pos = _read_scram_credential_upsertion_list_1(data, pos, n_upsertions - 1)
     elif n_upsertions:
         n_upsertions, pos = long_count(data, pos, n_upsertions)
-        upsertions, pos = _read_scram_credential_upsertion_list_1(data, pos, n_upsertions)
+        item.upsertions, pos = _read_scram_credential_upsertion_list_1(data, pos, n_upsertions)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(AlterUserScramCredentialsRequest)
-    item.deletions = deletions
-    item.upsertions = upsertions
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -316,32 +307,29 @@ def _write_alter_user_scram_credentials_request_1(item: AlterUserScramCredential
 def _read_alter_user_scram_credentials_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterUserScramCredentialsResult], int]:
     items = []
     for _ in range(count):
+        item = new(AlterUserScramCredentialsResult)
         n_user = data[pos]
         pos += 1
         if n_user < 128:
-            user, error_code, n_error_message = compact_s_hB[n_user](data, pos)
-            user = user.decode()
+            raw, item.error_code, n_error_message = compact_s_hB[n_user](data, pos)
+            item.user = raw.decode()
             pos += n_user + 2
         else:
-            user, pos = compact_text(data, pos, n_user)
-            error_code, n_error_message = unpack_hB(data, pos)
+            item.user, pos = compact_text(data, pos, n_user)
+            item.error_code, n_error_message = unpack_hB(data, pos)
             pos += 3
-        if 0 < n_error_message < 128:
-            error_message, tags = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
+        if n_error_message == 0:
+            item.error_message = None
+            tags = data[pos]
+            pos += 1
+        elif n_error_message < 128:
+            raw, tags = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
-            tags = data[pos]
-            pos += 1
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
             tags = data[pos]
             pos += 1
-        item = new(AlterUserScramCredentialsResult)
-        item.user = user
-        item.error_code = error_code
-        item.error_message = error_message
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -350,20 +338,18 @@ def _read_alter_user_scram_credentials_result_list_1(data: Buffer, pos: int, cou
 
 
 def _read_alter_user_scram_credentials_response_1(data: Buffer, pos: int) -> tuple[AlterUserScramCredentialsResponse, int]:
-    throttle_time_ms, n_results = unpack_iB(data, pos)
+    item = new(AlterUserScramCredentialsResponse)
+    item.throttle_time_ms, n_results = unpack_iB(data, pos)
     pos += 5
     if 0 < n_results < 128:
-        results, pos = _read_alter_user_scram_credentials_result_list_1(data, pos, n_results - 1)
+        item.results, pos = _read_alter_user_scram_credentials_result_list_1(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)
-        results, pos = _read_alter_user_scram_credentials_result_list_1(data, pos, n_results)
+        item.results, pos = _read_alter_user_scram_credentials_result_list_1(data, pos, n_results)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(AlterUserScramCredentialsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.results = results
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -193,27 +193,25 @@ def _read_api_versions_request_1(data: Buffer, pos: int) -> tuple[ApiVersionsReq
 
 
 def _read_api_versions_request_2(data: Buffer, pos: int) -> tuple[ApiVersionsRequest, int]:
+    item = new(ApiVersionsRequest)
     n_client_software_name = data[pos]
     pos += 1
     if n_client_software_name < 128:
-        client_software_name, n_client_software_version = compact_s_B[n_client_software_name](data, pos)
-        client_software_name = client_software_name.decode()
+        raw, n_client_software_version = compact_s_B[n_client_software_name](data, pos)
+        item.client_software_name = raw.decode()
         pos += n_client_software_name
     else:
-        client_software_name, pos = compact_text(data, pos, n_client_software_name)
+        item.client_software_name, pos = compact_text(data, pos, n_client_software_name)
         n_client_software_version = data[pos]
         pos += 1
     if n_client_software_version < 128:
-        client_software_version, tags = compact_s_B[n_client_software_version](data, pos)
-        client_software_version = client_software_version.decode()
+        raw, tags = compact_s_B[n_client_software_version](data, pos)
+        item.client_software_version = raw.decode()
         pos += n_client_software_version
     else:
-        client_software_version, pos = compact_text(data, pos, n_client_software_version)
+        item.client_software_version, pos = compact_text(data, pos, n_client_software_version)
         tags = data[pos]
         pos += 1
-    item = new(ApiVersionsRequest)
-    item.client_software_name = client_software_name
-    item.client_software_version = client_software_version
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -260,15 +258,13 @@ def _read_api_version_list_1(data: Buffer, pos: int, count: int) -> tuple[list[A
 
 
 def _read_api_versions_response_1(data: Buffer, pos: int) -> tuple[ApiVersionsResponse, int]:
-    error_code, n_api_keys = unpack_hi(data, pos)
+    item = new(ApiVersionsResponse)
+    item.error_code, n_api_keys = unpack_hi(data, pos)
     pos += 6
     if n_api_keys >= 0:
-        api_keys, pos = _read_api_version_list_1(data, pos, n_api_keys)
+        item.api_keys, pos = _read_api_version_list_1(data, pos, n_api_keys)
     else:
         raise Unusual
-    item = new(ApiVersionsResponse)
-    item.error_code = error_code
-    item.api_keys = api_keys
     item.throttle_time_ms = 0
     item.supported_features = []
     item.finalized_features_epoch = -1
@@ -279,18 +275,15 @@ def _read_api_versions_response_1(data: Buffer, pos: int) -> tuple[ApiVersionsRe
 
 
 def _read_api_versions_response_2(data: Buffer, pos: int) -> tuple[ApiVersionsResponse, int]:
-    error_code, n_api_keys = unpack_hi(data, pos)
+    item = new(ApiVersionsResponse)
+    item.error_code, n_api_keys = unpack_hi(data, pos)
     pos += 6
     if n_api_keys >= 0:
-        api_keys, pos = _read_api_version_list_1(data, pos, n_api_keys)
+        item.api_keys, pos = _read_api_version_list_1(data, pos, n_api_keys)
     else:
         raise Unusual
-    (throttle_time_ms,) = unpack_i(data, pos)
+    (item.throttle_time_ms,) = unpack_i(data, pos)
     pos += 4
-    item = new(ApiVersionsResponse)
-    item.error_code = error_code
-    item.api_keys = api_keys
-    item.throttle_time_ms = throttle_time_ms
     item.supported_features = []
     item.finalized_features_epoch = -1
     item.finalized_features = []
@@ -320,20 +313,17 @@ def _read_api_version_list_2(data: Buffer, pos: int, count: int) -> tuple[list[A
 def _read_supported_feature_key_list_1(data: Buffer, pos: int, count: int) -> tuple[list[SupportedFeatureKey], int]:
     items = []
     for _ in range(count):
+        item = new(SupportedFeatureKey)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, min_version, max_version, tags = compact_s_hhB[n_name](data, pos)
-            name = name.decode()
+            raw, item.min_version, item.max_version, tags = compact_s_hhB[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = compact_text(data, pos, n_name)
-            min_version, max_version, tags = unpack_hhB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.min_version, item.max_version, tags = unpack_hhB(data, pos)
             pos += 5
-        item = new(SupportedFeatureKey)
-        item.name = name
-        item.min_version = min_version
-        item.max_version = max_version
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -344,20 +334,17 @@ def _read_supported_feature_key_list_1(data: Buffer, pos: int, count: int) -> tu
 def _read_finalized_feature_key_list_1(data: Buffer, pos: int, count: int) -> tuple[list[FinalizedFeatureKey], int]:
     items = []
     for _ in range(count):
+        item = new(FinalizedFeatureKey)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, max_version_level, min_version_level, tags = compact_s_hhB[n_name](data, pos)
-            name = name.decode()
+            raw, item.max_version_level, item.min_version_level, tags = compact_s_hhB[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = compact_text(data, pos, n_name)
-            max_version_level, min_version_level, tags = unpack_hhB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.max_version_level, item.min_version_level, tags = unpack_hhB(data, pos)
             pos += 5
-        item = new(FinalizedFeatureKey)
-        item.name = name
-        item.max_version_level = max_version_level
-        item.min_version_level = min_version_level
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -375,32 +362,28 @@ def _read_api_versions_response_tags_1(item: ApiVersionsResponse, data: Buffer, 
             n_supported_features = data[pos]
             pos += 1
             if 0 < n_supported_features < 128:
-                supported_features, pos = _read_supported_feature_key_list_1(data, pos, n_supported_features - 1)
+                item.supported_features, pos = _read_supported_feature_key_list_1(data, pos, n_supported_features - 1)
             elif n_supported_features:
                 n_supported_features, pos = long_count(data, pos, n_supported_features)
-                supported_features, pos = _read_supported_feature_key_list_1(data, pos, n_supported_features)
+                item.supported_features, pos = _read_supported_feature_key_list_1(data, pos, n_supported_features)
             else:
                 raise Unusual
-            item.supported_features = supported_features
         elif tag == 1:
-            (finalized_features_epoch,) = unpack_q(data, pos)
+            (item.finalized_features_epoch,) = unpack_q(data, pos)
             pos += 8
-            item.finalized_features_epoch = finalized_features_epoch
         elif tag == 2:
             n_finalized_features = data[pos]
             pos += 1
             if 0 < n_finalized_features < 128:
-                finalized_features, pos = _read_finalized_feature_key_list_1(data, pos, n_finalized_features - 1)
+                item.finalized_features, pos = _read_finalized_feature_key_list_1(data, pos, n_finalized_features - 1)
             elif n_finalized_features:
                 n_finalized_features, pos = long_count(data, pos, n_finalized_features)
-                finalized_features, pos = _read_finalized_feature_key_list_1(data, pos, n_finalized_features)
+                item.finalized_features, pos = _read_finalized_feature_key_list_1(data, pos, n_finalized_features)
             else:
                 raise Unusual
-            item.finalized_features = finalized_features
         elif tag == 3:
-            (zk_migration_ready,) = unpack_t(data, pos)
+            (item.zk_migration_ready,) = unpack_t(data, pos)
             pos += 1
-            item.zk_migration_ready = zk_migration_ready
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -410,21 +393,18 @@ def _read_api_versions_response_tags_1(item: ApiVersionsResponse, data: Buffer, 
 
 
 def _read_api_versions_response_3(data: Buffer, pos: int) -> tuple[ApiVersionsResponse, int]:
-    error_code, n_api_keys = unpack_hB(data, pos)
+    item = new(ApiVersionsResponse)
+    item.error_code, n_api_keys = unpack_hB(data, pos)
     pos += 3
     if 0 < n_api_keys < 128:
-        api_keys, pos = _read_api_version_list_2(data, pos, n_api_keys - 1)
+        item.api_keys, pos = _read_api_version_list_2(data, pos, n_api_keys - 1)
     elif n_api_keys:
         n_api_keys, pos = long_count(data, pos, n_api_keys)
-        api_keys, pos = _read_api_version_list_2(data, pos, n_api_keys)
+        item.api_keys, pos = _read_api_version_list_2(data, pos, n_api_keys)
     else:
         raise Unusual
-    throttle_time_ms, tags = unpack_iB(data, pos)
+    item.throttle_time_ms, tags = unpack_iB(data, pos)
     pos += 5
-    item = new(ApiVersionsResponse)
-    item.error_code = error_code
-    item.api_keys = api_keys
-    item.throttle_time_ms = throttle_time_ms
     item.supported_features = []
     item.finalized_features_epoch = -1
     item.finalized_features = []

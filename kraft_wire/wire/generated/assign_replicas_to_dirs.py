@@ -235,20 +235,18 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
 def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicData], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(TopicData)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(TopicData)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -259,20 +257,18 @@ def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
 def _read_directory_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DirectoryData], int]:
     items = []
     for _ in range(count):
-        id, n_topics = unpack_uB(data, pos)
+        item = new(DirectoryData)
+        item.id, n_topics = unpack_uB(data, pos)
         pos += 17
         if 0 < n_topics < 128:
-            topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
+            item.topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
-            topics, pos = _read_topic_data_list_1(data, pos, n_topics)
+            item.topics, pos = _read_topic_data_list_1(data, pos, n_topics)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(DirectoryData)
-        item.id = id
-        item.topics = topics
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -281,21 +277,18 @@ def _read_directory_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
 
 
 def _read_assign_replicas_to_dirs_request_1(data: Buffer, pos: int) -> tuple[AssignReplicasToDirsRequest, int]:
-    broker_id, broker_epoch, n_directories = unpack_iqB(data, pos)
+    item = new(AssignReplicasToDirsRequest)
+    item.broker_id, item.broker_epoch, n_directories = unpack_iqB(data, pos)
     pos += 13
     if 0 < n_directories < 128:
-        directories, pos = _read_directory_data_list_1(data, pos, n_directories - 1)
+        item.directories, pos = _read_directory_data_list_1(data, pos, n_directories - 1)
     elif n_directories:
         n_directories, pos = long_count(data, pos, n_directories)
-        directories, pos = _read_directory_data_list_1(data, pos, n_directories)
+        item.directories, pos = _read_directory_data_list_1(data, pos, n_directories)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(AssignReplicasToDirsRequest)
-    item.broker_id = broker_id
-    item.broker_epoch = broker_epoch
-    item.directories = directories
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -373,20 +366,18 @@ def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> 
 def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicData], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(ResponseTopicData)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ResponseTopicData)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -397,20 +388,18 @@ def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tupl
 def _read_response_directory_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseDirectoryData], int]:
     items = []
     for _ in range(count):
-        id, n_topics = unpack_uB(data, pos)
+        item = new(ResponseDirectoryData)
+        item.id, n_topics = unpack_uB(data, pos)
         pos += 17
         if 0 < n_topics < 128:
-            topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
+            item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
-            topics, pos = _read_response_topic_data_list_1(data, pos, n_topics)
+            item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ResponseDirectoryData)
-        item.id = id
-        item.topics = topics
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -419,21 +408,18 @@ def _read_response_directory_data_list_1(data: Buffer, pos: int, count: int) -> 
 
 
 def _read_assign_replicas_to_dirs_response_1(data: Buffer, pos: int) -> tuple[AssignReplicasToDirsResponse, int]:
-    throttle_time_ms, error_code, n_directories = unpack_ihB(data, pos)
+    item = new(AssignReplicasToDirsResponse)
+    item.throttle_time_ms, item.error_code, n_directories = unpack_ihB(data, pos)
     pos += 7
     if 0 < n_directories < 128:
-        directories, pos = _read_response_directory_data_list_1(data, pos, n_directories - 1)
+        item.directories, pos = _read_response_directory_data_list_1(data, pos, n_directories - 1)
     elif n_directories:
         n_directories, pos = long_count(data, pos, n_directories)
-        directories, pos = _read_response_directory_data_list_1(data, pos, n_directories)
+        item.directories, pos = _read_response_directory_data_list_1(data, pos, n_directories)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(AssignReplicasToDirsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.directories = directories
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

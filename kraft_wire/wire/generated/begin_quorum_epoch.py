@@ -276,50 +276,46 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
 def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicData], int]:
     items = []
     for _ in range(count):
+        item = new(TopicData)
         (n_topic_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_topic_name < 128:
-            topic_name, n_partitions = classic_s_i[n_topic_name](data, pos)
-            topic_name = topic_name.decode()
+            raw, n_partitions = classic_s_i[n_topic_name](data, pos)
+            item.topic_name = raw.decode()
             pos += n_topic_name + 4
         else:
-            topic_name, pos = classic_text(data, pos, n_topic_name)
+            item.topic_name, pos = classic_text(data, pos, n_topic_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(TopicData)
-        item.topic_name = topic_name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_begin_quorum_epoch_request_1(data: Buffer, pos: int) -> tuple[BeginQuorumEpochRequest, int]:
+    item = new(BeginQuorumEpochRequest)
     (n_cluster_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_cluster_id < 128:
-        cluster_id, n_topics = classic_s_i[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
+        raw, n_topics = classic_s_i[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
         pos += n_cluster_id + 4
     elif n_cluster_id < 0:
-        cluster_id = None
+        item.cluster_id = None
         (n_topics,) = unpack_i(data, pos)
         pos += 4
     else:
-        cluster_id, pos = classic_text(data, pos, n_cluster_id)
+        item.cluster_id, pos = classic_text(data, pos, n_cluster_id)
         (n_topics,) = unpack_i(data, pos)
         pos += 4
     if n_topics >= 0:
-        topics, pos = _read_topic_data_list_1(data, pos, n_topics)
+        item.topics, pos = _read_topic_data_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(BeginQuorumEpochRequest)
-    item.cluster_id = cluster_id
-    item.topics = topics
     item.voter_id = -1
     item.leader_endpoints = []
     item.unknown_tagged_fields = None
@@ -348,28 +344,26 @@ def _read_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[lis
 def _read_topic_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[TopicData], int]:
     items = []
     for _ in range(count):
+        item = new(TopicData)
         n_topic_name = data[pos]
         pos += 1
         if n_topic_name < 128:
-            topic_name, n_partitions = compact_s_B[n_topic_name](data, pos)
-            topic_name = topic_name.decode()
+            raw, n_partitions = compact_s_B[n_topic_name](data, pos)
+            item.topic_name = raw.decode()
             pos += n_topic_name
         else:
-            topic_name, pos = compact_text(data, pos, n_topic_name)
+            item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_partition_data_list_2(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_partition_data_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_partition_data_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_partition_data_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(TopicData)
-        item.topic_name = topic_name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -380,28 +374,25 @@ def _read_topic_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[To
 def _read_leader_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[LeaderEndpoint], int]:
     items = []
     for _ in range(count):
+        item = new(LeaderEndpoint)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_host = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_host = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_host = data[pos]
             pos += 1
         if n_host < 128:
-            host, port, tags = compact_s_HB[n_host](data, pos)
-            host = host.decode()
+            raw, item.port, tags = compact_s_HB[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 2
         else:
-            host, pos = compact_text(data, pos, n_host)
-            port, tags = unpack_HB(data, pos)
+            item.host, pos = compact_text(data, pos, n_host)
+            item.port, tags = unpack_HB(data, pos)
             pos += 3
-        item = new(LeaderEndpoint)
-        item.name = name
-        item.host = host
-        item.port = port
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -410,43 +401,39 @@ def _read_leader_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[li
 
 
 def _read_begin_quorum_epoch_request_2(data: Buffer, pos: int) -> tuple[BeginQuorumEpochRequest, int]:
+    item = new(BeginQuorumEpochRequest)
     n_cluster_id = data[pos]
     pos += 1
-    if 0 < n_cluster_id < 128:
-        cluster_id, voter_id, n_topics = compact_s_iB[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
-        pos += n_cluster_id + 4
-    elif n_cluster_id == 0:
-        cluster_id = None
-        voter_id, n_topics = unpack_iB(data, pos)
+    if n_cluster_id == 0:
+        item.cluster_id = None
+        item.voter_id, n_topics = unpack_iB(data, pos)
         pos += 5
+    elif n_cluster_id < 128:
+        raw, item.voter_id, n_topics = compact_s_iB[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
+        pos += n_cluster_id + 4
     else:
-        cluster_id, pos = compact_text(data, pos, n_cluster_id)
-        voter_id, n_topics = unpack_iB(data, pos)
+        item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        item.voter_id, n_topics = unpack_iB(data, pos)
         pos += 5
     if 0 < n_topics < 128:
-        topics, pos = _read_topic_data_list_2(data, pos, n_topics - 1)
+        item.topics, pos = _read_topic_data_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_topic_data_list_2(data, pos, n_topics)
+        item.topics, pos = _read_topic_data_list_2(data, pos, n_topics)
     else:
         raise Unusual
     n_leader_endpoints = data[pos]
     pos += 1
     if 0 < n_leader_endpoints < 128:
-        leader_endpoints, pos = _read_leader_endpoint_list_1(data, pos, n_leader_endpoints - 1)
+        item.leader_endpoints, pos = _read_leader_endpoint_list_1(data, pos, n_leader_endpoints - 1)
     elif n_leader_endpoints:
         n_leader_endpoints, pos = long_count(data, pos, n_leader_endpoints)
-        leader_endpoints, pos = _read_leader_endpoint_list_1(data, pos, n_leader_endpoints)
+        item.leader_endpoints, pos = _read_leader_endpoint_list_1(data, pos, n_leader_endpoints)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(BeginQuorumEpochRequest)
-    item.cluster_id = cluster_id
-    item.voter_id = voter_id
-    item.topics = topics
-    item.leader_endpoints = leader_endpoints
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -594,38 +581,34 @@ def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> 
 def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicData], int]:
     items = []
     for _ in range(count):
+        item = new(ResponseTopicData)
         (n_topic_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_topic_name < 128:
-            topic_name, n_partitions = classic_s_i[n_topic_name](data, pos)
-            topic_name = topic_name.decode()
+            raw, n_partitions = classic_s_i[n_topic_name](data, pos)
+            item.topic_name = raw.decode()
             pos += n_topic_name + 4
         else:
-            topic_name, pos = classic_text(data, pos, n_topic_name)
+            item.topic_name, pos = classic_text(data, pos, n_topic_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(ResponseTopicData)
-        item.topic_name = topic_name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_begin_quorum_epoch_response_1(data: Buffer, pos: int) -> tuple[BeginQuorumEpochResponse, int]:
-    error_code, n_topics = unpack_hi(data, pos)
+    item = new(BeginQuorumEpochResponse)
+    item.error_code, n_topics = unpack_hi(data, pos)
     pos += 6
     if n_topics >= 0:
-        topics, pos = _read_response_topic_data_list_1(data, pos, n_topics)
+        item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(BeginQuorumEpochResponse)
-    item.error_code = error_code
-    item.topics = topics
     item.node_endpoints = []
     item.unknown_tagged_fields = None
     return item, pos
@@ -653,28 +636,26 @@ def _read_response_partition_data_list_2(data: Buffer, pos: int, count: int) -> 
 def _read_response_topic_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicData], int]:
     items = []
     for _ in range(count):
+        item = new(ResponseTopicData)
         n_topic_name = data[pos]
         pos += 1
         if n_topic_name < 128:
-            topic_name, n_partitions = compact_s_B[n_topic_name](data, pos)
-            topic_name = topic_name.decode()
+            raw, n_partitions = compact_s_B[n_topic_name](data, pos)
+            item.topic_name = raw.decode()
             pos += n_topic_name
         else:
-            topic_name, pos = compact_text(data, pos, n_topic_name)
+            item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_response_partition_data_list_2(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_response_partition_data_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_response_partition_data_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_response_partition_data_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ResponseTopicData)
-        item.topic_name = topic_name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -685,20 +666,17 @@ def _read_response_topic_data_list_2(data: Buffer, pos: int, count: int) -> tupl
 def _read_node_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[NodeEndpoint], int]:
     items = []
     for _ in range(count):
-        node_id, n_host = unpack_iB(data, pos)
+        item = new(NodeEndpoint)
+        item.node_id, n_host = unpack_iB(data, pos)
         pos += 5
         if n_host < 128:
-            host, port, tags = compact_s_HB[n_host](data, pos)
-            host = host.decode()
+            raw, item.port, tags = compact_s_HB[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 2
         else:
-            host, pos = compact_text(data, pos, n_host)
-            port, tags = unpack_HB(data, pos)
+            item.host, pos = compact_text(data, pos, n_host)
+            item.port, tags = unpack_HB(data, pos)
             pos += 3
-        item = new(NodeEndpoint)
-        item.node_id = node_id
-        item.host = host
-        item.port = port
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -716,13 +694,12 @@ def _read_begin_quorum_epoch_response_tags_1(item: BeginQuorumEpochResponse, dat
             n_node_endpoints = data[pos]
             pos += 1
             if 0 < n_node_endpoints < 128:
-                node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
+                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
             elif n_node_endpoints:
                 n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
-                node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
+                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
             else:
                 raise Unusual
-            item.node_endpoints = node_endpoints
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -732,20 +709,18 @@ def _read_begin_quorum_epoch_response_tags_1(item: BeginQuorumEpochResponse, dat
 
 
 def _read_begin_quorum_epoch_response_2(data: Buffer, pos: int) -> tuple[BeginQuorumEpochResponse, int]:
-    error_code, n_topics = unpack_hB(data, pos)
+    item = new(BeginQuorumEpochResponse)
+    item.error_code, n_topics = unpack_hB(data, pos)
     pos += 3
     if 0 < n_topics < 128:
-        topics, pos = _read_response_topic_data_list_2(data, pos, n_topics - 1)
+        item.topics, pos = _read_response_topic_data_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_response_topic_data_list_2(data, pos, n_topics)
+        item.topics, pos = _read_response_topic_data_list_2(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(BeginQuorumEpochResponse)
-    item.error_code = error_code
-    item.topics = topics
     item.node_endpoints = []
     item.unknown_tagged_fields = None
     if tags:

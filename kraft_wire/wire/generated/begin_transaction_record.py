@@ -49,15 +49,14 @@ def _read_begin_transaction_record_tags_1(item: BeginTransactionRecord, data: Bu
         if tag == 0:
             n_name = data[pos]
             pos += 1
-            if 0 < n_name < 128:
-                name, = compact_s[n_name](data, pos)
-                name = name.decode()
+            if n_name == 0:
+                item.name = None
+            elif n_name < 128:
+                (raw,) = compact_s[n_name](data, pos)
+                item.name = raw.decode()
                 pos += n_name - 1
-            elif n_name == 0:
-                name = None
             else:
-                name, pos = compact_text(data, pos, n_name)
-            item.name = name
+                item.name, pos = compact_text(data, pos, n_name)
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -67,9 +66,9 @@ def _read_begin_transaction_record_tags_1(item: BeginTransactionRecord, data: Bu
 
 
 def _read_begin_transaction_record_1(data: Buffer, pos: int) -> tuple[BeginTransactionRecord, int]:
+    item = new(BeginTransactionRecord)
     tags = data[pos]
     pos += 1
-    item = new(BeginTransactionRecord)
     item.name = None
     item.unknown_tagged_fields = None
     if tags:

@@ -122,14 +122,9 @@ def _read_broker_heartbeat_request_tags_1(item: BrokerHeartbeatRequest, data: Bu
 
 
 def _read_broker_heartbeat_request_1(data: Buffer, pos: int) -> tuple[BrokerHeartbeatRequest, int]:
-    broker_id, broker_epoch, current_metadata_offset, want_fence, want_shut_down, tags = unpack_iqqttB(data, pos)
-    pos += 23
     item = new(BrokerHeartbeatRequest)
-    item.broker_id = broker_id
-    item.broker_epoch = broker_epoch
-    item.current_metadata_offset = current_metadata_offset
-    item.want_fence = want_fence
-    item.want_shut_down = want_shut_down
+    item.broker_id, item.broker_epoch, item.current_metadata_offset, item.want_fence, item.want_shut_down, tags = unpack_iqqttB(data, pos)
+    pos += 23
     item.offline_log_dirs = []
     item.cordoned_log_dirs = None
     item.unknown_tagged_fields = None
@@ -148,11 +143,11 @@ def _read_broker_heartbeat_request_tags_2(item: BrokerHeartbeatRequest, data: Bu
             n_offline_log_dirs = data[pos]
             pos += 1
             if n_offline_log_dirs < 128:
-                offline_log_dirs = list(compact_16s[n_offline_log_dirs](data, pos))
+                values = [*compact_16s[n_offline_log_dirs](data, pos)]
+                item.offline_log_dirs = values
                 pos += 16 * n_offline_log_dirs - 16
             else:
-                offline_log_dirs, pos = compact_numbers(data, pos, n_offline_log_dirs, "16s", 16)
-            item.offline_log_dirs = offline_log_dirs
+                item.offline_log_dirs, pos = compact_numbers(data, pos, n_offline_log_dirs, "16s", 16)
         elif tag in (1,):
             raise Unusual
         else:
@@ -164,14 +159,9 @@ def _read_broker_heartbeat_request_tags_2(item: BrokerHeartbeatRequest, data: Bu
 
 
 def _read_broker_heartbeat_request_2(data: Buffer, pos: int) -> tuple[BrokerHeartbeatRequest, int]:
-    broker_id, broker_epoch, current_metadata_offset, want_fence, want_shut_down, tags = unpack_iqqttB(data, pos)
-    pos += 23
     item = new(BrokerHeartbeatRequest)
-    item.broker_id = broker_id
-    item.broker_epoch = broker_epoch
-    item.current_metadata_offset = current_metadata_offset
-    item.want_fence = want_fence
-    item.want_shut_down = want_shut_down
+    item.broker_id, item.broker_epoch, item.current_metadata_offset, item.want_fence, item.want_shut_down, tags = unpack_iqqttB(data, pos)
+    pos += 23
     item.offline_log_dirs = []
     item.cordoned_log_dirs = None
     item.unknown_tagged_fields = None
@@ -190,22 +180,22 @@ def _read_broker_heartbeat_request_tags_3(item: BrokerHeartbeatRequest, data: Bu
             n_offline_log_dirs = data[pos]
             pos += 1
             if n_offline_log_dirs < 128:
-                offline_log_dirs = list(compact_16s[n_offline_log_dirs](data, pos))
+                values = [*compact_16s[n_offline_log_dirs](data, pos)]
+                item.offline_log_dirs = values
                 pos += 16 * n_offline_log_dirs - 16
             else:
-                offline_log_dirs, pos = compact_numbers(data, pos, n_offline_log_dirs, "16s", 16)
-            item.offline_log_dirs = offline_log_dirs
+                item.offline_log_dirs, pos = compact_numbers(data, pos, n_offline_log_dirs, "16s", 16)
         elif tag == 1:
             n_cordoned_log_dirs = data[pos]
             pos += 1
-            if 0 < n_cordoned_log_dirs < 128:
-                cordoned_log_dirs = list(compact_16s[n_cordoned_log_dirs](data, pos))
+            if n_cordoned_log_dirs == 0:
+                item.cordoned_log_dirs = None
+            elif n_cordoned_log_dirs < 128:
+                values = [*compact_16s[n_cordoned_log_dirs](data, pos)]
+                item.cordoned_log_dirs = values
                 pos += 16 * n_cordoned_log_dirs - 16
-            elif n_cordoned_log_dirs == 0:
-                cordoned_log_dirs = None
             else:
-                cordoned_log_dirs, pos = compact_numbers(data, pos, n_cordoned_log_dirs, "16s", 16)
-            item.cordoned_log_dirs = cordoned_log_dirs
+                item.cordoned_log_dirs, pos = compact_numbers(data, pos, n_cordoned_log_dirs, "16s", 16)
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -215,14 +205,9 @@ def _read_broker_heartbeat_request_tags_3(item: BrokerHeartbeatRequest, data: Bu
 
 
 def _read_broker_heartbeat_request_3(data: Buffer, pos: int) -> tuple[BrokerHeartbeatRequest, int]:
-    broker_id, broker_epoch, current_metadata_offset, want_fence, want_shut_down, tags = unpack_iqqttB(data, pos)
-    pos += 23
     item = new(BrokerHeartbeatRequest)
-    item.broker_id = broker_id
-    item.broker_epoch = broker_epoch
-    item.current_metadata_offset = current_metadata_offset
-    item.want_fence = want_fence
-    item.want_shut_down = want_shut_down
+    item.broker_id, item.broker_epoch, item.current_metadata_offset, item.want_fence, item.want_shut_down, tags = unpack_iqqttB(data, pos)
+    pos += 23
     item.offline_log_dirs = []
     item.cordoned_log_dirs = None
     item.unknown_tagged_fields = None
@@ -307,14 +292,9 @@ def _write_broker_heartbeat_request_3(item: BrokerHeartbeatRequest, out: Append)
 
 
 def _read_broker_heartbeat_response_1(data: Buffer, pos: int) -> tuple[BrokerHeartbeatResponse, int]:
-    throttle_time_ms, error_code, is_caught_up, is_fenced, should_shut_down, tags = unpack_ihtttB(data, pos)
-    pos += 10
     item = new(BrokerHeartbeatResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.is_caught_up = is_caught_up
-    item.is_fenced = is_fenced
-    item.should_shut_down = should_shut_down
+    item.throttle_time_ms, item.error_code, item.is_caught_up, item.is_fenced, item.should_shut_down, tags = unpack_ihtttB(data, pos)
+    pos += 10
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -186,29 +186,25 @@ class BrokerRegistrationResponse(Message):
 def _read_listener_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Listener], int]:
     items = []
     for _ in range(count):
+        item = new(Listener)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_host = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_host = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_host = data[pos]
             pos += 1
         if n_host < 128:
-            host, port, security_protocol, tags = compact_s_HhB[n_host](data, pos)
-            host = host.decode()
+            raw, item.port, item.security_protocol, tags = compact_s_HhB[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 4
         else:
-            host, pos = compact_text(data, pos, n_host)
-            port, security_protocol, tags = unpack_HhB(data, pos)
+            item.host, pos = compact_text(data, pos, n_host)
+            item.port, item.security_protocol, tags = unpack_HhB(data, pos)
             pos += 5
-        item = new(Listener)
-        item.name = name
-        item.host = host
-        item.port = port
-        item.security_protocol = security_protocol
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -219,20 +215,17 @@ def _read_listener_list_1(data: Buffer, pos: int, count: int) -> tuple[list[List
 def _read_feature_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Feature], int]:
     items = []
     for _ in range(count):
+        item = new(Feature)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, min_supported_version, max_supported_version, tags = compact_s_hhB[n_name](data, pos)
-            name = name.decode()
+            raw, item.min_supported_version, item.max_supported_version, tags = compact_s_hhB[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = compact_text(data, pos, n_name)
-            min_supported_version, max_supported_version, tags = unpack_hhB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.min_supported_version, item.max_supported_version, tags = unpack_hhB(data, pos)
             pos += 5
-        item = new(Feature)
-        item.name = name
-        item.min_supported_version = min_supported_version
-        item.max_supported_version = max_supported_version
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -241,53 +234,47 @@ def _read_feature_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Featu
 
 
 def _read_broker_registration_request_1(data: Buffer, pos: int) -> tuple[BrokerRegistrationRequest, int]:
-    broker_id, n_cluster_id = unpack_iB(data, pos)
+    item = new(BrokerRegistrationRequest)
+    item.broker_id, n_cluster_id = unpack_iB(data, pos)
     pos += 5
     if n_cluster_id < 128:
-        cluster_id, incarnation_id, n_listeners = compact_s_uB[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
+        raw, item.incarnation_id, n_listeners = compact_s_uB[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
         pos += n_cluster_id + 16
     else:
-        cluster_id, pos = compact_text(data, pos, n_cluster_id)
-        incarnation_id, n_listeners = unpack_uB(data, pos)
+        item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        item.incarnation_id, n_listeners = unpack_uB(data, pos)
         pos += 17
     if 0 < n_listeners < 128:
-        listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
+        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
     elif n_listeners:
         n_listeners, pos = long_count(data, pos, n_listeners)
-        listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners)
     else:
         raise Unusual
     n_features = data[pos]
     pos += 1
     if 0 < n_features < 128:
-        features, pos = _read_feature_list_1(data, pos, n_features - 1)
+        item.features, pos = _read_feature_list_1(data, pos, n_features - 1)
     elif n_features:
         n_features, pos = long_count(data, pos, n_features)
-        features, pos = _read_feature_list_1(data, pos, n_features)
+        item.features, pos = _read_feature_list_1(data, pos, n_features)
     else:
         raise Unusual
     n_rack = data[pos]
     pos += 1
-    if 0 < n_rack < 128:
-        rack, tags = compact_s_B[n_rack](data, pos)
-        rack = rack.decode()
+    if n_rack == 0:
+        item.rack = None
+        tags = data[pos]
+        pos += 1
+    elif n_rack < 128:
+        raw, tags = compact_s_B[n_rack](data, pos)
+        item.rack = raw.decode()
         pos += n_rack
-    elif n_rack == 0:
-        rack = None
-        tags = data[pos]
-        pos += 1
     else:
-        rack, pos = compact_text(data, pos, n_rack)
+        item.rack, pos = compact_text(data, pos, n_rack)
         tags = data[pos]
         pos += 1
-    item = new(BrokerRegistrationRequest)
-    item.broker_id = broker_id
-    item.cluster_id = cluster_id
-    item.incarnation_id = incarnation_id
-    item.listeners = listeners
-    item.features = features
-    item.rack = rack
     item.is_migrating_zk_broker = False
     item.log_dirs = []
     item.previous_broker_epoch = -1
@@ -298,54 +285,47 @@ def _read_broker_registration_request_1(data: Buffer, pos: int) -> tuple[BrokerR
 
 
 def _read_broker_registration_request_2(data: Buffer, pos: int) -> tuple[BrokerRegistrationRequest, int]:
-    broker_id, n_cluster_id = unpack_iB(data, pos)
+    item = new(BrokerRegistrationRequest)
+    item.broker_id, n_cluster_id = unpack_iB(data, pos)
     pos += 5
     if n_cluster_id < 128:
-        cluster_id, incarnation_id, n_listeners = compact_s_uB[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
+        raw, item.incarnation_id, n_listeners = compact_s_uB[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
         pos += n_cluster_id + 16
     else:
-        cluster_id, pos = compact_text(data, pos, n_cluster_id)
-        incarnation_id, n_listeners = unpack_uB(data, pos)
+        item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        item.incarnation_id, n_listeners = unpack_uB(data, pos)
         pos += 17
     if 0 < n_listeners < 128:
-        listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
+        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
     elif n_listeners:
         n_listeners, pos = long_count(data, pos, n_listeners)
-        listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners)
     else:
         raise Unusual
     n_features = data[pos]
     pos += 1
     if 0 < n_features < 128:
-        features, pos = _read_feature_list_1(data, pos, n_features - 1)
+        item.features, pos = _read_feature_list_1(data, pos, n_features - 1)
     elif n_features:
         n_features, pos = long_count(data, pos, n_features)
-        features, pos = _read_feature_list_1(data, pos, n_features)
+        item.features, pos = _read_feature_list_1(data, pos, n_features)
     else:
         raise Unusual
     n_rack = data[pos]
     pos += 1
-    if 0 < n_rack < 128:
-        rack, is_migrating_zk_broker, tags = compact_s_tB[n_rack](data, pos)
-        rack = rack.decode()
+    if n_rack == 0:
+        item.rack = None
+        item.is_migrating_zk_broker, tags = unpack_tB(data, pos)
+        pos += 2
+    elif n_rack < 128:
+        raw, item.is_migrating_zk_broker, tags = compact_s_tB[n_rack](data, pos)
+        item.rack = raw.decode()
         pos += n_rack + 1
-    elif n_rack == 0:
-        rack = None
-        is_migrating_zk_broker, tags = unpack_tB(data, pos)
-        pos += 2
     else:
-        rack, pos = compact_text(data, pos, n_rack)
-        is_migrating_zk_broker, tags = unpack_tB(data, pos)
+        item.rack, pos = compact_text(data, pos, n_rack)
+        item.is_migrating_zk_broker, tags = unpack_tB(data, pos)
         pos += 2
-    item = new(BrokerRegistrationRequest)
-    item.broker_id = broker_id
-    item.cluster_id = cluster_id
-    item.incarnation_id = incarnation_id
-    item.listeners = listeners
-    item.features = features
-    item.rack = rack
-    item.is_migrating_zk_broker = is_migrating_zk_broker
     item.log_dirs = []
     item.previous_broker_epoch = -1
     item.unknown_tagged_fields = None
@@ -355,62 +335,56 @@ def _read_broker_registration_request_2(data: Buffer, pos: int) -> tuple[BrokerR
 
 
 def _read_broker_registration_request_3(data: Buffer, pos: int) -> tuple[BrokerRegistrationRequest, int]:
-    broker_id, n_cluster_id = unpack_iB(data, pos)
+    item = new(BrokerRegistrationRequest)
+    item.broker_id, n_cluster_id = unpack_iB(data, pos)
     pos += 5
     if n_cluster_id < 128:
-        cluster_id, incarnation_id, n_listeners = compact_s_uB[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
+        raw, item.incarnation_id, n_listeners = compact_s_uB[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
         pos += n_cluster_id + 16
     else:
-        cluster_id, pos = compact_text(data, pos, n_cluster_id)
-        incarnation_id, n_listeners = unpack_uB(data, pos)
+        item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        item.incarnation_id, n_listeners = unpack_uB(data, pos)
         pos += 17
     if 0 < n_listeners < 128:
-        listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
+        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
     elif n_listeners:
         n_listeners, pos = long_count(data, pos, n_listeners)
-        listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners)
     else:
         raise Unusual
     n_features = data[pos]
     pos += 1
     if 0 < n_features < 128:
-        features, pos = _read_feature_list_1(data, pos, n_features - 1)
+        item.features, pos = _read_feature_list_1(data, pos, n_features - 1)
     elif n_features:
         n_features, pos = long_count(data, pos, n_features)
-        features, pos = _read_feature_list_1(data, pos, n_features)
+        item.features, pos = _read_feature_list_1(data, pos, n_features)
     else:
         raise Unusual
     n_rack = data[pos]
     pos += 1
-    if 0 < n_rack < 128:
-        rack, is_migrating_zk_broker, n_log_dirs = compact_s_tB[n_rack](data, pos)
-        rack = rack.decode()
-        pos += n_rack + 1
-    elif n_rack == 0:
-        rack = None
-        is_migrating_zk_broker, n_log_dirs = unpack_tB(data, pos)
+    if n_rack == 0:
+        item.rack = None
+        item.is_migrating_zk_broker, n_log_dirs = unpack_tB(data, pos)
         pos += 2
+    elif n_rack < 128:
+        raw, item.is_migrating_zk_broker, n_log_dirs = compact_s_tB[n_rack](data, pos)
+        item.rack = raw.decode()
+        pos += n_rack + 1
     else:
-        rack, pos = compact_text(data, pos, n_rack)
-        is_migrating_zk_broker, n_log_dirs = unpack_tB(data, pos)
+        item.rack, pos = compact_text(data, pos, n_rack)
+        item.is_migrating_zk_broker, n_log_dirs = unpack_tB(data, pos)
         pos += 2
     if n_log_dirs < 128:
-        *log_dirs, tags = compact_16s_B[n_log_dirs](data, pos)
+        values = [*compact_16s_B[n_log_dirs](data, pos)]
+        tags = values.pop()
+        item.log_dirs = values
         pos += 16 * n_log_dirs - 15
     else:
-        log_dirs, pos = compact_numbers(data, pos, n_log_dirs, "16s", 16)
+        item.log_dirs, pos = compact_numbers(data, pos, n_log_dirs, "16s", 16)
         tags = data[pos]
         pos += 1
-    item = new(BrokerRegistrationRequest)
-    item.broker_id = broker_id
-    item.cluster_id = cluster_id
-    item.incarnation_id = incarnation_id
-    item.listeners = listeners
-    item.features = features
-    item.rack = rack
-    item.is_migrating_zk_broker = is_migrating_zk_broker
-    item.log_dirs = log_dirs
     item.previous_broker_epoch = -1
     item.unknown_tagged_fields = None
     if tags:
@@ -419,63 +393,57 @@ def _read_broker_registration_request_3(data: Buffer, pos: int) -> tuple[BrokerR
 
 
 def _read_broker_registration_request_4(data: Buffer, pos: int) -> tuple[BrokerRegistrationRequest, int]:
-    broker_id, n_cluster_id = unpack_iB(data, pos)
+    item = new(BrokerRegistrationRequest)
+    item.broker_id, n_cluster_id = unpack_iB(data, pos)
     pos += 5
     if n_cluster_id < 128:
-        cluster_id, incarnation_id, n_listeners = compact_s_uB[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
+        raw, item.incarnation_id, n_listeners = compact_s_uB[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
         pos += n_cluster_id + 16
     else:
-        cluster_id, pos = compact_text(data, pos, n_cluster_id)
-        incarnation_id, n_listeners = unpack_uB(data, pos)
+        item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        item.incarnation_id, n_listeners = unpack_uB(data, pos)
         pos += 17
     if 0 < n_listeners < 128:
-        listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
+        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
     elif n_listeners:
         n_listeners, pos = long_count(data, pos, n_listeners)
-        listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners)
     else:
         raise Unusual
     n_features = data[pos]
     pos += 1
     if 0 < n_features < 128:
-        features, pos = _read_feature_list_1(data, pos, n_features - 1)
+        item.features, pos = _read_feature_list_1(data, pos, n_features - 1)
     elif n_features:
         n_features, pos = long_count(data, pos, n_features)
-        features, pos = _read_feature_list_1(data, pos, n_features)
+        item.features, pos = _read_feature_list_1(data, pos, n_features)
     else:
         raise Unusual
     n_rack = data[pos]
     pos += 1
-    if 0 < n_rack < 128:
-        rack, is_migrating_zk_broker, n_log_dirs = compact_s_tB[n_rack](data, pos)
-        rack = rack.decode()
-        pos += n_rack + 1
-    elif n_rack == 0:
-        rack = None
-        is_migrating_zk_broker, n_log_dirs = unpack_tB(data, pos)
+    if n_rack == 0:
+        item.rack = None
+        item.is_migrating_zk_broker, n_log_dirs = unpack_tB(data, pos)
         pos += 2
+    elif n_rack < 128:
+        raw, item.is_migrating_zk_broker, n_log_dirs = compact_s_tB[n_rack](data, pos)
+        item.rack = raw.decode()
+        pos += n_rack + 1
     else:
-        rack, pos = compact_text(data, pos, n_rack)
-        is_migrating_zk_broker, n_log_dirs = unpack_tB(data, pos)
+        item.rack, pos = compact_text(data, pos, n_rack)
+        item.is_migrating_zk_broker, n_log_dirs = unpack_tB(data, pos)
         pos += 2
     if n_log_dirs < 128:
-        *log_dirs, previous_broker_epoch, tags = compact_16s_qB[n_log_dirs](data, pos)
+        values = [*compact_16s_qB[n_log_dirs](data, pos)]
+        tags = values.pop()
+        item.previous_broker_epoch = values.pop()
+        item.log_dirs = values
         pos += 16 * n_log_dirs - 7
     else:
-        log_dirs, pos = compact_numbers(data, pos, n_log_dirs, "16s", 16)
-        previous_broker_epoch, tags = unpack_qB(data, pos)
+        item.log_dirs, pos = compact_numbers(data, pos, n_log_dirs, "16s", 16)
+        item.previous_broker_epoch, tags = unpack_qB(data, pos)
         pos += 9
-    item = new(BrokerRegistrationRequest)
-    item.broker_id = broker_id
-    item.cluster_id = cluster_id
-    item.incarnation_id = incarnation_id
-    item.listeners = listeners
-    item.features = features
-    item.rack = rack
-    item.is_migrating_zk_broker = is_migrating_zk_broker
-    item.log_dirs = log_dirs
-    item.previous_broker_epoch = previous_broker_epoch
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -685,12 +653,9 @@ def _write_broker_registration_request_4(item: BrokerRegistrationRequest, out: A
 
 
 def _read_broker_registration_response_1(data: Buffer, pos: int) -> tuple[BrokerRegistrationResponse, int]:
-    throttle_time_ms, error_code, broker_epoch, tags = unpack_ihqB(data, pos)
-    pos += 15
     item = new(BrokerRegistrationResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.broker_epoch = broker_epoch
+    item.throttle_time_ms, item.error_code, item.broker_epoch, tags = unpack_ihqB(data, pos)
+    pos += 15
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -69,9 +69,8 @@ def _read_broker_registration_change_record_tags_1(item: BrokerRegistrationChang
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            (fenced,) = unpack_b(data, pos)
+            (item.fenced,) = unpack_b(data, pos)
             pos += 1
-            item.fenced = fenced
         elif tag in (1, 2, 3,):
             raise Unusual
         else:
@@ -83,11 +82,9 @@ def _read_broker_registration_change_record_tags_1(item: BrokerRegistrationChang
 
 
 def _read_broker_registration_change_record_1(data: Buffer, pos: int) -> tuple[BrokerRegistrationChangeRecord, int]:
-    broker_id, broker_epoch, tags = unpack_iqB(data, pos)
-    pos += 13
     item = new(BrokerRegistrationChangeRecord)
-    item.broker_id = broker_id
-    item.broker_epoch = broker_epoch
+    item.broker_id, item.broker_epoch, tags = unpack_iqB(data, pos)
+    pos += 13
     item.fenced = 0
     item.in_controlled_shutdown = 0
     item.log_dirs = []
@@ -105,13 +102,11 @@ def _read_broker_registration_change_record_tags_2(item: BrokerRegistrationChang
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            (fenced,) = unpack_b(data, pos)
+            (item.fenced,) = unpack_b(data, pos)
             pos += 1
-            item.fenced = fenced
         elif tag == 1:
-            (in_controlled_shutdown,) = unpack_b(data, pos)
+            (item.in_controlled_shutdown,) = unpack_b(data, pos)
             pos += 1
-            item.in_controlled_shutdown = in_controlled_shutdown
         elif tag in (2, 3,):
             raise Unusual
         else:
@@ -123,11 +118,9 @@ def _read_broker_registration_change_record_tags_2(item: BrokerRegistrationChang
 
 
 def _read_broker_registration_change_record_2(data: Buffer, pos: int) -> tuple[BrokerRegistrationChangeRecord, int]:
-    broker_id, broker_epoch, tags = unpack_iqB(data, pos)
-    pos += 13
     item = new(BrokerRegistrationChangeRecord)
-    item.broker_id = broker_id
-    item.broker_epoch = broker_epoch
+    item.broker_id, item.broker_epoch, tags = unpack_iqB(data, pos)
+    pos += 13
     item.fenced = 0
     item.in_controlled_shutdown = 0
     item.log_dirs = []
@@ -145,22 +138,20 @@ def _read_broker_registration_change_record_tags_3(item: BrokerRegistrationChang
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            (fenced,) = unpack_b(data, pos)
+            (item.fenced,) = unpack_b(data, pos)
             pos += 1
-            item.fenced = fenced
         elif tag == 1:
-            (in_controlled_shutdown,) = unpack_b(data, pos)
+            (item.in_controlled_shutdown,) = unpack_b(data, pos)
             pos += 1
-            item.in_controlled_shutdown = in_controlled_shutdown
         elif tag == 2:
             n_log_dirs = data[pos]
             pos += 1
             if n_log_dirs < 128:
-                log_dirs = list(compact_16s[n_log_dirs](data, pos))
+                values = [*compact_16s[n_log_dirs](data, pos)]
+                item.log_dirs = values
                 pos += 16 * n_log_dirs - 16
             else:
-                log_dirs, pos = compact_numbers(data, pos, n_log_dirs, "16s", 16)
-            item.log_dirs = log_dirs
+                item.log_dirs, pos = compact_numbers(data, pos, n_log_dirs, "16s", 16)
         elif tag in (3,):
             raise Unusual
         else:
@@ -172,11 +163,9 @@ def _read_broker_registration_change_record_tags_3(item: BrokerRegistrationChang
 
 
 def _read_broker_registration_change_record_3(data: Buffer, pos: int) -> tuple[BrokerRegistrationChangeRecord, int]:
-    broker_id, broker_epoch, tags = unpack_iqB(data, pos)
-    pos += 13
     item = new(BrokerRegistrationChangeRecord)
-    item.broker_id = broker_id
-    item.broker_epoch = broker_epoch
+    item.broker_id, item.broker_epoch, tags = unpack_iqB(data, pos)
+    pos += 13
     item.fenced = 0
     item.in_controlled_shutdown = 0
     item.log_dirs = []
@@ -194,33 +183,31 @@ def _read_broker_registration_change_record_tags_4(item: BrokerRegistrationChang
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            (fenced,) = unpack_b(data, pos)
+            (item.fenced,) = unpack_b(data, pos)
             pos += 1
-            item.fenced = fenced
         elif tag == 1:
-            (in_controlled_shutdown,) = unpack_b(data, pos)
+            (item.in_controlled_shutdown,) = unpack_b(data, pos)
             pos += 1
-            item.in_controlled_shutdown = in_controlled_shutdown
         elif tag == 2:
             n_log_dirs = data[pos]
             pos += 1
             if n_log_dirs < 128:
-                log_dirs = list(compact_16s[n_log_dirs](data, pos))
+                values = [*compact_16s[n_log_dirs](data, pos)]
+                item.log_dirs = values
                 pos += 16 * n_log_dirs - 16
             else:
-                log_dirs, pos = compact_numbers(data, pos, n_log_dirs, "16s", 16)
-            item.log_dirs = log_dirs
+                item.log_dirs, pos = compact_numbers(data, pos, n_log_dirs, "16s", 16)
         elif tag == 3:
             n_cordoned_log_dirs = data[pos]
             pos += 1
-            if 0 < n_cordoned_log_dirs < 128:
-                cordoned_log_dirs = list(compact_16s[n_cordoned_log_dirs](data, pos))
+            if n_cordoned_log_dirs == 0:
+                item.cordoned_log_dirs = None
+            elif n_cordoned_log_dirs < 128:
+                values = [*compact_16s[n_cordoned_log_dirs](data, pos)]
+                item.cordoned_log_dirs = values
                 pos += 16 * n_cordoned_log_dirs - 16
-            elif n_cordoned_log_dirs == 0:
-                cordoned_log_dirs = None
             else:
-                cordoned_log_dirs, pos = compact_numbers(data, pos, n_cordoned_log_dirs, "16s", 16)
-            item.cordoned_log_dirs = cordoned_log_dirs
+                item.cordoned_log_dirs, pos = compact_numbers(data, pos, n_cordoned_log_dirs, "16s", 16)
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -230,11 +217,9 @@ def _read_broker_registration_change_record_tags_4(item: BrokerRegistrationChang
 
 
 def _read_broker_registration_change_record_4(data: Buffer, pos: int) -> tuple[BrokerRegistrationChangeRecord, int]:
-    broker_id, broker_epoch, tags = unpack_iqB(data, pos)
-    pos += 13
     item = new(BrokerRegistrationChangeRecord)
-    item.broker_id = broker_id
-    item.broker_epoch = broker_epoch
+    item.broker_id, item.broker_epoch, tags = unpack_iqB(data, pos)
+    pos += 13
     item.fenced = 0
     item.in_controlled_shutdown = 0
     item.log_dirs = []

@@ -41,18 +41,17 @@ class ClearElrRecord(Message):
 
 
 def _read_clear_elr_record_1(data: Buffer, pos: int) -> tuple[ClearElrRecord, int]:
+    item = new(ClearElrRecord)
     n_topic_name = data[pos]
     pos += 1
     if n_topic_name < 128:
-        topic_name, tags = compact_s_B[n_topic_name](data, pos)
-        topic_name = topic_name.decode()
+        raw, tags = compact_s_B[n_topic_name](data, pos)
+        item.topic_name = raw.decode()
         pos += n_topic_name
     else:
-        topic_name, pos = compact_text(data, pos, n_topic_name)
+        item.topic_name, pos = compact_text(data, pos, n_topic_name)
         tags = data[pos]
         pos += 1
-    item = new(ClearElrRecord)
-    item.topic_name = topic_name
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -82,31 +82,29 @@ class ClientQuotaRecord(Message):
 def _read_entity_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[EntityData], int]:
     items = []
     for _ in range(count):
+        item = new(EntityData)
         n_entity_type = data[pos]
         pos += 1
         if n_entity_type < 128:
-            entity_type, n_entity_name = compact_s_B[n_entity_type](data, pos)
-            entity_type = entity_type.decode()
+            raw, n_entity_name = compact_s_B[n_entity_type](data, pos)
+            item.entity_type = raw.decode()
             pos += n_entity_type
         else:
-            entity_type, pos = compact_text(data, pos, n_entity_type)
+            item.entity_type, pos = compact_text(data, pos, n_entity_type)
             n_entity_name = data[pos]
             pos += 1
-        if 0 < n_entity_name < 128:
-            entity_name, tags = compact_s_B[n_entity_name](data, pos)
-            entity_name = entity_name.decode()
+        if n_entity_name == 0:
+            item.entity_name = None
+            tags = data[pos]
+            pos += 1
+        elif n_entity_name < 128:
+            raw, tags = compact_s_B[n_entity_name](data, pos)
+            item.entity_name = raw.decode()
             pos += n_entity_name
-        elif n_entity_name == 0:
-            entity_name = None
-            tags = data[pos]
-            pos += 1
         else:
-            entity_name, pos = compact_text(data, pos, n_entity_name)
+            item.entity_name, pos = compact_text(data, pos, n_entity_name)
             tags = data[pos]
             pos += 1
-        item = new(EntityData)
-        item.entity_type = entity_type
-        item.entity_name = entity_name
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -115,30 +113,26 @@ def _read_entity_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[E
 
 
 def _read_client_quota_record_1(data: Buffer, pos: int) -> tuple[ClientQuotaRecord, int]:
+    item = new(ClientQuotaRecord)
     n_entity = data[pos]
     pos += 1
     if 0 < n_entity < 128:
-        entity, pos = _read_entity_data_list_1(data, pos, n_entity - 1)
+        item.entity, pos = _read_entity_data_list_1(data, pos, n_entity - 1)
     elif n_entity:
         n_entity, pos = long_count(data, pos, n_entity)
-        entity, pos = _read_entity_data_list_1(data, pos, n_entity)
+        item.entity, pos = _read_entity_data_list_1(data, pos, n_entity)
     else:
         raise Unusual
     n_key = data[pos]
     pos += 1
     if n_key < 128:
-        key, value_, remove, tags = compact_s_dtB[n_key](data, pos)
-        key = key.decode()
+        raw, item.value, item.remove, tags = compact_s_dtB[n_key](data, pos)
+        item.key = raw.decode()
         pos += n_key + 9
     else:
-        key, pos = compact_text(data, pos, n_key)
-        value_, remove, tags = unpack_dtB(data, pos)
+        item.key, pos = compact_text(data, pos, n_key)
+        item.value, item.remove, tags = unpack_dtB(data, pos)
         pos += 10
-    item = new(ClientQuotaRecord)
-    item.entity = entity
-    item.key = key
-    item.value = value_
-    item.remove = remove
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -57,41 +57,37 @@ class ConfigRecord(Message):
 
 
 def _read_config_record_1(data: Buffer, pos: int) -> tuple[ConfigRecord, int]:
-    resource_type, n_resource_name = unpack_bB(data, pos)
+    item = new(ConfigRecord)
+    item.resource_type, n_resource_name = unpack_bB(data, pos)
     pos += 2
     if n_resource_name < 128:
-        resource_name, n_name = compact_s_B[n_resource_name](data, pos)
-        resource_name = resource_name.decode()
+        raw, n_name = compact_s_B[n_resource_name](data, pos)
+        item.resource_name = raw.decode()
         pos += n_resource_name
     else:
-        resource_name, pos = compact_text(data, pos, n_resource_name)
+        item.resource_name, pos = compact_text(data, pos, n_resource_name)
         n_name = data[pos]
         pos += 1
     if n_name < 128:
-        name, n_value = compact_s_B[n_name](data, pos)
-        name = name.decode()
+        raw, n_value = compact_s_B[n_name](data, pos)
+        item.name = raw.decode()
         pos += n_name
     else:
-        name, pos = compact_text(data, pos, n_name)
+        item.name, pos = compact_text(data, pos, n_name)
         n_value = data[pos]
         pos += 1
-    if 0 < n_value < 128:
-        value_, tags = compact_s_B[n_value](data, pos)
-        value_ = value_.decode()
+    if n_value == 0:
+        item.value = None
+        tags = data[pos]
+        pos += 1
+    elif n_value < 128:
+        raw, tags = compact_s_B[n_value](data, pos)
+        item.value = raw.decode()
         pos += n_value
-    elif n_value == 0:
-        value_ = None
-        tags = data[pos]
-        pos += 1
     else:
-        value_, pos = compact_text(data, pos, n_value)
+        item.value, pos = compact_text(data, pos, n_value)
         tags = data[pos]
         pos += 1
-    item = new(ConfigRecord)
-    item.resource_type = resource_type
-    item.resource_name = resource_name
-    item.name = name
-    item.value = value_
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -96,14 +96,14 @@ def _read_topic_partitions_tags_1(item: TopicPartitions, data: Buffer, pos: int,
         if tag == 0:
             n_assignment_epochs = data[pos]
             pos += 1
-            if 0 < n_assignment_epochs < 128:
-                assignment_epochs = list(compact_i[n_assignment_epochs](data, pos))
+            if n_assignment_epochs == 0:
+                item.assignment_epochs = None
+            elif n_assignment_epochs < 128:
+                values = [*compact_i[n_assignment_epochs](data, pos)]
+                item.assignment_epochs = values
                 pos += 4 * n_assignment_epochs - 4
-            elif n_assignment_epochs == 0:
-                assignment_epochs = None
             else:
-                assignment_epochs, pos = compact_numbers(data, pos, n_assignment_epochs, "i", 4)
-            item.assignment_epochs = assignment_epochs
+                item.assignment_epochs, pos = compact_numbers(data, pos, n_assignment_epochs, "i", 4)
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -115,18 +115,18 @@ def _read_topic_partitions_tags_1(item: TopicPartitions, data: Buffer, pos: int,
 def _read_topic_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartitions], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(TopicPartitions)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if n_partitions < 128:
-            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            values = [*compact_i_B[n_partitions](data, pos)]
+            tags = values.pop()
+            item.partitions = values
             pos += 4 * n_partitions - 3
         else:
-            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            item.partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(TopicPartitions)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.assignment_epochs = []
         item.unknown_tagged_fields = None
         if tags:
@@ -136,32 +136,27 @@ def _read_topic_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[l
 
 
 def _read_consumer_group_current_member_assignment_value_1(data: Buffer, pos: int) -> tuple[ConsumerGroupCurrentMemberAssignmentValue, int]:
-    member_epoch, previous_member_epoch, state, n_assigned_partitions = unpack_iibB(data, pos)
+    item = new(ConsumerGroupCurrentMemberAssignmentValue)
+    item.member_epoch, item.previous_member_epoch, item.state, n_assigned_partitions = unpack_iibB(data, pos)
     pos += 10
     if 0 < n_assigned_partitions < 128:
-        assigned_partitions, pos = _read_topic_partitions_list_1(data, pos, n_assigned_partitions - 1)
+        item.assigned_partitions, pos = _read_topic_partitions_list_1(data, pos, n_assigned_partitions - 1)
     elif n_assigned_partitions:
         n_assigned_partitions, pos = long_count(data, pos, n_assigned_partitions)
-        assigned_partitions, pos = _read_topic_partitions_list_1(data, pos, n_assigned_partitions)
+        item.assigned_partitions, pos = _read_topic_partitions_list_1(data, pos, n_assigned_partitions)
     else:
         raise Unusual
     n_partitions_pending_revocation = data[pos]
     pos += 1
     if 0 < n_partitions_pending_revocation < 128:
-        partitions_pending_revocation, pos = _read_topic_partitions_list_1(data, pos, n_partitions_pending_revocation - 1)
+        item.partitions_pending_revocation, pos = _read_topic_partitions_list_1(data, pos, n_partitions_pending_revocation - 1)
     elif n_partitions_pending_revocation:
         n_partitions_pending_revocation, pos = long_count(data, pos, n_partitions_pending_revocation)
-        partitions_pending_revocation, pos = _read_topic_partitions_list_1(data, pos, n_partitions_pending_revocation)
+        item.partitions_pending_revocation, pos = _read_topic_partitions_list_1(data, pos, n_partitions_pending_revocation)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ConsumerGroupCurrentMemberAssignmentValue)
-    item.member_epoch = member_epoch
-    item.previous_member_epoch = previous_member_epoch
-    item.state = state
-    item.assigned_partitions = assigned_partitions
-    item.partitions_pending_revocation = partitions_pending_revocation
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

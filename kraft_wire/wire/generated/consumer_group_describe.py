@@ -234,14 +234,12 @@ class ConsumerGroupDescribeResponse(Message):
 
 
 def _read_consumer_group_describe_request_1(data: Buffer, pos: int) -> tuple[ConsumerGroupDescribeRequest, int]:
+    item = new(ConsumerGroupDescribeRequest)
     n_group_ids = data[pos]
     pos += 1
-    group_ids, pos = compact_texts(data, pos, n_group_ids)
-    include_authorized_operations, tags = unpack_tB(data, pos)
+    item.group_ids, pos = compact_texts(data, pos, n_group_ids)
+    item.include_authorized_operations, tags = unpack_tB(data, pos)
     pos += 2
-    item = new(ConsumerGroupDescribeRequest)
-    item.group_ids = group_ids
-    item.include_authorized_operations = include_authorized_operations
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -264,27 +262,26 @@ def _write_consumer_group_describe_request_1(item: ConsumerGroupDescribeRequest,
 def _read_topic_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartitions], int]:
     items = []
     for _ in range(count):
-        topic_id, n_topic_name = unpack_uB(data, pos)
+        item = new(TopicPartitions)
+        item.topic_id, n_topic_name = unpack_uB(data, pos)
         pos += 17
         if n_topic_name < 128:
-            topic_name, n_partitions = compact_s_B[n_topic_name](data, pos)
-            topic_name = topic_name.decode()
+            raw, n_partitions = compact_s_B[n_topic_name](data, pos)
+            item.topic_name = raw.decode()
             pos += n_topic_name
         else:
-            topic_name, pos = compact_text(data, pos, n_topic_name)
+            item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
         if n_partitions < 128:
-            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            values = [*compact_i_B[n_partitions](data, pos)]
+            tags = values.pop()
+            item.partitions = values
             pos += 4 * n_partitions - 3
         else:
-            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            item.partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(TopicPartitions)
-        item.topic_id = topic_id
-        item.topic_name = topic_name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -293,19 +290,18 @@ def _read_topic_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[l
 
 
 def _read_assignment_1(data: Buffer, pos: int) -> tuple[Assignment, int]:
+    item = new(Assignment)
     n_topic_partitions = data[pos]
     pos += 1
     if 0 < n_topic_partitions < 128:
-        topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
+        item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
     elif n_topic_partitions:
         n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
-        topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
+        item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(Assignment)
-    item.topic_partitions = topic_partitions
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -315,82 +311,72 @@ def _read_assignment_1(data: Buffer, pos: int) -> tuple[Assignment, int]:
 def _read_member_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Member], int]:
     items = []
     for _ in range(count):
+        item = new(Member)
         n_member_id = data[pos]
         pos += 1
         if n_member_id < 128:
-            member_id, n_instance_id = compact_s_B[n_member_id](data, pos)
-            member_id = member_id.decode()
+            raw, n_instance_id = compact_s_B[n_member_id](data, pos)
+            item.member_id = raw.decode()
             pos += n_member_id
         else:
-            member_id, pos = compact_text(data, pos, n_member_id)
+            item.member_id, pos = compact_text(data, pos, n_member_id)
             n_instance_id = data[pos]
             pos += 1
-        if 0 < n_instance_id < 128:
-            instance_id, n_rack_id = compact_s_B[n_instance_id](data, pos)
-            instance_id = instance_id.decode()
+        if n_instance_id == 0:
+            item.instance_id = None
+            n_rack_id = data[pos]
+            pos += 1
+        elif n_instance_id < 128:
+            raw, n_rack_id = compact_s_B[n_instance_id](data, pos)
+            item.instance_id = raw.decode()
             pos += n_instance_id
-        elif n_instance_id == 0:
-            instance_id = None
-            n_rack_id = data[pos]
-            pos += 1
         else:
-            instance_id, pos = compact_text(data, pos, n_instance_id)
+            item.instance_id, pos = compact_text(data, pos, n_instance_id)
             n_rack_id = data[pos]
             pos += 1
-        if 0 < n_rack_id < 128:
-            rack_id, member_epoch, n_client_id = compact_s_iB[n_rack_id](data, pos)
-            rack_id = rack_id.decode()
-            pos += n_rack_id + 4
-        elif n_rack_id == 0:
-            rack_id = None
-            member_epoch, n_client_id = unpack_iB(data, pos)
+        if n_rack_id == 0:
+            item.rack_id = None
+            item.member_epoch, n_client_id = unpack_iB(data, pos)
             pos += 5
+        elif n_rack_id < 128:
+            raw, item.member_epoch, n_client_id = compact_s_iB[n_rack_id](data, pos)
+            item.rack_id = raw.decode()
+            pos += n_rack_id + 4
         else:
-            rack_id, pos = compact_text(data, pos, n_rack_id)
-            member_epoch, n_client_id = unpack_iB(data, pos)
+            item.rack_id, pos = compact_text(data, pos, n_rack_id)
+            item.member_epoch, n_client_id = unpack_iB(data, pos)
             pos += 5
         if n_client_id < 128:
-            client_id, n_client_host = compact_s_B[n_client_id](data, pos)
-            client_id = client_id.decode()
+            raw, n_client_host = compact_s_B[n_client_id](data, pos)
+            item.client_id = raw.decode()
             pos += n_client_id
         else:
-            client_id, pos = compact_text(data, pos, n_client_id)
+            item.client_id, pos = compact_text(data, pos, n_client_id)
             n_client_host = data[pos]
             pos += 1
         if n_client_host < 128:
-            client_host, n_subscribed_topic_names = compact_s_B[n_client_host](data, pos)
-            client_host = client_host.decode()
+            raw, n_subscribed_topic_names = compact_s_B[n_client_host](data, pos)
+            item.client_host = raw.decode()
             pos += n_client_host
         else:
-            client_host, pos = compact_text(data, pos, n_client_host)
+            item.client_host, pos = compact_text(data, pos, n_client_host)
             n_subscribed_topic_names = data[pos]
             pos += 1
-        subscribed_topic_names, pos = compact_texts(data, pos, n_subscribed_topic_names)
+        item.subscribed_topic_names, pos = compact_texts(data, pos, n_subscribed_topic_names)
         n_subscribed_topic_regex = data[pos]
         pos += 1
-        if 0 < n_subscribed_topic_regex < 128:
-            subscribed_topic_regex, = compact_s[n_subscribed_topic_regex](data, pos)
-            subscribed_topic_regex = subscribed_topic_regex.decode()
+        if n_subscribed_topic_regex == 0:
+            item.subscribed_topic_regex = None
+        elif n_subscribed_topic_regex < 128:
+            (raw,) = compact_s[n_subscribed_topic_regex](data, pos)
+            item.subscribed_topic_regex = raw.decode()
             pos += n_subscribed_topic_regex - 1
-        elif n_subscribed_topic_regex == 0:
-            subscribed_topic_regex = None
         else:
-            subscribed_topic_regex, pos = compact_text(data, pos, n_subscribed_topic_regex)
-        assignment, pos = _read_assignment_1(data, pos)
-        target_assignment, pos = _read_assignment_1(data, pos)
+            item.subscribed_topic_regex, pos = compact_text(data, pos, n_subscribed_topic_regex)
+        item.assignment, pos = _read_assignment_1(data, pos)
+        item.target_assignment, pos = _read_assignment_1(data, pos)
         tags = data[pos]
         pos += 1
-        item = new(Member)
-        item.member_id = member_id
-        item.instance_id = instance_id
-        item.rack_id = rack_id
-        item.member_epoch = member_epoch
-        item.client_id = client_id
-        item.client_host = client_host
-        item.subscribed_topic_names = subscribed_topic_names
-        item.subscribed_topic_regex = subscribed_topic_regex
-        item.assignment = assignment
-        item.target_assignment = target_assignment
         item.member_type = -1
         item.unknown_tagged_fields = None
         if tags:
@@ -402,63 +388,54 @@ def _read_member_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Member
 def _read_described_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribedGroup], int]:
     items = []
     for _ in range(count):
-        error_code, n_error_message = unpack_hB(data, pos)
+        item = new(DescribedGroup)
+        item.error_code, n_error_message = unpack_hB(data, pos)
         pos += 3
-        if 0 < n_error_message < 128:
-            error_message, n_group_id = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
+        if n_error_message == 0:
+            item.error_message = None
             n_group_id = data[pos]
             pos += 1
+        elif n_error_message < 128:
+            raw, n_group_id = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
             n_group_id = data[pos]
             pos += 1
         if n_group_id < 128:
-            group_id, n_group_state = compact_s_B[n_group_id](data, pos)
-            group_id = group_id.decode()
+            raw, n_group_state = compact_s_B[n_group_id](data, pos)
+            item.group_id = raw.decode()
             pos += n_group_id
         else:
-            group_id, pos = compact_text(data, pos, n_group_id)
+            item.group_id, pos = compact_text(data, pos, n_group_id)
             n_group_state = data[pos]
             pos += 1
         if n_group_state < 128:
-            group_state, group_epoch, assignment_epoch, n_assignor_name = compact_s_iiB[n_group_state](data, pos)
-            group_state = group_state.decode()
+            raw, item.group_epoch, item.assignment_epoch, n_assignor_name = compact_s_iiB[n_group_state](data, pos)
+            item.group_state = raw.decode()
             pos += n_group_state + 8
         else:
-            group_state, pos = compact_text(data, pos, n_group_state)
-            group_epoch, assignment_epoch, n_assignor_name = unpack_iiB(data, pos)
+            item.group_state, pos = compact_text(data, pos, n_group_state)
+            item.group_epoch, item.assignment_epoch, n_assignor_name = unpack_iiB(data, pos)
             pos += 9
         if n_assignor_name < 128:
-            assignor_name, n_members = compact_s_B[n_assignor_name](data, pos)
-            assignor_name = assignor_name.decode()
+            raw, n_members = compact_s_B[n_assignor_name](data, pos)
+            item.assignor_name = raw.decode()
             pos += n_assignor_name
         else:
-            assignor_name, pos = compact_text(data, pos, n_assignor_name)
+            item.assignor_name, pos = compact_text(data, pos, n_assignor_name)
             n_members = data[pos]
             pos += 1
         if 0 < n_members < 128:
-            members, pos = _read_member_list_1(data, pos, n_members - 1)
+            item.members, pos = _read_member_list_1(data, pos, n_members - 1)
         elif n_members:
             n_members, pos = long_count(data, pos, n_members)
-            members, pos = _read_member_list_1(data, pos, n_members)
+            item.members, pos = _read_member_list_1(data, pos, n_members)
         else:
             raise Unusual
-        authorized_operations, tags = unpack_iB(data, pos)
+        item.authorized_operations, tags = unpack_iB(data, pos)
         pos += 5
-        item = new(DescribedGroup)
-        item.error_code = error_code
-        item.error_message = error_message
-        item.group_id = group_id
-        item.group_state = group_state
-        item.group_epoch = group_epoch
-        item.assignment_epoch = assignment_epoch
-        item.assignor_name = assignor_name
-        item.members = members
-        item.authorized_operations = authorized_operations
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -467,20 +444,18 @@ def _read_described_group_list_1(data: Buffer, pos: int, count: int) -> tuple[li
 
 
 def _read_consumer_group_describe_response_1(data: Buffer, pos: int) -> tuple[ConsumerGroupDescribeResponse, int]:
-    throttle_time_ms, n_groups = unpack_iB(data, pos)
+    item = new(ConsumerGroupDescribeResponse)
+    item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5
     if 0 < n_groups < 128:
-        groups, pos = _read_described_group_list_1(data, pos, n_groups - 1)
+        item.groups, pos = _read_described_group_list_1(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
-        groups, pos = _read_described_group_list_1(data, pos, n_groups)
+        item.groups, pos = _read_described_group_list_1(data, pos, n_groups)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ConsumerGroupDescribeResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.groups = groups
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -490,83 +465,72 @@ def _read_consumer_group_describe_response_1(data: Buffer, pos: int) -> tuple[Co
 def _read_member_list_2(data: Buffer, pos: int, count: int) -> tuple[list[Member], int]:
     items = []
     for _ in range(count):
+        item = new(Member)
         n_member_id = data[pos]
         pos += 1
         if n_member_id < 128:
-            member_id, n_instance_id = compact_s_B[n_member_id](data, pos)
-            member_id = member_id.decode()
+            raw, n_instance_id = compact_s_B[n_member_id](data, pos)
+            item.member_id = raw.decode()
             pos += n_member_id
         else:
-            member_id, pos = compact_text(data, pos, n_member_id)
+            item.member_id, pos = compact_text(data, pos, n_member_id)
             n_instance_id = data[pos]
             pos += 1
-        if 0 < n_instance_id < 128:
-            instance_id, n_rack_id = compact_s_B[n_instance_id](data, pos)
-            instance_id = instance_id.decode()
+        if n_instance_id == 0:
+            item.instance_id = None
+            n_rack_id = data[pos]
+            pos += 1
+        elif n_instance_id < 128:
+            raw, n_rack_id = compact_s_B[n_instance_id](data, pos)
+            item.instance_id = raw.decode()
             pos += n_instance_id
-        elif n_instance_id == 0:
-            instance_id = None
-            n_rack_id = data[pos]
-            pos += 1
         else:
-            instance_id, pos = compact_text(data, pos, n_instance_id)
+            item.instance_id, pos = compact_text(data, pos, n_instance_id)
             n_rack_id = data[pos]
             pos += 1
-        if 0 < n_rack_id < 128:
-            rack_id, member_epoch, n_client_id = compact_s_iB[n_rack_id](data, pos)
-            rack_id = rack_id.decode()
-            pos += n_rack_id + 4
-        elif n_rack_id == 0:
-            rack_id = None
-            member_epoch, n_client_id = unpack_iB(data, pos)
+        if n_rack_id == 0:
+            item.rack_id = None
+            item.member_epoch, n_client_id = unpack_iB(data, pos)
             pos += 5
+        elif n_rack_id < 128:
+            raw, item.member_epoch, n_client_id = compact_s_iB[n_rack_id](data, pos)
+            item.rack_id = raw.decode()
+            pos += n_rack_id + 4
         else:
-            rack_id, pos = compact_text(data, pos, n_rack_id)
-            member_epoch, n_client_id = unpack_iB(data, pos)
+            item.rack_id, pos = compact_text(data, pos, n_rack_id)
+            item.member_epoch, n_client_id = unpack_iB(data, pos)
             pos += 5
         if n_client_id < 128:
-            client_id, n_client_host = compact_s_B[n_client_id](data, pos)
-            client_id = client_id.decode()
+            raw, n_client_host = compact_s_B[n_client_id](data, pos)
+            item.client_id = raw.decode()
             pos += n_client_id
         else:
-            client_id, pos = compact_text(data, pos, n_client_id)
+            item.client_id, pos = compact_text(data, pos, n_client_id)
             n_client_host = data[pos]
             pos += 1
         if n_client_host < 128:
-            client_host, n_subscribed_topic_names = compact_s_B[n_client_host](data, pos)
-            client_host = client_host.decode()
+            raw, n_subscribed_topic_names = compact_s_B[n_client_host](data, pos)
+            item.client_host = raw.decode()
             pos += n_client_host
         else:
-            client_host, pos = compact_text(data, pos, n_client_host)
+            item.client_host, pos = compact_text(data, pos, n_client_host)
             n_subscribed_topic_names = data[pos]
             pos += 1
-        subscribed_topic_names, pos = compact_texts(data, pos, n_subscribed_topic_names)
+        item.subscribed_topic_names, pos = compact_texts(data, pos, n_subscribed_topic_names)
         n_subscribed_topic_regex = data[pos]
         pos += 1
-        if 0 < n_subscribed_topic_regex < 128:
-            subscribed_topic_regex, = compact_s[n_subscribed_topic_regex](data, pos)
-            subscribed_topic_regex = subscribed_topic_regex.decode()
+        if n_subscribed_topic_regex == 0:
+            item.subscribed_topic_regex = None
+        elif n_subscribed_topic_regex < 128:
+            (raw,) = compact_s[n_subscribed_topic_regex](data, pos)
+            item.subscribed_topic_regex = raw.decode()
             pos += n_subscribed_topic_regex - 1
-        elif n_subscribed_topic_regex == 0:
-            subscribed_topic_regex = None
         else:
-            subscribed_topic_regex, pos = compact_text(data, pos, n_subscribed_topic_regex)
-        assignment, pos = _read_assignment_1(data, pos)
-        target_assignment, pos = _read_assignment_1(data, pos)
-        member_type, tags = unpack_bB(data, pos)
+            item.subscribed_topic_regex, pos = compact_text(data, pos, n_subscribed_topic_regex)
+        item.assignment, pos = _read_assignment_1(data, pos)
+        item.target_assignment, pos = _read_assignment_1(data, pos)
+        item.member_type, tags = unpack_bB(data, pos)
         pos += 2
-        item = new(Member)
-        item.member_id = member_id
-        item.instance_id = instance_id
-        item.rack_id = rack_id
-        item.member_epoch = member_epoch
-        item.client_id = client_id
-        item.client_host = client_host
-        item.subscribed_topic_names = subscribed_topic_names
-        item.subscribed_topic_regex = subscribed_topic_regex
-        item.assignment = assignment
-        item.target_assignment = target_assignment
-        item.member_type = member_type
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -577,63 +541,54 @@ def _read_member_list_2(data: Buffer, pos: int, count: int) -> tuple[list[Member
 def _read_described_group_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribedGroup], int]:
     items = []
     for _ in range(count):
-        error_code, n_error_message = unpack_hB(data, pos)
+        item = new(DescribedGroup)
+        item.error_code, n_error_message = unpack_hB(data, pos)
         pos += 3
-        if 0 < n_error_message < 128:
-            error_message, n_group_id = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
+        if n_error_message == 0:
+            item.error_message = None
             n_group_id = data[pos]
             pos += 1
+        elif n_error_message < 128:
+            raw, n_group_id = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
             n_group_id = data[pos]
             pos += 1
         if n_group_id < 128:
-            group_id, n_group_state = compact_s_B[n_group_id](data, pos)
-            group_id = group_id.decode()
+            raw, n_group_state = compact_s_B[n_group_id](data, pos)
+            item.group_id = raw.decode()
             pos += n_group_id
         else:
-            group_id, pos = compact_text(data, pos, n_group_id)
+            item.group_id, pos = compact_text(data, pos, n_group_id)
             n_group_state = data[pos]
             pos += 1
         if n_group_state < 128:
-            group_state, group_epoch, assignment_epoch, n_assignor_name = compact_s_iiB[n_group_state](data, pos)
-            group_state = group_state.decode()
+            raw, item.group_epoch, item.assignment_epoch, n_assignor_name = compact_s_iiB[n_group_state](data, pos)
+            item.group_state = raw.decode()
             pos += n_group_state + 8
         else:
-            group_state, pos = compact_text(data, pos, n_group_state)
-            group_epoch, assignment_epoch, n_assignor_name = unpack_iiB(data, pos)
+            item.group_state, pos = compact_text(data, pos, n_group_state)
+            item.group_epoch, item.assignment_epoch, n_assignor_name = unpack_iiB(data, pos)
             pos += 9
         if n_assignor_name < 128:
-            assignor_name, n_members = compact_s_B[n_assignor_name](data, pos)
-            assignor_name = assignor_name.decode()
+            raw, n_members = compact_s_B[n_assignor_name](data, pos)
+            item.assignor_name = raw.decode()
             pos += n_assignor_name
         else:
-            assignor_name, pos = compact_text(data, pos, n_assignor_name)
+            item.assignor_name, pos = compact_text(data, pos, n_assignor_name)
             n_members = data[pos]
             pos += 1
         if 0 < n_members < 128:
-            members, pos = _read_member_list_2(data, pos, n_members - 1)
+            item.members, pos = _read_member_list_2(data, pos, n_members - 1)
         elif n_members:
             n_members, pos = long_count(data, pos, n_members)
-            members, pos = _read_member_list_2(data, pos, n_members)
+            item.members, pos = _read_member_list_2(data, pos, n_members)
         else:
             raise Unusual
-        authorized_operations, tags = unpack_iB(data, pos)
+        item.authorized_operations, tags = unpack_iB(data, pos)
         pos += 5
-        item = new(DescribedGroup)
-        item.error_code = error_code
-        item.error_message = error_message
-        item.group_id = group_id
-        item.group_state = group_state
-        item.group_epoch = group_epoch
-        item.assignment_epoch = assignment_epoch
-        item.assignor_name = assignor_name
-        item.members = members
-        item.authorized_operations = authorized_operations
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -642,20 +597,18 @@ def _read_described_group_list_2(data: Buffer, pos: int, count: int) -> tuple[li
 
 
 def _read_consumer_group_describe_response_2(data: Buffer, pos: int) -> tuple[ConsumerGroupDescribeResponse, int]:
-    throttle_time_ms, n_groups = unpack_iB(data, pos)
+    item = new(ConsumerGroupDescribeResponse)
+    item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5
     if 0 < n_groups < 128:
-        groups, pos = _read_described_group_list_2(data, pos, n_groups - 1)
+        item.groups, pos = _read_described_group_list_2(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
-        groups, pos = _read_described_group_list_2(data, pos, n_groups)
+        item.groups, pos = _read_described_group_list_2(data, pos, n_groups)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ConsumerGroupDescribeResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.groups = groups
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

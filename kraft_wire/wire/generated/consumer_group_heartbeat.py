@@ -195,18 +195,18 @@ class ConsumerGroupHeartbeatResponse(Message):
 def _read_topic_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartitions], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(TopicPartitions)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if n_partitions < 128:
-            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            values = [*compact_i_B[n_partitions](data, pos)]
+            tags = values.pop()
+            item.partitions = values
             pos += 4 * n_partitions - 3
         else:
-            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            item.partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(TopicPartitions)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -215,85 +215,76 @@ def _read_topic_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[l
 
 
 def _read_consumer_group_heartbeat_request_1(data: Buffer, pos: int) -> tuple[ConsumerGroupHeartbeatRequest, int]:
+    item = new(ConsumerGroupHeartbeatRequest)
     n_group_id = data[pos]
     pos += 1
     if n_group_id < 128:
-        group_id, n_member_id = compact_s_B[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, n_member_id = compact_s_B[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
         n_member_id = data[pos]
         pos += 1
     if n_member_id < 128:
-        member_id, member_epoch, n_instance_id = compact_s_iB[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, item.member_epoch, n_instance_id = compact_s_iB[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id + 4
     else:
-        member_id, pos = compact_text(data, pos, n_member_id)
-        member_epoch, n_instance_id = unpack_iB(data, pos)
+        item.member_id, pos = compact_text(data, pos, n_member_id)
+        item.member_epoch, n_instance_id = unpack_iB(data, pos)
         pos += 5
-    if 0 < n_instance_id < 128:
-        instance_id, n_rack_id = compact_s_B[n_instance_id](data, pos)
-        instance_id = instance_id.decode()
+    if n_instance_id == 0:
+        item.instance_id = None
+        n_rack_id = data[pos]
+        pos += 1
+    elif n_instance_id < 128:
+        raw, n_rack_id = compact_s_B[n_instance_id](data, pos)
+        item.instance_id = raw.decode()
         pos += n_instance_id
-    elif n_instance_id == 0:
-        instance_id = None
-        n_rack_id = data[pos]
-        pos += 1
     else:
-        instance_id, pos = compact_text(data, pos, n_instance_id)
+        item.instance_id, pos = compact_text(data, pos, n_instance_id)
         n_rack_id = data[pos]
         pos += 1
-    if 0 < n_rack_id < 128:
-        rack_id, rebalance_timeout_ms, n_subscribed_topic_names = compact_s_iB[n_rack_id](data, pos)
-        rack_id = rack_id.decode()
-        pos += n_rack_id + 4
-    elif n_rack_id == 0:
-        rack_id = None
-        rebalance_timeout_ms, n_subscribed_topic_names = unpack_iB(data, pos)
+    if n_rack_id == 0:
+        item.rack_id = None
+        item.rebalance_timeout_ms, n_subscribed_topic_names = unpack_iB(data, pos)
         pos += 5
+    elif n_rack_id < 128:
+        raw, item.rebalance_timeout_ms, n_subscribed_topic_names = compact_s_iB[n_rack_id](data, pos)
+        item.rack_id = raw.decode()
+        pos += n_rack_id + 4
     else:
-        rack_id, pos = compact_text(data, pos, n_rack_id)
-        rebalance_timeout_ms, n_subscribed_topic_names = unpack_iB(data, pos)
+        item.rack_id, pos = compact_text(data, pos, n_rack_id)
+        item.rebalance_timeout_ms, n_subscribed_topic_names = unpack_iB(data, pos)
         pos += 5
     if n_subscribed_topic_names:
-        subscribed_topic_names, pos = compact_texts(data, pos, n_subscribed_topic_names)
+        item.subscribed_topic_names, pos = compact_texts(data, pos, n_subscribed_topic_names)
     else:
-        subscribed_topic_names = None
+        item.subscribed_topic_names = None
     n_server_assignor = data[pos]
     pos += 1
-    if 0 < n_server_assignor < 128:
-        server_assignor, n_topic_partitions = compact_s_B[n_server_assignor](data, pos)
-        server_assignor = server_assignor.decode()
-        pos += n_server_assignor
-    elif n_server_assignor == 0:
-        server_assignor = None
+    if n_server_assignor == 0:
+        item.server_assignor = None
         n_topic_partitions = data[pos]
         pos += 1
+    elif n_server_assignor < 128:
+        raw, n_topic_partitions = compact_s_B[n_server_assignor](data, pos)
+        item.server_assignor = raw.decode()
+        pos += n_server_assignor
     else:
-        server_assignor, pos = compact_text(data, pos, n_server_assignor)
+        item.server_assignor, pos = compact_text(data, pos, n_server_assignor)
         n_topic_partitions = data[pos]
         pos += 1
     if 0 < n_topic_partitions < 128:
-        topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
+        item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
     elif n_topic_partitions:
         n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
-        topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
+        item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
     else:
-        topic_partitions = None
+        item.topic_partitions = None
     tags = data[pos]
     pos += 1
-    item = new(ConsumerGroupHeartbeatRequest)
-    item.group_id = group_id
-    item.member_id = member_id
-    item.member_epoch = member_epoch
-    item.instance_id = instance_id
-    item.rack_id = rack_id
-    item.rebalance_timeout_ms = rebalance_timeout_ms
-    item.subscribed_topic_names = subscribed_topic_names
-    item.server_assignor = server_assignor
-    item.topic_partitions = topic_partitions
     item.subscribed_topic_regex = None
     item.unknown_tagged_fields = None
     if tags:
@@ -302,98 +293,88 @@ def _read_consumer_group_heartbeat_request_1(data: Buffer, pos: int) -> tuple[Co
 
 
 def _read_consumer_group_heartbeat_request_2(data: Buffer, pos: int) -> tuple[ConsumerGroupHeartbeatRequest, int]:
+    item = new(ConsumerGroupHeartbeatRequest)
     n_group_id = data[pos]
     pos += 1
     if n_group_id < 128:
-        group_id, n_member_id = compact_s_B[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, n_member_id = compact_s_B[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
         n_member_id = data[pos]
         pos += 1
     if n_member_id < 128:
-        member_id, member_epoch, n_instance_id = compact_s_iB[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, item.member_epoch, n_instance_id = compact_s_iB[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id + 4
     else:
-        member_id, pos = compact_text(data, pos, n_member_id)
-        member_epoch, n_instance_id = unpack_iB(data, pos)
+        item.member_id, pos = compact_text(data, pos, n_member_id)
+        item.member_epoch, n_instance_id = unpack_iB(data, pos)
         pos += 5
-    if 0 < n_instance_id < 128:
-        instance_id, n_rack_id = compact_s_B[n_instance_id](data, pos)
-        instance_id = instance_id.decode()
+    if n_instance_id == 0:
+        item.instance_id = None
+        n_rack_id = data[pos]
+        pos += 1
+    elif n_instance_id < 128:
+        raw, n_rack_id = compact_s_B[n_instance_id](data, pos)
+        item.instance_id = raw.decode()
         pos += n_instance_id
-    elif n_instance_id == 0:
-        instance_id = None
-        n_rack_id = data[pos]
-        pos += 1
     else:
-        instance_id, pos = compact_text(data, pos, n_instance_id)
+        item.instance_id, pos = compact_text(data, pos, n_instance_id)
         n_rack_id = data[pos]
         pos += 1
-    if 0 < n_rack_id < 128:
-        rack_id, rebalance_timeout_ms, n_subscribed_topic_names = compact_s_iB[n_rack_id](data, pos)
-        rack_id = rack_id.decode()
-        pos += n_rack_id + 4
-    elif n_rack_id == 0:
-        rack_id = None
-        rebalance_timeout_ms, n_subscribed_topic_names = unpack_iB(data, pos)
+    if n_rack_id == 0:
+        item.rack_id = None
+        item.rebalance_timeout_ms, n_subscribed_topic_names = unpack_iB(data, pos)
         pos += 5
+    elif n_rack_id < 128:
+        raw, item.rebalance_timeout_ms, n_subscribed_topic_names = compact_s_iB[n_rack_id](data, pos)
+        item.rack_id = raw.decode()
+        pos += n_rack_id + 4
     else:
-        rack_id, pos = compact_text(data, pos, n_rack_id)
-        rebalance_timeout_ms, n_subscribed_topic_names = unpack_iB(data, pos)
+        item.rack_id, pos = compact_text(data, pos, n_rack_id)
+        item.rebalance_timeout_ms, n_subscribed_topic_names = unpack_iB(data, pos)
         pos += 5
     if n_subscribed_topic_names:
-        subscribed_topic_names, pos = compact_texts(data, pos, n_subscribed_topic_names)
+        item.subscribed_topic_names, pos = compact_texts(data, pos, n_subscribed_topic_names)
     else:
-        subscribed_topic_names = None
+        item.subscribed_topic_names = None
     n_subscribed_topic_regex = data[pos]
     pos += 1
-    if 0 < n_subscribed_topic_regex < 128:
-        subscribed_topic_regex, n_server_assignor = compact_s_B[n_subscribed_topic_regex](data, pos)
-        subscribed_topic_regex = subscribed_topic_regex.decode()
+    if n_subscribed_topic_regex == 0:
+        item.subscribed_topic_regex = None
+        n_server_assignor = data[pos]
+        pos += 1
+    elif n_subscribed_topic_regex < 128:
+        raw, n_server_assignor = compact_s_B[n_subscribed_topic_regex](data, pos)
+        item.subscribed_topic_regex = raw.decode()
         pos += n_subscribed_topic_regex
-    elif n_subscribed_topic_regex == 0:
-        subscribed_topic_regex = None
-        n_server_assignor = data[pos]
-        pos += 1
     else:
-        subscribed_topic_regex, pos = compact_text(data, pos, n_subscribed_topic_regex)
+        item.subscribed_topic_regex, pos = compact_text(data, pos, n_subscribed_topic_regex)
         n_server_assignor = data[pos]
         pos += 1
-    if 0 < n_server_assignor < 128:
-        server_assignor, n_topic_partitions = compact_s_B[n_server_assignor](data, pos)
-        server_assignor = server_assignor.decode()
-        pos += n_server_assignor
-    elif n_server_assignor == 0:
-        server_assignor = None
+    if n_server_assignor == 0:
+        item.server_assignor = None
         n_topic_partitions = data[pos]
         pos += 1
+    elif n_server_assignor < 128:
+        raw, n_topic_partitions = compact_s_B[n_server_assignor](data, pos)
+        item.server_assignor = raw.decode()
+        pos += n_server_assignor
     else:
-        server_assignor, pos = compact_text(data, pos, n_server_assignor)
+        item.server_assignor, pos = compact_text(data, pos, n_server_assignor)
         n_topic_partitions = data[pos]
         pos += 1
     if 0 < n_topic_partitions < 128:
-        topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
+        item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
     elif n_topic_partitions:
         n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
-        topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
+        item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
     else:
-        topic_partitions = None
+        item.topic_partitions = None
     tags = data[pos]
     pos += 1
-    item = new(ConsumerGroupHeartbeatRequest)
-    item.group_id = group_id
-    item.member_id = member_id
-    item.member_epoch = member_epoch
-    item.instance_id = instance_id
-    item.rack_id = rack_id
-    item.rebalance_timeout_ms = rebalance_timeout_ms
-    item.subscribed_topic_names = subscribed_topic_names
-    item.subscribed_topic_regex = subscribed_topic_regex
-    item.server_assignor = server_assignor
-    item.topic_partitions = topic_partitions
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -570,18 +551,18 @@ def _write_consumer_group_heartbeat_request_2(item: ConsumerGroupHeartbeatReques
 def _read_response_topic_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicPartitions], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(ResponseTopicPartitions)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if n_partitions < 128:
-            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            values = [*compact_i_B[n_partitions](data, pos)]
+            tags = values.pop()
+            item.partitions = values
             pos += 4 * n_partitions - 3
         else:
-            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            item.partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(ResponseTopicPartitions)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -590,19 +571,18 @@ def _read_response_topic_partitions_list_1(data: Buffer, pos: int, count: int) -
 
 
 def _read_assignment_1(data: Buffer, pos: int) -> tuple[Assignment, int]:
+    item = new(Assignment)
     n_topic_partitions = data[pos]
     pos += 1
     if 0 < n_topic_partitions < 128:
-        topic_partitions, pos = _read_response_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
+        item.topic_partitions, pos = _read_response_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
     elif n_topic_partitions:
         n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
-        topic_partitions, pos = _read_response_topic_partitions_list_1(data, pos, n_topic_partitions)
+        item.topic_partitions, pos = _read_response_topic_partitions_list_1(data, pos, n_topic_partitions)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(Assignment)
-    item.topic_partitions = topic_partitions
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -610,48 +590,41 @@ def _read_assignment_1(data: Buffer, pos: int) -> tuple[Assignment, int]:
 
 
 def _read_consumer_group_heartbeat_response_1(data: Buffer, pos: int) -> tuple[ConsumerGroupHeartbeatResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    item = new(ConsumerGroupHeartbeatResponse)
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_error_message < 128:
-        error_message, n_member_id = compact_s_B[n_error_message](data, pos)
-        error_message = error_message.decode()
+    if n_error_message == 0:
+        item.error_message = None
+        n_member_id = data[pos]
+        pos += 1
+    elif n_error_message < 128:
+        raw, n_member_id = compact_s_B[n_error_message](data, pos)
+        item.error_message = raw.decode()
         pos += n_error_message
-    elif n_error_message == 0:
-        error_message = None
-        n_member_id = data[pos]
-        pos += 1
     else:
-        error_message, pos = compact_text(data, pos, n_error_message)
+        item.error_message, pos = compact_text(data, pos, n_error_message)
         n_member_id = data[pos]
         pos += 1
-    if 0 < n_member_id < 128:
-        member_id, member_epoch, heartbeat_interval_ms, n_assignment = compact_s_iib[n_member_id](data, pos)
-        member_id = member_id.decode()
-        pos += n_member_id + 8
-    elif n_member_id == 0:
-        member_id = None
-        member_epoch, heartbeat_interval_ms, n_assignment = unpack_iib(data, pos)
+    if n_member_id == 0:
+        item.member_id = None
+        item.member_epoch, item.heartbeat_interval_ms, n_assignment = unpack_iib(data, pos)
         pos += 9
+    elif n_member_id < 128:
+        raw, item.member_epoch, item.heartbeat_interval_ms, n_assignment = compact_s_iib[n_member_id](data, pos)
+        item.member_id = raw.decode()
+        pos += n_member_id + 8
     else:
-        member_id, pos = compact_text(data, pos, n_member_id)
-        member_epoch, heartbeat_interval_ms, n_assignment = unpack_iib(data, pos)
+        item.member_id, pos = compact_text(data, pos, n_member_id)
+        item.member_epoch, item.heartbeat_interval_ms, n_assignment = unpack_iib(data, pos)
         pos += 9
     if n_assignment == 1:
-        assignment, pos = _read_assignment_1(data, pos)
+        item.assignment, pos = _read_assignment_1(data, pos)
     elif n_assignment == -1:
-        assignment = None
+        item.assignment = None
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ConsumerGroupHeartbeatResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
-    item.member_id = member_id
-    item.member_epoch = member_epoch
-    item.heartbeat_interval_ms = heartbeat_interval_ms
-    item.assignment = assignment
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -117,22 +117,20 @@ class ConsumerGroupMemberMetadataValue(Message):
 def _read_classic_protocol_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ClassicProtocol], int]:
     items = []
     for _ in range(count):
+        item = new(ClassicProtocol)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_metadata = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_metadata = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_metadata = data[pos]
             pos += 1
-        metadata, pos = compact_blob(data, pos, n_metadata)
+        item.metadata, pos = compact_blob(data, pos, n_metadata)
         tags = data[pos]
         pos += 1
-        item = new(ClassicProtocol)
-        item.name = name
-        item.metadata = metadata
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -141,20 +139,18 @@ def _read_classic_protocol_list_1(data: Buffer, pos: int, count: int) -> tuple[l
 
 
 def _read_classic_member_metadata_1(data: Buffer, pos: int) -> tuple[ClassicMemberMetadata, int]:
-    session_timeout_ms, n_supported_protocols = unpack_iB(data, pos)
+    item = new(ClassicMemberMetadata)
+    item.session_timeout_ms, n_supported_protocols = unpack_iB(data, pos)
     pos += 5
     if 0 < n_supported_protocols < 128:
-        supported_protocols, pos = _read_classic_protocol_list_1(data, pos, n_supported_protocols - 1)
+        item.supported_protocols, pos = _read_classic_protocol_list_1(data, pos, n_supported_protocols - 1)
     elif n_supported_protocols:
         n_supported_protocols, pos = long_count(data, pos, n_supported_protocols)
-        supported_protocols, pos = _read_classic_protocol_list_1(data, pos, n_supported_protocols)
+        item.supported_protocols, pos = _read_classic_protocol_list_1(data, pos, n_supported_protocols)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ClassicMemberMetadata)
-    item.session_timeout_ms = session_timeout_ms
-    item.supported_protocols = supported_protocols
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -171,12 +167,11 @@ def _read_consumer_group_member_metadata_value_tags_1(item: ConsumerGroupMemberM
             n_classic_member_metadata = data[pos]
             pos += 1
             if n_classic_member_metadata == 1:
-                classic_member_metadata, pos = _read_classic_member_metadata_1(data, pos)
+                item.classic_member_metadata, pos = _read_classic_member_metadata_1(data, pos)
             elif n_classic_member_metadata == 0:
-                classic_member_metadata = None
+                item.classic_member_metadata = None
             else:
                 raise Unusual
-            item.classic_member_metadata = classic_member_metadata
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -186,84 +181,76 @@ def _read_consumer_group_member_metadata_value_tags_1(item: ConsumerGroupMemberM
 
 
 def _read_consumer_group_member_metadata_value_1(data: Buffer, pos: int) -> tuple[ConsumerGroupMemberMetadataValue, int]:
+    item = new(ConsumerGroupMemberMetadataValue)
     n_instance_id = data[pos]
     pos += 1
-    if 0 < n_instance_id < 128:
-        instance_id, n_rack_id = compact_s_B[n_instance_id](data, pos)
-        instance_id = instance_id.decode()
+    if n_instance_id == 0:
+        item.instance_id = None
+        n_rack_id = data[pos]
+        pos += 1
+    elif n_instance_id < 128:
+        raw, n_rack_id = compact_s_B[n_instance_id](data, pos)
+        item.instance_id = raw.decode()
         pos += n_instance_id
-    elif n_instance_id == 0:
-        instance_id = None
-        n_rack_id = data[pos]
-        pos += 1
     else:
-        instance_id, pos = compact_text(data, pos, n_instance_id)
+        item.instance_id, pos = compact_text(data, pos, n_instance_id)
         n_rack_id = data[pos]
         pos += 1
-    if 0 < n_rack_id < 128:
-        rack_id, n_client_id = compact_s_B[n_rack_id](data, pos)
-        rack_id = rack_id.decode()
-        pos += n_rack_id
-    elif n_rack_id == 0:
-        rack_id = None
+    if n_rack_id == 0:
+        item.rack_id = None
         n_client_id = data[pos]
         pos += 1
+    elif n_rack_id < 128:
+        raw, n_client_id = compact_s_B[n_rack_id](data, pos)
+        item.rack_id = raw.decode()
+        pos += n_rack_id
     else:
-        rack_id, pos = compact_text(data, pos, n_rack_id)
+        item.rack_id, pos = compact_text(data, pos, n_rack_id)
         n_client_id = data[pos]
         pos += 1
     if n_client_id < 128:
-        client_id, n_client_host = compact_s_B[n_client_id](data, pos)
-        client_id = client_id.decode()
+        raw, n_client_host = compact_s_B[n_client_id](data, pos)
+        item.client_id = raw.decode()
         pos += n_client_id
     else:
-        client_id, pos = compact_text(data, pos, n_client_id)
+        item.client_id, pos = compact_text(data, pos, n_client_id)
         n_client_host = data[pos]
         pos += 1
     if n_client_host < 128:
-        client_host, n_subscribed_topic_names = compact_s_B[n_client_host](data, pos)
-        client_host = client_host.decode()
+        raw, n_subscribed_topic_names = compact_s_B[n_client_host](data, pos)
+        item.client_host = raw.decode()
         pos += n_client_host
     else:
-        client_host, pos = compact_text(data, pos, n_client_host)
+        item.client_host, pos = compact_text(data, pos, n_client_host)
         n_subscribed_topic_names = data[pos]
         pos += 1
-    subscribed_topic_names, pos = compact_texts(data, pos, n_subscribed_topic_names)
+    item.subscribed_topic_names, pos = compact_texts(data, pos, n_subscribed_topic_names)
     n_subscribed_topic_regex = data[pos]
     pos += 1
-    if 0 < n_subscribed_topic_regex < 128:
-        subscribed_topic_regex, rebalance_timeout_ms, n_server_assignor = compact_s_iB[n_subscribed_topic_regex](data, pos)
-        subscribed_topic_regex = subscribed_topic_regex.decode()
+    if n_subscribed_topic_regex == 0:
+        item.subscribed_topic_regex = None
+        item.rebalance_timeout_ms, n_server_assignor = unpack_iB(data, pos)
+        pos += 5
+    elif n_subscribed_topic_regex < 128:
+        raw, item.rebalance_timeout_ms, n_server_assignor = compact_s_iB[n_subscribed_topic_regex](data, pos)
+        item.subscribed_topic_regex = raw.decode()
         pos += n_subscribed_topic_regex + 4
-    elif n_subscribed_topic_regex == 0:
-        subscribed_topic_regex = None
-        rebalance_timeout_ms, n_server_assignor = unpack_iB(data, pos)
-        pos += 5
     else:
-        subscribed_topic_regex, pos = compact_text(data, pos, n_subscribed_topic_regex)
-        rebalance_timeout_ms, n_server_assignor = unpack_iB(data, pos)
+        item.subscribed_topic_regex, pos = compact_text(data, pos, n_subscribed_topic_regex)
+        item.rebalance_timeout_ms, n_server_assignor = unpack_iB(data, pos)
         pos += 5
-    if 0 < n_server_assignor < 128:
-        server_assignor, tags = compact_s_B[n_server_assignor](data, pos)
-        server_assignor = server_assignor.decode()
+    if n_server_assignor == 0:
+        item.server_assignor = None
+        tags = data[pos]
+        pos += 1
+    elif n_server_assignor < 128:
+        raw, tags = compact_s_B[n_server_assignor](data, pos)
+        item.server_assignor = raw.decode()
         pos += n_server_assignor
-    elif n_server_assignor == 0:
-        server_assignor = None
-        tags = data[pos]
-        pos += 1
     else:
-        server_assignor, pos = compact_text(data, pos, n_server_assignor)
+        item.server_assignor, pos = compact_text(data, pos, n_server_assignor)
         tags = data[pos]
         pos += 1
-    item = new(ConsumerGroupMemberMetadataValue)
-    item.instance_id = instance_id
-    item.rack_id = rack_id
-    item.client_id = client_id
-    item.client_host = client_host
-    item.subscribed_topic_names = subscribed_topic_names
-    item.subscribed_topic_regex = subscribed_topic_regex
-    item.rebalance_timeout_ms = rebalance_timeout_ms
-    item.server_assignor = server_assignor
     item.classic_member_metadata = None
     item.unknown_tagged_fields = None
     if tags:

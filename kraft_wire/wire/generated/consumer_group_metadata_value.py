@@ -54,9 +54,8 @@ def _read_consumer_group_metadata_value_tags_1(item: ConsumerGroupMetadataValue,
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            (metadata_hash,) = unpack_q(data, pos)
+            (item.metadata_hash,) = unpack_q(data, pos)
             pos += 8
-            item.metadata_hash = metadata_hash
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -66,10 +65,9 @@ def _read_consumer_group_metadata_value_tags_1(item: ConsumerGroupMetadataValue,
 
 
 def _read_consumer_group_metadata_value_1(data: Buffer, pos: int) -> tuple[ConsumerGroupMetadataValue, int]:
-    epoch, tags = unpack_iB(data, pos)
-    pos += 5
     item = new(ConsumerGroupMetadataValue)
-    item.epoch = epoch
+    item.epoch, tags = unpack_iB(data, pos)
+    pos += 5
     item.metadata_hash = 0
     item.unknown_tagged_fields = None
     if tags:

@@ -100,14 +100,12 @@ class ConsumerGroupPartitionMetadataValue(Message):
 def _read_partition_metadata_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionMetadata], int]:
     items = []
     for _ in range(count):
-        partition, n_racks = unpack_iB(data, pos)
+        item = new(PartitionMetadata)
+        item.partition, n_racks = unpack_iB(data, pos)
         pos += 5
-        racks, pos = compact_texts(data, pos, n_racks)
+        item.racks, pos = compact_texts(data, pos, n_racks)
         tags = data[pos]
         pos += 1
-        item = new(PartitionMetadata)
-        item.partition = partition
-        item.racks = racks
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -118,30 +116,26 @@ def _read_partition_metadata_list_1(data: Buffer, pos: int, count: int) -> tuple
 def _read_topic_metadata_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicMetadata], int]:
     items = []
     for _ in range(count):
-        topic_id, n_topic_name = unpack_uB(data, pos)
+        item = new(TopicMetadata)
+        item.topic_id, n_topic_name = unpack_uB(data, pos)
         pos += 17
         if n_topic_name < 128:
-            topic_name, num_partitions, n_partition_metadata = compact_s_iB[n_topic_name](data, pos)
-            topic_name = topic_name.decode()
+            raw, item.num_partitions, n_partition_metadata = compact_s_iB[n_topic_name](data, pos)
+            item.topic_name = raw.decode()
             pos += n_topic_name + 4
         else:
-            topic_name, pos = compact_text(data, pos, n_topic_name)
-            num_partitions, n_partition_metadata = unpack_iB(data, pos)
+            item.topic_name, pos = compact_text(data, pos, n_topic_name)
+            item.num_partitions, n_partition_metadata = unpack_iB(data, pos)
             pos += 5
         if 0 < n_partition_metadata < 128:
-            partition_metadata, pos = _read_partition_metadata_list_1(data, pos, n_partition_metadata - 1)
+            item.partition_metadata, pos = _read_partition_metadata_list_1(data, pos, n_partition_metadata - 1)
         elif n_partition_metadata:
             n_partition_metadata, pos = long_count(data, pos, n_partition_metadata)
-            partition_metadata, pos = _read_partition_metadata_list_1(data, pos, n_partition_metadata)
+            item.partition_metadata, pos = _read_partition_metadata_list_1(data, pos, n_partition_metadata)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(TopicMetadata)
-        item.topic_id = topic_id
-        item.topic_name = topic_name
-        item.num_partitions = num_partitions
-        item.partition_metadata = partition_metadata
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -150,19 +144,18 @@ def _read_topic_metadata_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
 
 
 def _read_consumer_group_partition_metadata_value_1(data: Buffer, pos: int) -> tuple[ConsumerGroupPartitionMetadataValue, int]:
+    item = new(ConsumerGroupPartitionMetadataValue)
     n_topics = data[pos]
     pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_topic_metadata_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_topic_metadata_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_topic_metadata_list_1(data, pos, n_topics)
+        item.topics, pos = _read_topic_metadata_list_1(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ConsumerGroupPartitionMetadataValue)
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

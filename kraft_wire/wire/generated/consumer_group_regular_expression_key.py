@@ -45,25 +45,23 @@ class ConsumerGroupRegularExpressionKey(Message):
 
 
 def _read_consumer_group_regular_expression_key_1(data: Buffer, pos: int) -> tuple[ConsumerGroupRegularExpressionKey, int]:
+    item = new(ConsumerGroupRegularExpressionKey)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group_id < 128:
-        group_id, n_regular_expression = classic_s_h[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, n_regular_expression = classic_s_h[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 2
     else:
-        group_id, pos = classic_text(data, pos, n_group_id)
+        item.group_id, pos = classic_text(data, pos, n_group_id)
         (n_regular_expression,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_regular_expression < 128:
-        regular_expression, = classic_s[n_regular_expression](data, pos)
-        regular_expression = regular_expression.decode()
+        (raw,) = classic_s[n_regular_expression](data, pos)
+        item.regular_expression = raw.decode()
         pos += n_regular_expression
     else:
-        regular_expression, pos = classic_text(data, pos, n_regular_expression)
-    item = new(ConsumerGroupRegularExpressionKey)
-    item.group_id = group_id
-    item.regular_expression = regular_expression
+        item.regular_expression, pos = classic_text(data, pos, n_regular_expression)
     return item, pos
 
 

@@ -50,15 +50,12 @@ class ConsumerGroupRegularExpressionValue(Message):
 
 
 def _read_consumer_group_regular_expression_value_1(data: Buffer, pos: int) -> tuple[ConsumerGroupRegularExpressionValue, int]:
+    item = new(ConsumerGroupRegularExpressionValue)
     n_topics = data[pos]
     pos += 1
-    topics, pos = compact_texts(data, pos, n_topics)
-    version, timestamp, tags = unpack_qqB(data, pos)
+    item.topics, pos = compact_texts(data, pos, n_topics)
+    item.version, item.timestamp, tags = unpack_qqB(data, pos)
     pos += 17
-    item = new(ConsumerGroupRegularExpressionValue)
-    item.topics = topics
-    item.version = version
-    item.timestamp = timestamp
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

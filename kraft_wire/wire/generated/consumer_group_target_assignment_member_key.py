@@ -45,25 +45,23 @@ class ConsumerGroupTargetAssignmentMemberKey(Message):
 
 
 def _read_consumer_group_target_assignment_member_key_1(data: Buffer, pos: int) -> tuple[ConsumerGroupTargetAssignmentMemberKey, int]:
+    item = new(ConsumerGroupTargetAssignmentMemberKey)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group_id < 128:
-        group_id, n_member_id = classic_s_h[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, n_member_id = classic_s_h[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 2
     else:
-        group_id, pos = classic_text(data, pos, n_group_id)
+        item.group_id, pos = classic_text(data, pos, n_group_id)
         (n_member_id,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_member_id < 128:
-        member_id, = classic_s[n_member_id](data, pos)
-        member_id = member_id.decode()
+        (raw,) = classic_s[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id
     else:
-        member_id, pos = classic_text(data, pos, n_member_id)
-    item = new(ConsumerGroupTargetAssignmentMemberKey)
-    item.group_id = group_id
-    item.member_id = member_id
+        item.member_id, pos = classic_text(data, pos, n_member_id)
     return item, pos
 
 

@@ -41,16 +41,15 @@ class ConsumerGroupTargetAssignmentMetadataKey(Message):
 
 
 def _read_consumer_group_target_assignment_metadata_key_1(data: Buffer, pos: int) -> tuple[ConsumerGroupTargetAssignmentMetadataKey, int]:
+    item = new(ConsumerGroupTargetAssignmentMetadataKey)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group_id < 128:
-        group_id, = classic_s[n_group_id](data, pos)
-        group_id = group_id.decode()
+        (raw,) = classic_s[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id
     else:
-        group_id, pos = classic_text(data, pos, n_group_id)
-    item = new(ConsumerGroupTargetAssignmentMetadataKey)
-    item.group_id = group_id
+        item.group_id, pos = classic_text(data, pos, n_group_id)
     return item, pos
 
 

@@ -69,44 +69,41 @@ class ConsumerProtocolAssignment(Message):
 def _read_topic_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartition], int]:
     items = []
     for _ in range(count):
+        item = new(TopicPartition)
         (n_topic,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_topic < 128:
-            topic, n_partitions = classic_s_i[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partitions = classic_s_i[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic + 4
         else:
-            topic, pos = classic_text(data, pos, n_topic)
+            item.topic, pos = classic_text(data, pos, n_topic)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if 0 <= n_partitions < 128:
-            partitions = list(classic_i[n_partitions](data, pos))
+            values = [*classic_i[n_partitions](data, pos)]
+            item.partitions = values
             pos += 4 * n_partitions
         else:
-            partitions, pos = classic_numbers(data, pos, n_partitions, "i", 4)
-        item = new(TopicPartition)
-        item.topic = topic
-        item.partitions = partitions
+            item.partitions, pos = classic_numbers(data, pos, n_partitions, "i", 4)
         items.append(item)
     return items, pos
 
 
 def _read_consumer_protocol_assignment_1(data: Buffer, pos: int) -> tuple[ConsumerProtocolAssignment, int]:
+    item = new(ConsumerProtocolAssignment)
     (n_assigned_partitions,) = unpack_i(data, pos)
     pos += 4
     if n_assigned_partitions >= 0:
-        assigned_partitions, pos = _read_topic_partition_list_1(data, pos, n_assigned_partitions)
+        item.assigned_partitions, pos = _read_topic_partition_list_1(data, pos, n_assigned_partitions)
     else:
         raise Unusual
     (n_user_data,) = unpack_i(data, pos)
     pos += 4
     if n_user_data >= 0:
-        user_data, pos = classic_blob(data, pos, n_user_data)
+        item.user_data, pos = classic_blob(data, pos, n_user_data)
     else:
-        user_data = None
-    item = new(ConsumerProtocolAssignment)
-    item.assigned_partitions = assigned_partitions
-    item.user_data = user_data
+        item.user_data = None
     return item, pos
 
 

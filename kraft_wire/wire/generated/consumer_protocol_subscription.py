@@ -80,18 +80,16 @@ class ConsumerProtocolSubscription(Message):
 
 
 def _read_consumer_protocol_subscription_1(data: Buffer, pos: int) -> tuple[ConsumerProtocolSubscription, int]:
+    item = new(ConsumerProtocolSubscription)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
-    topics, pos = classic_texts(data, pos, n_topics)
+    item.topics, pos = classic_texts(data, pos, n_topics)
     (n_user_data,) = unpack_i(data, pos)
     pos += 4
     if n_user_data >= 0:
-        user_data, pos = classic_blob(data, pos, n_user_data)
+        item.user_data, pos = classic_blob(data, pos, n_user_data)
     else:
-        user_data = None
-    item = new(ConsumerProtocolSubscription)
-    item.topics = topics
-    item.user_data = user_data
+        item.user_data = None
     item.owned_partitions = []
     item.generation_id = -1
     item.rack_id = None
@@ -101,112 +99,99 @@ def _read_consumer_protocol_subscription_1(data: Buffer, pos: int) -> tuple[Cons
 def _read_topic_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartition], int]:
     items = []
     for _ in range(count):
+        item = new(TopicPartition)
         (n_topic,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_topic < 128:
-            topic, n_partitions = classic_s_i[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partitions = classic_s_i[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic + 4
         else:
-            topic, pos = classic_text(data, pos, n_topic)
+            item.topic, pos = classic_text(data, pos, n_topic)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if 0 <= n_partitions < 128:
-            partitions = list(classic_i[n_partitions](data, pos))
+            values = [*classic_i[n_partitions](data, pos)]
+            item.partitions = values
             pos += 4 * n_partitions
         else:
-            partitions, pos = classic_numbers(data, pos, n_partitions, "i", 4)
-        item = new(TopicPartition)
-        item.topic = topic
-        item.partitions = partitions
+            item.partitions, pos = classic_numbers(data, pos, n_partitions, "i", 4)
         items.append(item)
     return items, pos
 
 
 def _read_consumer_protocol_subscription_2(data: Buffer, pos: int) -> tuple[ConsumerProtocolSubscription, int]:
+    item = new(ConsumerProtocolSubscription)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
-    topics, pos = classic_texts(data, pos, n_topics)
+    item.topics, pos = classic_texts(data, pos, n_topics)
     (n_user_data,) = unpack_i(data, pos)
     pos += 4
     if n_user_data >= 0:
-        user_data, pos = classic_blob(data, pos, n_user_data)
+        item.user_data, pos = classic_blob(data, pos, n_user_data)
     else:
-        user_data = None
+        item.user_data = None
     (n_owned_partitions,) = unpack_i(data, pos)
     pos += 4
     if n_owned_partitions >= 0:
-        owned_partitions, pos = _read_topic_partition_list_1(data, pos, n_owned_partitions)
+        item.owned_partitions, pos = _read_topic_partition_list_1(data, pos, n_owned_partitions)
     else:
         raise Unusual
-    item = new(ConsumerProtocolSubscription)
-    item.topics = topics
-    item.user_data = user_data
-    item.owned_partitions = owned_partitions
     item.generation_id = -1
     item.rack_id = None
     return item, pos
 
 
 def _read_consumer_protocol_subscription_3(data: Buffer, pos: int) -> tuple[ConsumerProtocolSubscription, int]:
+    item = new(ConsumerProtocolSubscription)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
-    topics, pos = classic_texts(data, pos, n_topics)
+    item.topics, pos = classic_texts(data, pos, n_topics)
     (n_user_data,) = unpack_i(data, pos)
     pos += 4
     if n_user_data >= 0:
-        user_data, pos = classic_blob(data, pos, n_user_data)
+        item.user_data, pos = classic_blob(data, pos, n_user_data)
     else:
-        user_data = None
+        item.user_data = None
     (n_owned_partitions,) = unpack_i(data, pos)
     pos += 4
     if n_owned_partitions >= 0:
-        owned_partitions, pos = _read_topic_partition_list_1(data, pos, n_owned_partitions)
+        item.owned_partitions, pos = _read_topic_partition_list_1(data, pos, n_owned_partitions)
     else:
         raise Unusual
-    (generation_id,) = unpack_i(data, pos)
+    (item.generation_id,) = unpack_i(data, pos)
     pos += 4
-    item = new(ConsumerProtocolSubscription)
-    item.topics = topics
-    item.user_data = user_data
-    item.owned_partitions = owned_partitions
-    item.generation_id = generation_id
     item.rack_id = None
     return item, pos
 
 
 def _read_consumer_protocol_subscription_4(data: Buffer, pos: int) -> tuple[ConsumerProtocolSubscription, int]:
+    item = new(ConsumerProtocolSubscription)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
-    topics, pos = classic_texts(data, pos, n_topics)
+    item.topics, pos = classic_texts(data, pos, n_topics)
     (n_user_data,) = unpack_i(data, pos)
     pos += 4
     if n_user_data >= 0:
-        user_data, pos = classic_blob(data, pos, n_user_data)
+        item.user_data, pos = classic_blob(data, pos, n_user_data)
     else:
-        user_data = None
+        item.user_data = None
     (n_owned_partitions,) = unpack_i(data, pos)
     pos += 4
     if n_owned_partitions >= 0:
-        owned_partitions, pos = _read_topic_partition_list_1(data, pos, n_owned_partitions)
+        item.owned_partitions, pos = _read_topic_partition_list_1(data, pos, n_owned_partitions)
     else:
         raise Unusual
-    generation_id, n_rack_id = unpack_ih(data, pos)
+    item.generation_id, n_rack_id = unpack_ih(data, pos)
     pos += 6
     if 0 <= n_rack_id < 128:
-        rack_id, = classic_s[n_rack_id](data, pos)
-        rack_id = rack_id.decode()
+        (raw,) = classic_s[n_rack_id](data, pos)
+        item.rack_id = raw.decode()
         pos += n_rack_id
     elif n_rack_id < 0:
-        rack_id = None
+        item.rack_id = None
     else:
-        rack_id, pos = classic_text(data, pos, n_rack_id)
-    item = new(ConsumerProtocolSubscription)
-    item.topics = topics
-    item.user_data = user_data
-    item.owned_partitions = owned_partitions
-    item.generation_id = generation_id
-    item.rack_id = rack_id
+        item.rack_id, pos = classic_text(data, pos, n_rack_id)
     return item, pos
 
 

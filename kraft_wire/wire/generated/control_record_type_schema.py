@@ -39,10 +39,9 @@ class ControlRecordTypeSchema(Message):
 
 
 def _read_control_record_type_schema_1(data: Buffer, pos: int) -> tuple[ControlRecordTypeSchema, int]:
-    (type,) = unpack_h(data, pos)
-    pos += 2
     item = new(ControlRecordTypeSchema)
-    item.type = type
+    (item.type,) = unpack_h(data, pos)
+    pos += 2
     return item, pos
 
 

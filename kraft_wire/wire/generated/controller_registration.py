@@ -158,29 +158,25 @@ class ControllerRegistrationResponse(Message):
 def _read_listener_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Listener], int]:
     items = []
     for _ in range(count):
+        item = new(Listener)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_host = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_host = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_host = data[pos]
             pos += 1
         if n_host < 128:
-            host, port, security_protocol, tags = compact_s_HhB[n_host](data, pos)
-            host = host.decode()
+            raw, item.port, item.security_protocol, tags = compact_s_HhB[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 4
         else:
-            host, pos = compact_text(data, pos, n_host)
-            port, security_protocol, tags = unpack_HhB(data, pos)
+            item.host, pos = compact_text(data, pos, n_host)
+            item.port, item.security_protocol, tags = unpack_HhB(data, pos)
             pos += 5
-        item = new(Listener)
-        item.name = name
-        item.host = host
-        item.port = port
-        item.security_protocol = security_protocol
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -191,20 +187,17 @@ def _read_listener_list_1(data: Buffer, pos: int, count: int) -> tuple[list[List
 def _read_feature_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Feature], int]:
     items = []
     for _ in range(count):
+        item = new(Feature)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, min_supported_version, max_supported_version, tags = compact_s_hhB[n_name](data, pos)
-            name = name.decode()
+            raw, item.min_supported_version, item.max_supported_version, tags = compact_s_hhB[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = compact_text(data, pos, n_name)
-            min_supported_version, max_supported_version, tags = unpack_hhB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.min_supported_version, item.max_supported_version, tags = unpack_hhB(data, pos)
             pos += 5
-        item = new(Feature)
-        item.name = name
-        item.min_supported_version = min_supported_version
-        item.max_supported_version = max_supported_version
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -213,32 +206,27 @@ def _read_feature_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Featu
 
 
 def _read_controller_registration_request_1(data: Buffer, pos: int) -> tuple[ControllerRegistrationRequest, int]:
-    controller_id, incarnation_id, zk_migration_ready, n_listeners = unpack_iutB(data, pos)
+    item = new(ControllerRegistrationRequest)
+    item.controller_id, item.incarnation_id, item.zk_migration_ready, n_listeners = unpack_iutB(data, pos)
     pos += 22
     if 0 < n_listeners < 128:
-        listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
+        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
     elif n_listeners:
         n_listeners, pos = long_count(data, pos, n_listeners)
-        listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners)
     else:
         raise Unusual
     n_features = data[pos]
     pos += 1
     if 0 < n_features < 128:
-        features, pos = _read_feature_list_1(data, pos, n_features - 1)
+        item.features, pos = _read_feature_list_1(data, pos, n_features - 1)
     elif n_features:
         n_features, pos = long_count(data, pos, n_features)
-        features, pos = _read_feature_list_1(data, pos, n_features)
+        item.features, pos = _read_feature_list_1(data, pos, n_features)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ControllerRegistrationRequest)
-    item.controller_id = controller_id
-    item.incarnation_id = incarnation_id
-    item.zk_migration_ready = zk_migration_ready
-    item.listeners = listeners
-    item.features = features
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -299,24 +287,21 @@ def _write_controller_registration_request_1(item: ControllerRegistrationRequest
 
 
 def _read_controller_registration_response_1(data: Buffer, pos: int) -> tuple[ControllerRegistrationResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
-    pos += 7
-    if 0 < n_error_message < 128:
-        error_message, tags = compact_s_B[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message
-    elif n_error_message == 0:
-        error_message = None
-        tags = data[pos]
-        pos += 1
-    else:
-        error_message, pos = compact_text(data, pos, n_error_message)
-        tags = data[pos]
-        pos += 1
     item = new(ControllerRegistrationResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
+    pos += 7
+    if n_error_message == 0:
+        item.error_message = None
+        tags = data[pos]
+        pos += 1
+    elif n_error_message < 128:
+        raw, tags = compact_s_B[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message
+    else:
+        item.error_message, pos = compact_text(data, pos, n_error_message)
+        tags = data[pos]
+        pos += 1
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

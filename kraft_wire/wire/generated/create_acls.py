@@ -164,54 +164,46 @@ class CreateAclsResponse(Message):
 def _read_acl_creation_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AclCreation], int]:
     items = []
     for _ in range(count):
-        resource_type, n_resource_name = unpack_bh(data, pos)
+        item = new(AclCreation)
+        item.resource_type, n_resource_name = unpack_bh(data, pos)
         pos += 3
         if 0 <= n_resource_name < 128:
-            resource_name, resource_pattern_type, n_principal = classic_s_bh[n_resource_name](data, pos)
-            resource_name = resource_name.decode()
+            raw, item.resource_pattern_type, n_principal = classic_s_bh[n_resource_name](data, pos)
+            item.resource_name = raw.decode()
             pos += n_resource_name + 3
         else:
-            resource_name, pos = classic_text(data, pos, n_resource_name)
-            resource_pattern_type, n_principal = unpack_bh(data, pos)
+            item.resource_name, pos = classic_text(data, pos, n_resource_name)
+            item.resource_pattern_type, n_principal = unpack_bh(data, pos)
             pos += 3
         if 0 <= n_principal < 128:
-            principal, n_host = classic_s_h[n_principal](data, pos)
-            principal = principal.decode()
+            raw, n_host = classic_s_h[n_principal](data, pos)
+            item.principal = raw.decode()
             pos += n_principal + 2
         else:
-            principal, pos = classic_text(data, pos, n_principal)
+            item.principal, pos = classic_text(data, pos, n_principal)
             (n_host,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_host < 128:
-            host, operation, permission_type = classic_s_bb[n_host](data, pos)
-            host = host.decode()
+            raw, item.operation, item.permission_type = classic_s_bb[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 2
         else:
-            host, pos = classic_text(data, pos, n_host)
-            operation, permission_type = unpack_bb(data, pos)
+            item.host, pos = classic_text(data, pos, n_host)
+            item.operation, item.permission_type = unpack_bb(data, pos)
             pos += 2
-        item = new(AclCreation)
-        item.resource_type = resource_type
-        item.resource_name = resource_name
-        item.resource_pattern_type = resource_pattern_type
-        item.principal = principal
-        item.host = host
-        item.operation = operation
-        item.permission_type = permission_type
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_create_acls_request_1(data: Buffer, pos: int) -> tuple[CreateAclsRequest, int]:
+    item = new(CreateAclsRequest)
     (n_creations,) = unpack_i(data, pos)
     pos += 4
     if n_creations >= 0:
-        creations, pos = _read_acl_creation_list_1(data, pos, n_creations)
+        item.creations, pos = _read_acl_creation_list_1(data, pos, n_creations)
     else:
         raise Unusual
-    item = new(CreateAclsRequest)
-    item.creations = creations
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -219,40 +211,33 @@ def _read_create_acls_request_1(data: Buffer, pos: int) -> tuple[CreateAclsReque
 def _read_acl_creation_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AclCreation], int]:
     items = []
     for _ in range(count):
-        resource_type, n_resource_name = unpack_bB(data, pos)
+        item = new(AclCreation)
+        item.resource_type, n_resource_name = unpack_bB(data, pos)
         pos += 2
         if n_resource_name < 128:
-            resource_name, resource_pattern_type, n_principal = compact_s_bB[n_resource_name](data, pos)
-            resource_name = resource_name.decode()
+            raw, item.resource_pattern_type, n_principal = compact_s_bB[n_resource_name](data, pos)
+            item.resource_name = raw.decode()
             pos += n_resource_name + 1
         else:
-            resource_name, pos = compact_text(data, pos, n_resource_name)
-            resource_pattern_type, n_principal = unpack_bB(data, pos)
+            item.resource_name, pos = compact_text(data, pos, n_resource_name)
+            item.resource_pattern_type, n_principal = unpack_bB(data, pos)
             pos += 2
         if n_principal < 128:
-            principal, n_host = compact_s_B[n_principal](data, pos)
-            principal = principal.decode()
+            raw, n_host = compact_s_B[n_principal](data, pos)
+            item.principal = raw.decode()
             pos += n_principal
         else:
-            principal, pos = compact_text(data, pos, n_principal)
+            item.principal, pos = compact_text(data, pos, n_principal)
             n_host = data[pos]
             pos += 1
         if n_host < 128:
-            host, operation, permission_type, tags = compact_s_bbB[n_host](data, pos)
-            host = host.decode()
+            raw, item.operation, item.permission_type, tags = compact_s_bbB[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 2
         else:
-            host, pos = compact_text(data, pos, n_host)
-            operation, permission_type, tags = unpack_bbB(data, pos)
+            item.host, pos = compact_text(data, pos, n_host)
+            item.operation, item.permission_type, tags = unpack_bbB(data, pos)
             pos += 3
-        item = new(AclCreation)
-        item.resource_type = resource_type
-        item.resource_name = resource_name
-        item.resource_pattern_type = resource_pattern_type
-        item.principal = principal
-        item.host = host
-        item.operation = operation
-        item.permission_type = permission_type
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -261,19 +246,18 @@ def _read_acl_creation_list_2(data: Buffer, pos: int, count: int) -> tuple[list[
 
 
 def _read_create_acls_request_2(data: Buffer, pos: int) -> tuple[CreateAclsRequest, int]:
+    item = new(CreateAclsRequest)
     n_creations = data[pos]
     pos += 1
     if 0 < n_creations < 128:
-        creations, pos = _read_acl_creation_list_2(data, pos, n_creations - 1)
+        item.creations, pos = _read_acl_creation_list_2(data, pos, n_creations - 1)
     elif n_creations:
         n_creations, pos = long_count(data, pos, n_creations)
-        creations, pos = _read_acl_creation_list_2(data, pos, n_creations)
+        item.creations, pos = _read_acl_creation_list_2(data, pos, n_creations)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(CreateAclsRequest)
-    item.creations = creations
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -360,34 +344,30 @@ def _write_create_acls_request_2(item: CreateAclsRequest, out: Append) -> None:
 def _read_acl_creation_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AclCreationResult], int]:
     items = []
     for _ in range(count):
-        error_code, n_error_message = unpack_hh(data, pos)
+        item = new(AclCreationResult)
+        item.error_code, n_error_message = unpack_hh(data, pos)
         pos += 4
         if 0 <= n_error_message < 128:
-            error_message, = classic_s[n_error_message](data, pos)
-            error_message = error_message.decode()
+            (raw,) = classic_s[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message
         elif n_error_message < 0:
-            error_message = None
+            item.error_message = None
         else:
-            error_message, pos = classic_text(data, pos, n_error_message)
-        item = new(AclCreationResult)
-        item.error_code = error_code
-        item.error_message = error_message
+            item.error_message, pos = classic_text(data, pos, n_error_message)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_create_acls_response_1(data: Buffer, pos: int) -> tuple[CreateAclsResponse, int]:
-    throttle_time_ms, n_results = unpack_ii(data, pos)
+    item = new(CreateAclsResponse)
+    item.throttle_time_ms, n_results = unpack_ii(data, pos)
     pos += 8
     if n_results >= 0:
-        results, pos = _read_acl_creation_result_list_1(data, pos, n_results)
+        item.results, pos = _read_acl_creation_result_list_1(data, pos, n_results)
     else:
         raise Unusual
-    item = new(CreateAclsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.results = results
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -395,23 +375,21 @@ def _read_create_acls_response_1(data: Buffer, pos: int) -> tuple[CreateAclsResp
 def _read_acl_creation_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AclCreationResult], int]:
     items = []
     for _ in range(count):
-        error_code, n_error_message = unpack_hB(data, pos)
-        pos += 3
-        if 0 < n_error_message < 128:
-            error_message, tags = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
-            tags = data[pos]
-            pos += 1
-        else:
-            error_message, pos = compact_text(data, pos, n_error_message)
-            tags = data[pos]
-            pos += 1
         item = new(AclCreationResult)
-        item.error_code = error_code
-        item.error_message = error_message
+        item.error_code, n_error_message = unpack_hB(data, pos)
+        pos += 3
+        if n_error_message == 0:
+            item.error_message = None
+            tags = data[pos]
+            pos += 1
+        elif n_error_message < 128:
+            raw, tags = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message
+        else:
+            item.error_message, pos = compact_text(data, pos, n_error_message)
+            tags = data[pos]
+            pos += 1
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -420,20 +398,18 @@ def _read_acl_creation_result_list_2(data: Buffer, pos: int, count: int) -> tupl
 
 
 def _read_create_acls_response_2(data: Buffer, pos: int) -> tuple[CreateAclsResponse, int]:
-    throttle_time_ms, n_results = unpack_iB(data, pos)
+    item = new(CreateAclsResponse)
+    item.throttle_time_ms, n_results = unpack_iB(data, pos)
     pos += 5
     if 0 < n_results < 128:
-        results, pos = _read_acl_creation_result_list_2(data, pos, n_results - 1)
+        item.results, pos = _read_acl_creation_result_list_2(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)
-        results, pos = _read_acl_creation_result_list_2(data, pos, n_results)
+        item.results, pos = _read_acl_creation_result_list_2(data, pos, n_results)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(CreateAclsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.results = results
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

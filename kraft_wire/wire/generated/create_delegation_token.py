@@ -161,42 +161,38 @@ class CreateDelegationTokenResponse(Message):
 def _read_creatable_renewers_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatableRenewers], int]:
     items = []
     for _ in range(count):
+        item = new(CreatableRenewers)
         (n_principal_type,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_principal_type < 128:
-            principal_type, n_principal_name = classic_s_h[n_principal_type](data, pos)
-            principal_type = principal_type.decode()
+            raw, n_principal_name = classic_s_h[n_principal_type](data, pos)
+            item.principal_type = raw.decode()
             pos += n_principal_type + 2
         else:
-            principal_type, pos = classic_text(data, pos, n_principal_type)
+            item.principal_type, pos = classic_text(data, pos, n_principal_type)
             (n_principal_name,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_principal_name < 128:
-            principal_name, = classic_s[n_principal_name](data, pos)
-            principal_name = principal_name.decode()
+            (raw,) = classic_s[n_principal_name](data, pos)
+            item.principal_name = raw.decode()
             pos += n_principal_name
         else:
-            principal_name, pos = classic_text(data, pos, n_principal_name)
-        item = new(CreatableRenewers)
-        item.principal_type = principal_type
-        item.principal_name = principal_name
+            item.principal_name, pos = classic_text(data, pos, n_principal_name)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_create_delegation_token_request_1(data: Buffer, pos: int) -> tuple[CreateDelegationTokenRequest, int]:
+    item = new(CreateDelegationTokenRequest)
     (n_renewers,) = unpack_i(data, pos)
     pos += 4
     if n_renewers >= 0:
-        renewers, pos = _read_creatable_renewers_list_1(data, pos, n_renewers)
+        item.renewers, pos = _read_creatable_renewers_list_1(data, pos, n_renewers)
     else:
         raise Unusual
-    (max_lifetime_ms,) = unpack_q(data, pos)
+    (item.max_lifetime_ms,) = unpack_q(data, pos)
     pos += 8
-    item = new(CreateDelegationTokenRequest)
-    item.renewers = renewers
-    item.max_lifetime_ms = max_lifetime_ms
     item.owner_principal_type = ''
     item.owner_principal_name = ''
     item.unknown_tagged_fields = None
@@ -206,27 +202,25 @@ def _read_create_delegation_token_request_1(data: Buffer, pos: int) -> tuple[Cre
 def _read_creatable_renewers_list_2(data: Buffer, pos: int, count: int) -> tuple[list[CreatableRenewers], int]:
     items = []
     for _ in range(count):
+        item = new(CreatableRenewers)
         n_principal_type = data[pos]
         pos += 1
         if n_principal_type < 128:
-            principal_type, n_principal_name = compact_s_B[n_principal_type](data, pos)
-            principal_type = principal_type.decode()
+            raw, n_principal_name = compact_s_B[n_principal_type](data, pos)
+            item.principal_type = raw.decode()
             pos += n_principal_type
         else:
-            principal_type, pos = compact_text(data, pos, n_principal_type)
+            item.principal_type, pos = compact_text(data, pos, n_principal_type)
             n_principal_name = data[pos]
             pos += 1
         if n_principal_name < 128:
-            principal_name, tags = compact_s_B[n_principal_name](data, pos)
-            principal_name = principal_name.decode()
+            raw, tags = compact_s_B[n_principal_name](data, pos)
+            item.principal_name = raw.decode()
             pos += n_principal_name
         else:
-            principal_name, pos = compact_text(data, pos, n_principal_name)
+            item.principal_name, pos = compact_text(data, pos, n_principal_name)
             tags = data[pos]
             pos += 1
-        item = new(CreatableRenewers)
-        item.principal_type = principal_type
-        item.principal_name = principal_name
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -235,20 +229,18 @@ def _read_creatable_renewers_list_2(data: Buffer, pos: int, count: int) -> tuple
 
 
 def _read_create_delegation_token_request_2(data: Buffer, pos: int) -> tuple[CreateDelegationTokenRequest, int]:
+    item = new(CreateDelegationTokenRequest)
     n_renewers = data[pos]
     pos += 1
     if 0 < n_renewers < 128:
-        renewers, pos = _read_creatable_renewers_list_2(data, pos, n_renewers - 1)
+        item.renewers, pos = _read_creatable_renewers_list_2(data, pos, n_renewers - 1)
     elif n_renewers:
         n_renewers, pos = long_count(data, pos, n_renewers)
-        renewers, pos = _read_creatable_renewers_list_2(data, pos, n_renewers)
+        item.renewers, pos = _read_creatable_renewers_list_2(data, pos, n_renewers)
     else:
         raise Unusual
-    max_lifetime_ms, tags = unpack_qB(data, pos)
+    item.max_lifetime_ms, tags = unpack_qB(data, pos)
     pos += 9
-    item = new(CreateDelegationTokenRequest)
-    item.renewers = renewers
-    item.max_lifetime_ms = max_lifetime_ms
     item.owner_principal_type = ''
     item.owner_principal_name = ''
     item.unknown_tagged_fields = None
@@ -258,46 +250,42 @@ def _read_create_delegation_token_request_2(data: Buffer, pos: int) -> tuple[Cre
 
 
 def _read_create_delegation_token_request_3(data: Buffer, pos: int) -> tuple[CreateDelegationTokenRequest, int]:
+    item = new(CreateDelegationTokenRequest)
     n_owner_principal_type = data[pos]
     pos += 1
-    if 0 < n_owner_principal_type < 128:
-        owner_principal_type, n_owner_principal_name = compact_s_B[n_owner_principal_type](data, pos)
-        owner_principal_type = owner_principal_type.decode()
+    if n_owner_principal_type == 0:
+        item.owner_principal_type = None
+        n_owner_principal_name = data[pos]
+        pos += 1
+    elif n_owner_principal_type < 128:
+        raw, n_owner_principal_name = compact_s_B[n_owner_principal_type](data, pos)
+        item.owner_principal_type = raw.decode()
         pos += n_owner_principal_type
-    elif n_owner_principal_type == 0:
-        owner_principal_type = None
-        n_owner_principal_name = data[pos]
-        pos += 1
     else:
-        owner_principal_type, pos = compact_text(data, pos, n_owner_principal_type)
+        item.owner_principal_type, pos = compact_text(data, pos, n_owner_principal_type)
         n_owner_principal_name = data[pos]
         pos += 1
-    if 0 < n_owner_principal_name < 128:
-        owner_principal_name, n_renewers = compact_s_B[n_owner_principal_name](data, pos)
-        owner_principal_name = owner_principal_name.decode()
-        pos += n_owner_principal_name
-    elif n_owner_principal_name == 0:
-        owner_principal_name = None
+    if n_owner_principal_name == 0:
+        item.owner_principal_name = None
         n_renewers = data[pos]
         pos += 1
+    elif n_owner_principal_name < 128:
+        raw, n_renewers = compact_s_B[n_owner_principal_name](data, pos)
+        item.owner_principal_name = raw.decode()
+        pos += n_owner_principal_name
     else:
-        owner_principal_name, pos = compact_text(data, pos, n_owner_principal_name)
+        item.owner_principal_name, pos = compact_text(data, pos, n_owner_principal_name)
         n_renewers = data[pos]
         pos += 1
     if 0 < n_renewers < 128:
-        renewers, pos = _read_creatable_renewers_list_2(data, pos, n_renewers - 1)
+        item.renewers, pos = _read_creatable_renewers_list_2(data, pos, n_renewers - 1)
     elif n_renewers:
         n_renewers, pos = long_count(data, pos, n_renewers)
-        renewers, pos = _read_creatable_renewers_list_2(data, pos, n_renewers)
+        item.renewers, pos = _read_creatable_renewers_list_2(data, pos, n_renewers)
     else:
         raise Unusual
-    max_lifetime_ms, tags = unpack_qB(data, pos)
+    item.max_lifetime_ms, tags = unpack_qB(data, pos)
     pos += 9
-    item = new(CreateDelegationTokenRequest)
-    item.owner_principal_type = owner_principal_type
-    item.owner_principal_name = owner_principal_name
-    item.renewers = renewers
-    item.max_lifetime_ms = max_lifetime_ms
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -408,45 +396,36 @@ def _write_create_delegation_token_request_3(item: CreateDelegationTokenRequest,
 
 
 def _read_create_delegation_token_response_1(data: Buffer, pos: int) -> tuple[CreateDelegationTokenResponse, int]:
-    error_code, n_principal_type = unpack_hh(data, pos)
+    item = new(CreateDelegationTokenResponse)
+    item.error_code, n_principal_type = unpack_hh(data, pos)
     pos += 4
     if 0 <= n_principal_type < 128:
-        principal_type, n_principal_name = classic_s_h[n_principal_type](data, pos)
-        principal_type = principal_type.decode()
+        raw, n_principal_name = classic_s_h[n_principal_type](data, pos)
+        item.principal_type = raw.decode()
         pos += n_principal_type + 2
     else:
-        principal_type, pos = classic_text(data, pos, n_principal_type)
+        item.principal_type, pos = classic_text(data, pos, n_principal_type)
         (n_principal_name,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_principal_name < 128:
-        principal_name, issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, n_token_id = classic_s_qqqh[n_principal_name](data, pos)
-        principal_name = principal_name.decode()
+        raw, item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms, n_token_id = classic_s_qqqh[n_principal_name](data, pos)
+        item.principal_name = raw.decode()
         pos += n_principal_name + 26
     else:
-        principal_name, pos = classic_text(data, pos, n_principal_name)
-        issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, n_token_id = unpack_qqqh(data, pos)
+        item.principal_name, pos = classic_text(data, pos, n_principal_name)
+        item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms, n_token_id = unpack_qqqh(data, pos)
         pos += 26
     if 0 <= n_token_id < 128:
-        token_id, n_hmac = classic_s_i[n_token_id](data, pos)
-        token_id = token_id.decode()
+        raw, n_hmac = classic_s_i[n_token_id](data, pos)
+        item.token_id = raw.decode()
         pos += n_token_id + 4
     else:
-        token_id, pos = classic_text(data, pos, n_token_id)
+        item.token_id, pos = classic_text(data, pos, n_token_id)
         (n_hmac,) = unpack_i(data, pos)
         pos += 4
-    hmac, pos = classic_blob(data, pos, n_hmac)
-    (throttle_time_ms,) = unpack_i(data, pos)
+    item.hmac, pos = classic_blob(data, pos, n_hmac)
+    (item.throttle_time_ms,) = unpack_i(data, pos)
     pos += 4
-    item = new(CreateDelegationTokenResponse)
-    item.error_code = error_code
-    item.principal_type = principal_type
-    item.principal_name = principal_name
-    item.issue_timestamp_ms = issue_timestamp_ms
-    item.expiry_timestamp_ms = expiry_timestamp_ms
-    item.max_timestamp_ms = max_timestamp_ms
-    item.token_id = token_id
-    item.hmac = hmac
-    item.throttle_time_ms = throttle_time_ms
     item.token_requester_principal_type = ''
     item.token_requester_principal_name = ''
     item.unknown_tagged_fields = None
@@ -454,45 +433,36 @@ def _read_create_delegation_token_response_1(data: Buffer, pos: int) -> tuple[Cr
 
 
 def _read_create_delegation_token_response_2(data: Buffer, pos: int) -> tuple[CreateDelegationTokenResponse, int]:
-    error_code, n_principal_type = unpack_hB(data, pos)
+    item = new(CreateDelegationTokenResponse)
+    item.error_code, n_principal_type = unpack_hB(data, pos)
     pos += 3
     if n_principal_type < 128:
-        principal_type, n_principal_name = compact_s_B[n_principal_type](data, pos)
-        principal_type = principal_type.decode()
+        raw, n_principal_name = compact_s_B[n_principal_type](data, pos)
+        item.principal_type = raw.decode()
         pos += n_principal_type
     else:
-        principal_type, pos = compact_text(data, pos, n_principal_type)
+        item.principal_type, pos = compact_text(data, pos, n_principal_type)
         n_principal_name = data[pos]
         pos += 1
     if n_principal_name < 128:
-        principal_name, issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, n_token_id = compact_s_qqqB[n_principal_name](data, pos)
-        principal_name = principal_name.decode()
+        raw, item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms, n_token_id = compact_s_qqqB[n_principal_name](data, pos)
+        item.principal_name = raw.decode()
         pos += n_principal_name + 24
     else:
-        principal_name, pos = compact_text(data, pos, n_principal_name)
-        issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, n_token_id = unpack_qqqB(data, pos)
+        item.principal_name, pos = compact_text(data, pos, n_principal_name)
+        item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms, n_token_id = unpack_qqqB(data, pos)
         pos += 25
     if n_token_id < 128:
-        token_id, n_hmac = compact_s_B[n_token_id](data, pos)
-        token_id = token_id.decode()
+        raw, n_hmac = compact_s_B[n_token_id](data, pos)
+        item.token_id = raw.decode()
         pos += n_token_id
     else:
-        token_id, pos = compact_text(data, pos, n_token_id)
+        item.token_id, pos = compact_text(data, pos, n_token_id)
         n_hmac = data[pos]
         pos += 1
-    hmac, pos = compact_blob(data, pos, n_hmac)
-    throttle_time_ms, tags = unpack_iB(data, pos)
+    item.hmac, pos = compact_blob(data, pos, n_hmac)
+    item.throttle_time_ms, tags = unpack_iB(data, pos)
     pos += 5
-    item = new(CreateDelegationTokenResponse)
-    item.error_code = error_code
-    item.principal_type = principal_type
-    item.principal_name = principal_name
-    item.issue_timestamp_ms = issue_timestamp_ms
-    item.expiry_timestamp_ms = expiry_timestamp_ms
-    item.max_timestamp_ms = max_timestamp_ms
-    item.token_id = token_id
-    item.hmac = hmac
-    item.throttle_time_ms = throttle_time_ms
     item.token_requester_principal_type = ''
     item.token_requester_principal_name = ''
     item.unknown_tagged_fields = None
@@ -502,63 +472,52 @@ def _read_create_delegation_token_response_2(data: Buffer, pos: int) -> tuple[Cr
 
 
 def _read_create_delegation_token_response_3(data: Buffer, pos: int) -> tuple[CreateDelegationTokenResponse, int]:
-    error_code, n_principal_type = unpack_hB(data, pos)
+    item = new(CreateDelegationTokenResponse)
+    item.error_code, n_principal_type = unpack_hB(data, pos)
     pos += 3
     if n_principal_type < 128:
-        principal_type, n_principal_name = compact_s_B[n_principal_type](data, pos)
-        principal_type = principal_type.decode()
+        raw, n_principal_name = compact_s_B[n_principal_type](data, pos)
+        item.principal_type = raw.decode()
         pos += n_principal_type
     else:
-        principal_type, pos = compact_text(data, pos, n_principal_type)
+        item.principal_type, pos = compact_text(data, pos, n_principal_type)
         n_principal_name = data[pos]
         pos += 1
     if n_principal_name < 128:
-        principal_name, n_token_requester_principal_type = compact_s_B[n_principal_name](data, pos)
-        principal_name = principal_name.decode()
+        raw, n_token_requester_principal_type = compact_s_B[n_principal_name](data, pos)
+        item.principal_name = raw.decode()
         pos += n_principal_name
     else:
-        principal_name, pos = compact_text(data, pos, n_principal_name)
+        item.principal_name, pos = compact_text(data, pos, n_principal_name)
         n_token_requester_principal_type = data[pos]
         pos += 1
     if n_token_requester_principal_type < 128:
-        token_requester_principal_type, n_token_requester_principal_name = compact_s_B[n_token_requester_principal_type](data, pos)
-        token_requester_principal_type = token_requester_principal_type.decode()
+        raw, n_token_requester_principal_name = compact_s_B[n_token_requester_principal_type](data, pos)
+        item.token_requester_principal_type = raw.decode()
         pos += n_token_requester_principal_type
     else:
-        token_requester_principal_type, pos = compact_text(data, pos, n_token_requester_principal_type)
+        item.token_requester_principal_type, pos = compact_text(data, pos, n_token_requester_principal_type)
         n_token_requester_principal_name = data[pos]
         pos += 1
     if n_token_requester_principal_name < 128:
-        token_requester_principal_name, issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, n_token_id = compact_s_qqqB[n_token_requester_principal_name](data, pos)
-        token_requester_principal_name = token_requester_principal_name.decode()
+        raw, item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms, n_token_id = compact_s_qqqB[n_token_requester_principal_name](data, pos)
+        item.token_requester_principal_name = raw.decode()
         pos += n_token_requester_principal_name + 24
     else:
-        token_requester_principal_name, pos = compact_text(data, pos, n_token_requester_principal_name)
-        issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, n_token_id = unpack_qqqB(data, pos)
+        item.token_requester_principal_name, pos = compact_text(data, pos, n_token_requester_principal_name)
+        item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms, n_token_id = unpack_qqqB(data, pos)
         pos += 25
     if n_token_id < 128:
-        token_id, n_hmac = compact_s_B[n_token_id](data, pos)
-        token_id = token_id.decode()
+        raw, n_hmac = compact_s_B[n_token_id](data, pos)
+        item.token_id = raw.decode()
         pos += n_token_id
     else:
-        token_id, pos = compact_text(data, pos, n_token_id)
+        item.token_id, pos = compact_text(data, pos, n_token_id)
         n_hmac = data[pos]
         pos += 1
-    hmac, pos = compact_blob(data, pos, n_hmac)
-    throttle_time_ms, tags = unpack_iB(data, pos)
+    item.hmac, pos = compact_blob(data, pos, n_hmac)
+    item.throttle_time_ms, tags = unpack_iB(data, pos)
     pos += 5
-    item = new(CreateDelegationTokenResponse)
-    item.error_code = error_code
-    item.principal_type = principal_type
-    item.principal_name = principal_name
-    item.token_requester_principal_type = token_requester_principal_type
-    item.token_requester_principal_name = token_requester_principal_name
-    item.issue_timestamp_ms = issue_timestamp_ms
-    item.expiry_timestamp_ms = expiry_timestamp_ms
-    item.max_timestamp_ms = max_timestamp_ms
-    item.token_id = token_id
-    item.hmac = hmac
-    item.throttle_time_ms = throttle_time_ms
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -176,15 +176,15 @@ class CreatePartitionsResponse(Message):
 def _read_create_partitions_assignment_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatePartitionsAssignment], int]:
     items = []
     for _ in range(count):
+        item = new(CreatePartitionsAssignment)
         (n_broker_ids,) = unpack_i(data, pos)
         pos += 4
         if 0 <= n_broker_ids < 128:
-            broker_ids = list(classic_i[n_broker_ids](data, pos))
+            values = [*classic_i[n_broker_ids](data, pos)]
+            item.broker_ids = values
             pos += 4 * n_broker_ids
         else:
-            broker_ids, pos = classic_numbers(data, pos, n_broker_ids, "i", 4)
-        item = new(CreatePartitionsAssignment)
-        item.broker_ids = broker_ids
+            item.broker_ids, pos = classic_numbers(data, pos, n_broker_ids, "i", 4)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -193,42 +193,36 @@ def _read_create_partitions_assignment_list_1(data: Buffer, pos: int, count: int
 def _read_create_partitions_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatePartitionsTopic], int]:
     items = []
     for _ in range(count):
+        item = new(CreatePartitionsTopic)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, count_, n_assignments = classic_s_ii[n_name](data, pos)
-            name = name.decode()
+            raw, item.count, n_assignments = classic_s_ii[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 8
         else:
-            name, pos = classic_text(data, pos, n_name)
-            count_, n_assignments = unpack_ii(data, pos)
+            item.name, pos = classic_text(data, pos, n_name)
+            item.count, n_assignments = unpack_ii(data, pos)
             pos += 8
         if n_assignments >= 0:
-            assignments, pos = _read_create_partitions_assignment_list_1(data, pos, n_assignments)
+            item.assignments, pos = _read_create_partitions_assignment_list_1(data, pos, n_assignments)
         else:
-            assignments = None
-        item = new(CreatePartitionsTopic)
-        item.name = name
-        item.count = count_
-        item.assignments = assignments
+            item.assignments = None
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_create_partitions_request_1(data: Buffer, pos: int) -> tuple[CreatePartitionsRequest, int]:
+    item = new(CreatePartitionsRequest)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
     if n_topics >= 0:
-        topics, pos = _read_create_partitions_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_create_partitions_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    timeout_ms, validate_only = unpack_it(data, pos)
+    item.timeout_ms, item.validate_only = unpack_it(data, pos)
     pos += 5
-    item = new(CreatePartitionsRequest)
-    item.topics = topics
-    item.timeout_ms = timeout_ms
-    item.validate_only = validate_only
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -236,17 +230,18 @@ def _read_create_partitions_request_1(data: Buffer, pos: int) -> tuple[CreatePar
 def _read_create_partitions_assignment_list_2(data: Buffer, pos: int, count: int) -> tuple[list[CreatePartitionsAssignment], int]:
     items = []
     for _ in range(count):
+        item = new(CreatePartitionsAssignment)
         n_broker_ids = data[pos]
         pos += 1
         if n_broker_ids < 128:
-            *broker_ids, tags = compact_i_B[n_broker_ids](data, pos)
+            values = [*compact_i_B[n_broker_ids](data, pos)]
+            tags = values.pop()
+            item.broker_ids = values
             pos += 4 * n_broker_ids - 3
         else:
-            broker_ids, pos = compact_numbers(data, pos, n_broker_ids, "i", 4)
+            item.broker_ids, pos = compact_numbers(data, pos, n_broker_ids, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(CreatePartitionsAssignment)
-        item.broker_ids = broker_ids
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -257,29 +252,26 @@ def _read_create_partitions_assignment_list_2(data: Buffer, pos: int, count: int
 def _read_create_partitions_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[CreatePartitionsTopic], int]:
     items = []
     for _ in range(count):
+        item = new(CreatePartitionsTopic)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, count_, n_assignments = compact_s_iB[n_name](data, pos)
-            name = name.decode()
+            raw, item.count, n_assignments = compact_s_iB[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = compact_text(data, pos, n_name)
-            count_, n_assignments = unpack_iB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.count, n_assignments = unpack_iB(data, pos)
             pos += 5
         if 0 < n_assignments < 128:
-            assignments, pos = _read_create_partitions_assignment_list_2(data, pos, n_assignments - 1)
+            item.assignments, pos = _read_create_partitions_assignment_list_2(data, pos, n_assignments - 1)
         elif n_assignments:
             n_assignments, pos = long_count(data, pos, n_assignments)
-            assignments, pos = _read_create_partitions_assignment_list_2(data, pos, n_assignments)
+            item.assignments, pos = _read_create_partitions_assignment_list_2(data, pos, n_assignments)
         else:
-            assignments = None
+            item.assignments = None
         tags = data[pos]
         pos += 1
-        item = new(CreatePartitionsTopic)
-        item.name = name
-        item.count = count_
-        item.assignments = assignments
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -288,21 +280,18 @@ def _read_create_partitions_topic_list_2(data: Buffer, pos: int, count: int) -> 
 
 
 def _read_create_partitions_request_2(data: Buffer, pos: int) -> tuple[CreatePartitionsRequest, int]:
+    item = new(CreatePartitionsRequest)
     n_topics = data[pos]
     pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_create_partitions_topic_list_2(data, pos, n_topics - 1)
+        item.topics, pos = _read_create_partitions_topic_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_create_partitions_topic_list_2(data, pos, n_topics)
+        item.topics, pos = _read_create_partitions_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
-    timeout_ms, validate_only, tags = unpack_itB(data, pos)
+    item.timeout_ms, item.validate_only, tags = unpack_itB(data, pos)
     pos += 6
-    item = new(CreatePartitionsRequest)
-    item.topics = topics
-    item.timeout_ms = timeout_ms
-    item.validate_only = validate_only
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -406,43 +395,38 @@ def _write_create_partitions_request_2(item: CreatePartitionsRequest, out: Appen
 def _read_create_partitions_topic_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatePartitionsTopicResult], int]:
     items = []
     for _ in range(count):
+        item = new(CreatePartitionsTopicResult)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, error_code, n_error_message = classic_s_hh[n_name](data, pos)
-            name = name.decode()
+            raw, item.error_code, n_error_message = classic_s_hh[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
-            error_code, n_error_message = unpack_hh(data, pos)
+            item.name, pos = classic_text(data, pos, n_name)
+            item.error_code, n_error_message = unpack_hh(data, pos)
             pos += 4
         if 0 <= n_error_message < 128:
-            error_message, = classic_s[n_error_message](data, pos)
-            error_message = error_message.decode()
+            (raw,) = classic_s[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message
         elif n_error_message < 0:
-            error_message = None
+            item.error_message = None
         else:
-            error_message, pos = classic_text(data, pos, n_error_message)
-        item = new(CreatePartitionsTopicResult)
-        item.name = name
-        item.error_code = error_code
-        item.error_message = error_message
+            item.error_message, pos = classic_text(data, pos, n_error_message)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_create_partitions_response_1(data: Buffer, pos: int) -> tuple[CreatePartitionsResponse, int]:
-    throttle_time_ms, n_results = unpack_ii(data, pos)
+    item = new(CreatePartitionsResponse)
+    item.throttle_time_ms, n_results = unpack_ii(data, pos)
     pos += 8
     if n_results >= 0:
-        results, pos = _read_create_partitions_topic_result_list_1(data, pos, n_results)
+        item.results, pos = _read_create_partitions_topic_result_list_1(data, pos, n_results)
     else:
         raise Unusual
-    item = new(CreatePartitionsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.results = results
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -450,32 +434,29 @@ def _read_create_partitions_response_1(data: Buffer, pos: int) -> tuple[CreatePa
 def _read_create_partitions_topic_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[CreatePartitionsTopicResult], int]:
     items = []
     for _ in range(count):
+        item = new(CreatePartitionsTopicResult)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, error_code, n_error_message = compact_s_hB[n_name](data, pos)
-            name = name.decode()
+            raw, item.error_code, n_error_message = compact_s_hB[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 2
         else:
-            name, pos = compact_text(data, pos, n_name)
-            error_code, n_error_message = unpack_hB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.error_code, n_error_message = unpack_hB(data, pos)
             pos += 3
-        if 0 < n_error_message < 128:
-            error_message, tags = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
+        if n_error_message == 0:
+            item.error_message = None
+            tags = data[pos]
+            pos += 1
+        elif n_error_message < 128:
+            raw, tags = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
-            tags = data[pos]
-            pos += 1
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
             tags = data[pos]
             pos += 1
-        item = new(CreatePartitionsTopicResult)
-        item.name = name
-        item.error_code = error_code
-        item.error_message = error_message
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -484,20 +465,18 @@ def _read_create_partitions_topic_result_list_2(data: Buffer, pos: int, count: i
 
 
 def _read_create_partitions_response_2(data: Buffer, pos: int) -> tuple[CreatePartitionsResponse, int]:
-    throttle_time_ms, n_results = unpack_iB(data, pos)
+    item = new(CreatePartitionsResponse)
+    item.throttle_time_ms, n_results = unpack_iB(data, pos)
     pos += 5
     if 0 < n_results < 128:
-        results, pos = _read_create_partitions_topic_result_list_2(data, pos, n_results - 1)
+        item.results, pos = _read_create_partitions_topic_result_list_2(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)
-        results, pos = _read_create_partitions_topic_result_list_2(data, pos, n_results)
+        item.results, pos = _read_create_partitions_topic_result_list_2(data, pos, n_results)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(CreatePartitionsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.results = results
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -270,16 +270,15 @@ class CreateTopicsResponse(Message):
 def _read_creatable_replica_assignment_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatableReplicaAssignment], int]:
     items = []
     for _ in range(count):
-        partition_index, n_broker_ids = unpack_ii(data, pos)
+        item = new(CreatableReplicaAssignment)
+        item.partition_index, n_broker_ids = unpack_ii(data, pos)
         pos += 8
         if 0 <= n_broker_ids < 128:
-            broker_ids = list(classic_i[n_broker_ids](data, pos))
+            values = [*classic_i[n_broker_ids](data, pos)]
+            item.broker_ids = values
             pos += 4 * n_broker_ids
         else:
-            broker_ids, pos = classic_numbers(data, pos, n_broker_ids, "i", 4)
-        item = new(CreatableReplicaAssignment)
-        item.partition_index = partition_index
-        item.broker_ids = broker_ids
+            item.broker_ids, pos = classic_numbers(data, pos, n_broker_ids, "i", 4)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -288,27 +287,25 @@ def _read_creatable_replica_assignment_list_1(data: Buffer, pos: int, count: int
 def _read_creatable_topic_config_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopicConfig], int]:
     items = []
     for _ in range(count):
+        item = new(CreatableTopicConfig)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_value = classic_s_h[n_name](data, pos)
-            name = name.decode()
+            raw, n_value = classic_s_h[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 2
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_value,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_value < 128:
-            value_, = classic_s[n_value](data, pos)
-            value_ = value_.decode()
+            (raw,) = classic_s[n_value](data, pos)
+            item.value = raw.decode()
             pos += n_value
         elif n_value < 0:
-            value_ = None
+            item.value = None
         else:
-            value_, pos = classic_text(data, pos, n_value)
-        item = new(CreatableTopicConfig)
-        item.name = name
-        item.value = value_
+            item.value, pos = classic_text(data, pos, n_value)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -317,50 +314,42 @@ def _read_creatable_topic_config_list_1(data: Buffer, pos: int, count: int) -> t
 def _read_creatable_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopic], int]:
     items = []
     for _ in range(count):
+        item = new(CreatableTopic)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, num_partitions, replication_factor, n_assignments = classic_s_ihi[n_name](data, pos)
-            name = name.decode()
+            raw, item.num_partitions, item.replication_factor, n_assignments = classic_s_ihi[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 10
         else:
-            name, pos = classic_text(data, pos, n_name)
-            num_partitions, replication_factor, n_assignments = unpack_ihi(data, pos)
+            item.name, pos = classic_text(data, pos, n_name)
+            item.num_partitions, item.replication_factor, n_assignments = unpack_ihi(data, pos)
             pos += 10
         if n_assignments >= 0:
-            assignments, pos = _read_creatable_replica_assignment_list_1(data, pos, n_assignments)
+            item.assignments, pos = _read_creatable_replica_assignment_list_1(data, pos, n_assignments)
         else:
             raise Unusual
         (n_configs,) = unpack_i(data, pos)
         pos += 4
         if n_configs >= 0:
-            configs, pos = _read_creatable_topic_config_list_1(data, pos, n_configs)
+            item.configs, pos = _read_creatable_topic_config_list_1(data, pos, n_configs)
         else:
             raise Unusual
-        item = new(CreatableTopic)
-        item.name = name
-        item.num_partitions = num_partitions
-        item.replication_factor = replication_factor
-        item.assignments = assignments
-        item.configs = configs
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_create_topics_request_1(data: Buffer, pos: int) -> tuple[CreateTopicsRequest, int]:
+    item = new(CreateTopicsRequest)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
     if n_topics >= 0:
-        topics, pos = _read_creatable_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_creatable_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    timeout_ms, validate_only = unpack_it(data, pos)
+    item.timeout_ms, item.validate_only = unpack_it(data, pos)
     pos += 5
-    item = new(CreateTopicsRequest)
-    item.topics = topics
-    item.timeout_ms = timeout_ms
-    item.validate_only = validate_only
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -368,18 +357,18 @@ def _read_create_topics_request_1(data: Buffer, pos: int) -> tuple[CreateTopicsR
 def _read_creatable_replica_assignment_list_2(data: Buffer, pos: int, count: int) -> tuple[list[CreatableReplicaAssignment], int]:
     items = []
     for _ in range(count):
-        partition_index, n_broker_ids = unpack_iB(data, pos)
+        item = new(CreatableReplicaAssignment)
+        item.partition_index, n_broker_ids = unpack_iB(data, pos)
         pos += 5
         if n_broker_ids < 128:
-            *broker_ids, tags = compact_i_B[n_broker_ids](data, pos)
+            values = [*compact_i_B[n_broker_ids](data, pos)]
+            tags = values.pop()
+            item.broker_ids = values
             pos += 4 * n_broker_ids - 3
         else:
-            broker_ids, pos = compact_numbers(data, pos, n_broker_ids, "i", 4)
+            item.broker_ids, pos = compact_numbers(data, pos, n_broker_ids, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(CreatableReplicaAssignment)
-        item.partition_index = partition_index
-        item.broker_ids = broker_ids
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -390,31 +379,29 @@ def _read_creatable_replica_assignment_list_2(data: Buffer, pos: int, count: int
 def _read_creatable_topic_config_list_2(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopicConfig], int]:
     items = []
     for _ in range(count):
+        item = new(CreatableTopicConfig)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_value = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_value = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_value = data[pos]
             pos += 1
-        if 0 < n_value < 128:
-            value_, tags = compact_s_B[n_value](data, pos)
-            value_ = value_.decode()
+        if n_value == 0:
+            item.value = None
+            tags = data[pos]
+            pos += 1
+        elif n_value < 128:
+            raw, tags = compact_s_B[n_value](data, pos)
+            item.value = raw.decode()
             pos += n_value
-        elif n_value == 0:
-            value_ = None
-            tags = data[pos]
-            pos += 1
         else:
-            value_, pos = compact_text(data, pos, n_value)
+            item.value, pos = compact_text(data, pos, n_value)
             tags = data[pos]
             pos += 1
-        item = new(CreatableTopicConfig)
-        item.name = name
-        item.value = value_
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -425,40 +412,35 @@ def _read_creatable_topic_config_list_2(data: Buffer, pos: int, count: int) -> t
 def _read_creatable_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopic], int]:
     items = []
     for _ in range(count):
+        item = new(CreatableTopic)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, num_partitions, replication_factor, n_assignments = compact_s_ihB[n_name](data, pos)
-            name = name.decode()
+            raw, item.num_partitions, item.replication_factor, n_assignments = compact_s_ihB[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 6
         else:
-            name, pos = compact_text(data, pos, n_name)
-            num_partitions, replication_factor, n_assignments = unpack_ihB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.num_partitions, item.replication_factor, n_assignments = unpack_ihB(data, pos)
             pos += 7
         if 0 < n_assignments < 128:
-            assignments, pos = _read_creatable_replica_assignment_list_2(data, pos, n_assignments - 1)
+            item.assignments, pos = _read_creatable_replica_assignment_list_2(data, pos, n_assignments - 1)
         elif n_assignments:
             n_assignments, pos = long_count(data, pos, n_assignments)
-            assignments, pos = _read_creatable_replica_assignment_list_2(data, pos, n_assignments)
+            item.assignments, pos = _read_creatable_replica_assignment_list_2(data, pos, n_assignments)
         else:
             raise Unusual
         n_configs = data[pos]
         pos += 1
         if 0 < n_configs < 128:
-            configs, pos = _read_creatable_topic_config_list_2(data, pos, n_configs - 1)
+            item.configs, pos = _read_creatable_topic_config_list_2(data, pos, n_configs - 1)
         elif n_configs:
             n_configs, pos = long_count(data, pos, n_configs)
-            configs, pos = _read_creatable_topic_config_list_2(data, pos, n_configs)
+            item.configs, pos = _read_creatable_topic_config_list_2(data, pos, n_configs)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(CreatableTopic)
-        item.name = name
-        item.num_partitions = num_partitions
-        item.replication_factor = replication_factor
-        item.assignments = assignments
-        item.configs = configs
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -467,21 +449,18 @@ def _read_creatable_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[li
 
 
 def _read_create_topics_request_2(data: Buffer, pos: int) -> tuple[CreateTopicsRequest, int]:
+    item = new(CreateTopicsRequest)
     n_topics = data[pos]
     pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_creatable_topic_list_2(data, pos, n_topics - 1)
+        item.topics, pos = _read_creatable_topic_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_creatable_topic_list_2(data, pos, n_topics)
+        item.topics, pos = _read_creatable_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
-    timeout_ms, validate_only, tags = unpack_itB(data, pos)
+    item.timeout_ms, item.validate_only, tags = unpack_itB(data, pos)
     pos += 6
-    item = new(CreateTopicsRequest)
-    item.topics = topics
-    item.timeout_ms = timeout_ms
-    item.validate_only = validate_only
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -638,28 +617,25 @@ def _write_create_topics_request_2(item: CreateTopicsRequest, out: Append) -> No
 def _read_creatable_topic_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopicResult], int]:
     items = []
     for _ in range(count):
+        item = new(CreatableTopicResult)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, error_code, n_error_message = classic_s_hh[n_name](data, pos)
-            name = name.decode()
+            raw, item.error_code, n_error_message = classic_s_hh[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
-            error_code, n_error_message = unpack_hh(data, pos)
+            item.name, pos = classic_text(data, pos, n_name)
+            item.error_code, n_error_message = unpack_hh(data, pos)
             pos += 4
         if 0 <= n_error_message < 128:
-            error_message, = classic_s[n_error_message](data, pos)
-            error_message = error_message.decode()
+            (raw,) = classic_s[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message
         elif n_error_message < 0:
-            error_message = None
+            item.error_message = None
         else:
-            error_message, pos = classic_text(data, pos, n_error_message)
-        item = new(CreatableTopicResult)
-        item.name = name
-        item.error_code = error_code
-        item.error_message = error_message
+            item.error_message, pos = classic_text(data, pos, n_error_message)
         item.topic_id = ZERO_UUID
         item.topic_config_error_code = 0
         item.num_partitions = -1
@@ -671,15 +647,13 @@ def _read_creatable_topic_result_list_1(data: Buffer, pos: int, count: int) -> t
 
 
 def _read_create_topics_response_1(data: Buffer, pos: int) -> tuple[CreateTopicsResponse, int]:
-    throttle_time_ms, n_topics = unpack_ii(data, pos)
+    item = new(CreateTopicsResponse)
+    item.throttle_time_ms, n_topics = unpack_ii(data, pos)
     pos += 8
     if n_topics >= 0:
-        topics, pos = _read_creatable_topic_result_list_1(data, pos, n_topics)
+        item.topics, pos = _read_creatable_topic_result_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(CreateTopicsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.topics = topics
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -687,34 +661,29 @@ def _read_create_topics_response_1(data: Buffer, pos: int) -> tuple[CreateTopics
 def _read_creatable_topic_configs_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopicConfigs], int]:
     items = []
     for _ in range(count):
+        item = new(CreatableTopicConfigs)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_value = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_value = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_value = data[pos]
             pos += 1
-        if 0 < n_value < 128:
-            value_, read_only, config_source, is_sensitive, tags = compact_s_tbtB[n_value](data, pos)
-            value_ = value_.decode()
+        if n_value == 0:
+            item.value = None
+            item.read_only, item.config_source, item.is_sensitive, tags = unpack_tbtB(data, pos)
+            pos += 4
+        elif n_value < 128:
+            raw, item.read_only, item.config_source, item.is_sensitive, tags = compact_s_tbtB[n_value](data, pos)
+            item.value = raw.decode()
             pos += n_value + 3
-        elif n_value == 0:
-            value_ = None
-            read_only, config_source, is_sensitive, tags = unpack_tbtB(data, pos)
-            pos += 4
         else:
-            value_, pos = compact_text(data, pos, n_value)
-            read_only, config_source, is_sensitive, tags = unpack_tbtB(data, pos)
+            item.value, pos = compact_text(data, pos, n_value)
+            item.read_only, item.config_source, item.is_sensitive, tags = unpack_tbtB(data, pos)
             pos += 4
-        item = new(CreatableTopicConfigs)
-        item.name = name
-        item.value = value_
-        item.read_only = read_only
-        item.config_source = config_source
-        item.is_sensitive = is_sensitive
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -729,9 +698,8 @@ def _read_creatable_topic_result_tags_1(item: CreatableTopicResult, data: Buffer
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            (topic_config_error_code,) = unpack_h(data, pos)
+            (item.topic_config_error_code,) = unpack_h(data, pos)
             pos += 2
-            item.topic_config_error_code = topic_config_error_code
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -743,44 +711,38 @@ def _read_creatable_topic_result_tags_1(item: CreatableTopicResult, data: Buffer
 def _read_creatable_topic_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopicResult], int]:
     items = []
     for _ in range(count):
+        item = new(CreatableTopicResult)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, error_code, n_error_message = compact_s_hB[n_name](data, pos)
-            name = name.decode()
+            raw, item.error_code, n_error_message = compact_s_hB[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 2
         else:
-            name, pos = compact_text(data, pos, n_name)
-            error_code, n_error_message = unpack_hB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.error_code, n_error_message = unpack_hB(data, pos)
             pos += 3
-        if 0 < n_error_message < 128:
-            error_message, num_partitions, replication_factor, n_configs = compact_s_ihB[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message + 6
-        elif n_error_message == 0:
-            error_message = None
-            num_partitions, replication_factor, n_configs = unpack_ihB(data, pos)
+        if n_error_message == 0:
+            item.error_message = None
+            item.num_partitions, item.replication_factor, n_configs = unpack_ihB(data, pos)
             pos += 7
+        elif n_error_message < 128:
+            raw, item.num_partitions, item.replication_factor, n_configs = compact_s_ihB[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message + 6
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
-            num_partitions, replication_factor, n_configs = unpack_ihB(data, pos)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
+            item.num_partitions, item.replication_factor, n_configs = unpack_ihB(data, pos)
             pos += 7
         if 0 < n_configs < 128:
-            configs, pos = _read_creatable_topic_configs_list_1(data, pos, n_configs - 1)
+            item.configs, pos = _read_creatable_topic_configs_list_1(data, pos, n_configs - 1)
         elif n_configs:
             n_configs, pos = long_count(data, pos, n_configs)
-            configs, pos = _read_creatable_topic_configs_list_1(data, pos, n_configs)
+            item.configs, pos = _read_creatable_topic_configs_list_1(data, pos, n_configs)
         else:
-            configs = None
+            item.configs = None
         tags = data[pos]
         pos += 1
-        item = new(CreatableTopicResult)
-        item.name = name
-        item.error_code = error_code
-        item.error_message = error_message
-        item.num_partitions = num_partitions
-        item.replication_factor = replication_factor
-        item.configs = configs
         item.topic_config_error_code = 0
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
@@ -791,20 +753,18 @@ def _read_creatable_topic_result_list_2(data: Buffer, pos: int, count: int) -> t
 
 
 def _read_create_topics_response_2(data: Buffer, pos: int) -> tuple[CreateTopicsResponse, int]:
-    throttle_time_ms, n_topics = unpack_iB(data, pos)
+    item = new(CreateTopicsResponse)
+    item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
     if 0 < n_topics < 128:
-        topics, pos = _read_creatable_topic_result_list_2(data, pos, n_topics - 1)
+        item.topics, pos = _read_creatable_topic_result_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_creatable_topic_result_list_2(data, pos, n_topics)
+        item.topics, pos = _read_creatable_topic_result_list_2(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(CreateTopicsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -818,9 +778,8 @@ def _read_creatable_topic_result_tags_2(item: CreatableTopicResult, data: Buffer
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            (topic_config_error_code,) = unpack_h(data, pos)
+            (item.topic_config_error_code,) = unpack_h(data, pos)
             pos += 2
-            item.topic_config_error_code = topic_config_error_code
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -832,45 +791,38 @@ def _read_creatable_topic_result_tags_2(item: CreatableTopicResult, data: Buffer
 def _read_creatable_topic_result_list_3(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopicResult], int]:
     items = []
     for _ in range(count):
+        item = new(CreatableTopicResult)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, topic_id, error_code, n_error_message = compact_s_uhB[n_name](data, pos)
-            name = name.decode()
+            raw, item.topic_id, item.error_code, n_error_message = compact_s_uhB[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 18
         else:
-            name, pos = compact_text(data, pos, n_name)
-            topic_id, error_code, n_error_message = unpack_uhB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.topic_id, item.error_code, n_error_message = unpack_uhB(data, pos)
             pos += 19
-        if 0 < n_error_message < 128:
-            error_message, num_partitions, replication_factor, n_configs = compact_s_ihB[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message + 6
-        elif n_error_message == 0:
-            error_message = None
-            num_partitions, replication_factor, n_configs = unpack_ihB(data, pos)
+        if n_error_message == 0:
+            item.error_message = None
+            item.num_partitions, item.replication_factor, n_configs = unpack_ihB(data, pos)
             pos += 7
+        elif n_error_message < 128:
+            raw, item.num_partitions, item.replication_factor, n_configs = compact_s_ihB[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message + 6
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
-            num_partitions, replication_factor, n_configs = unpack_ihB(data, pos)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
+            item.num_partitions, item.replication_factor, n_configs = unpack_ihB(data, pos)
             pos += 7
         if 0 < n_configs < 128:
-            configs, pos = _read_creatable_topic_configs_list_1(data, pos, n_configs - 1)
+            item.configs, pos = _read_creatable_topic_configs_list_1(data, pos, n_configs - 1)
         elif n_configs:
             n_configs, pos = long_count(data, pos, n_configs)
-            configs, pos = _read_creatable_topic_configs_list_1(data, pos, n_configs)
+            item.configs, pos = _read_creatable_topic_configs_list_1(data, pos, n_configs)
         else:
-            configs = None
+            item.configs = None
         tags = data[pos]
         pos += 1
-        item = new(CreatableTopicResult)
-        item.name = name
-        item.topic_id = topic_id
-        item.error_code = error_code
-        item.error_message = error_message
-        item.num_partitions = num_partitions
-        item.replication_factor = replication_factor
-        item.configs = configs
         item.topic_config_error_code = 0
         item.unknown_tagged_fields = None
         if tags:
@@ -880,20 +832,18 @@ def _read_creatable_topic_result_list_3(data: Buffer, pos: int, count: int) -> t
 
 
 def _read_create_topics_response_3(data: Buffer, pos: int) -> tuple[CreateTopicsResponse, int]:
-    throttle_time_ms, n_topics = unpack_iB(data, pos)
+    item = new(CreateTopicsResponse)
+    item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
     if 0 < n_topics < 128:
-        topics, pos = _read_creatable_topic_result_list_3(data, pos, n_topics - 1)
+        item.topics, pos = _read_creatable_topic_result_list_3(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_creatable_topic_result_list_3(data, pos, n_topics)
+        item.topics, pos = _read_creatable_topic_result_list_3(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(CreateTopicsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

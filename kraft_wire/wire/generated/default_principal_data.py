@@ -53,28 +53,25 @@ class DefaultPrincipalData(Message):
 
 
 def _read_default_principal_data_1(data: Buffer, pos: int) -> tuple[DefaultPrincipalData, int]:
+    item = new(DefaultPrincipalData)
     n_type = data[pos]
     pos += 1
     if n_type < 128:
-        type, n_name = compact_s_B[n_type](data, pos)
-        type = type.decode()
+        raw, n_name = compact_s_B[n_type](data, pos)
+        item.type = raw.decode()
         pos += n_type
     else:
-        type, pos = compact_text(data, pos, n_type)
+        item.type, pos = compact_text(data, pos, n_type)
         n_name = data[pos]
         pos += 1
     if n_name < 128:
-        name, token_authenticated, tags = compact_s_tB[n_name](data, pos)
-        name = name.decode()
+        raw, item.token_authenticated, tags = compact_s_tB[n_name](data, pos)
+        item.name = raw.decode()
         pos += n_name + 1
     else:
-        name, pos = compact_text(data, pos, n_name)
-        token_authenticated, tags = unpack_tB(data, pos)
+        item.name, pos = compact_text(data, pos, n_name)
+        item.token_authenticated, tags = unpack_tB(data, pos)
         pos += 2
-    item = new(DefaultPrincipalData)
-    item.type = type
-    item.name = name
-    item.token_authenticated = token_authenticated
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

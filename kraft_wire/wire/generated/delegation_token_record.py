@@ -65,43 +65,36 @@ class DelegationTokenRecord(Message):
 
 
 def _read_delegation_token_record_1(data: Buffer, pos: int) -> tuple[DelegationTokenRecord, int]:
+    item = new(DelegationTokenRecord)
     n_owner = data[pos]
     pos += 1
     if n_owner < 128:
-        owner, n_requester = compact_s_B[n_owner](data, pos)
-        owner = owner.decode()
+        raw, n_requester = compact_s_B[n_owner](data, pos)
+        item.owner = raw.decode()
         pos += n_owner
     else:
-        owner, pos = compact_text(data, pos, n_owner)
+        item.owner, pos = compact_text(data, pos, n_owner)
         n_requester = data[pos]
         pos += 1
     if n_requester < 128:
-        requester, n_renewers = compact_s_B[n_requester](data, pos)
-        requester = requester.decode()
+        raw, n_renewers = compact_s_B[n_requester](data, pos)
+        item.requester = raw.decode()
         pos += n_requester
     else:
-        requester, pos = compact_text(data, pos, n_requester)
+        item.requester, pos = compact_text(data, pos, n_requester)
         n_renewers = data[pos]
         pos += 1
-    renewers, pos = compact_texts(data, pos, n_renewers)
-    issue_timestamp, max_timestamp, expiration_timestamp, n_token_id = unpack_qqqB(data, pos)
+    item.renewers, pos = compact_texts(data, pos, n_renewers)
+    item.issue_timestamp, item.max_timestamp, item.expiration_timestamp, n_token_id = unpack_qqqB(data, pos)
     pos += 25
     if n_token_id < 128:
-        token_id, tags = compact_s_B[n_token_id](data, pos)
-        token_id = token_id.decode()
+        raw, tags = compact_s_B[n_token_id](data, pos)
+        item.token_id = raw.decode()
         pos += n_token_id
     else:
-        token_id, pos = compact_text(data, pos, n_token_id)
+        item.token_id, pos = compact_text(data, pos, n_token_id)
         tags = data[pos]
         pos += 1
-    item = new(DelegationTokenRecord)
-    item.owner = owner
-    item.requester = requester
-    item.renewers = renewers
-    item.issue_timestamp = issue_timestamp
-    item.max_timestamp = max_timestamp
-    item.expiration_timestamp = expiration_timestamp
-    item.token_id = token_id
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -212,66 +212,58 @@ class DeleteAclsResponse(Message):
 def _read_delete_acls_filter_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteAclsFilter], int]:
     items = []
     for _ in range(count):
-        resource_type_filter, n_resource_name_filter = unpack_bh(data, pos)
+        item = new(DeleteAclsFilter)
+        item.resource_type_filter, n_resource_name_filter = unpack_bh(data, pos)
         pos += 3
         if 0 <= n_resource_name_filter < 128:
-            resource_name_filter, pattern_type_filter, n_principal_filter = classic_s_bh[n_resource_name_filter](data, pos)
-            resource_name_filter = resource_name_filter.decode()
+            raw, item.pattern_type_filter, n_principal_filter = classic_s_bh[n_resource_name_filter](data, pos)
+            item.resource_name_filter = raw.decode()
             pos += n_resource_name_filter + 3
         elif n_resource_name_filter < 0:
-            resource_name_filter = None
-            pattern_type_filter, n_principal_filter = unpack_bh(data, pos)
+            item.resource_name_filter = None
+            item.pattern_type_filter, n_principal_filter = unpack_bh(data, pos)
             pos += 3
         else:
-            resource_name_filter, pos = classic_text(data, pos, n_resource_name_filter)
-            pattern_type_filter, n_principal_filter = unpack_bh(data, pos)
+            item.resource_name_filter, pos = classic_text(data, pos, n_resource_name_filter)
+            item.pattern_type_filter, n_principal_filter = unpack_bh(data, pos)
             pos += 3
         if 0 <= n_principal_filter < 128:
-            principal_filter, n_host_filter = classic_s_h[n_principal_filter](data, pos)
-            principal_filter = principal_filter.decode()
+            raw, n_host_filter = classic_s_h[n_principal_filter](data, pos)
+            item.principal_filter = raw.decode()
             pos += n_principal_filter + 2
         elif n_principal_filter < 0:
-            principal_filter = None
+            item.principal_filter = None
             (n_host_filter,) = unpack_h(data, pos)
             pos += 2
         else:
-            principal_filter, pos = classic_text(data, pos, n_principal_filter)
+            item.principal_filter, pos = classic_text(data, pos, n_principal_filter)
             (n_host_filter,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_host_filter < 128:
-            host_filter, operation, permission_type = classic_s_bb[n_host_filter](data, pos)
-            host_filter = host_filter.decode()
+            raw, item.operation, item.permission_type = classic_s_bb[n_host_filter](data, pos)
+            item.host_filter = raw.decode()
             pos += n_host_filter + 2
         elif n_host_filter < 0:
-            host_filter = None
-            operation, permission_type = unpack_bb(data, pos)
+            item.host_filter = None
+            item.operation, item.permission_type = unpack_bb(data, pos)
             pos += 2
         else:
-            host_filter, pos = classic_text(data, pos, n_host_filter)
-            operation, permission_type = unpack_bb(data, pos)
+            item.host_filter, pos = classic_text(data, pos, n_host_filter)
+            item.operation, item.permission_type = unpack_bb(data, pos)
             pos += 2
-        item = new(DeleteAclsFilter)
-        item.resource_type_filter = resource_type_filter
-        item.resource_name_filter = resource_name_filter
-        item.pattern_type_filter = pattern_type_filter
-        item.principal_filter = principal_filter
-        item.host_filter = host_filter
-        item.operation = operation
-        item.permission_type = permission_type
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_delete_acls_request_1(data: Buffer, pos: int) -> tuple[DeleteAclsRequest, int]:
+    item = new(DeleteAclsRequest)
     (n_filters,) = unpack_i(data, pos)
     pos += 4
     if n_filters >= 0:
-        filters, pos = _read_delete_acls_filter_list_1(data, pos, n_filters)
+        item.filters, pos = _read_delete_acls_filter_list_1(data, pos, n_filters)
     else:
         raise Unusual
-    item = new(DeleteAclsRequest)
-    item.filters = filters
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -279,52 +271,45 @@ def _read_delete_acls_request_1(data: Buffer, pos: int) -> tuple[DeleteAclsReque
 def _read_delete_acls_filter_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DeleteAclsFilter], int]:
     items = []
     for _ in range(count):
-        resource_type_filter, n_resource_name_filter = unpack_bB(data, pos)
-        pos += 2
-        if 0 < n_resource_name_filter < 128:
-            resource_name_filter, pattern_type_filter, n_principal_filter = compact_s_bB[n_resource_name_filter](data, pos)
-            resource_name_filter = resource_name_filter.decode()
-            pos += n_resource_name_filter + 1
-        elif n_resource_name_filter == 0:
-            resource_name_filter = None
-            pattern_type_filter, n_principal_filter = unpack_bB(data, pos)
-            pos += 2
-        else:
-            resource_name_filter, pos = compact_text(data, pos, n_resource_name_filter)
-            pattern_type_filter, n_principal_filter = unpack_bB(data, pos)
-            pos += 2
-        if 0 < n_principal_filter < 128:
-            principal_filter, n_host_filter = compact_s_B[n_principal_filter](data, pos)
-            principal_filter = principal_filter.decode()
-            pos += n_principal_filter
-        elif n_principal_filter == 0:
-            principal_filter = None
-            n_host_filter = data[pos]
-            pos += 1
-        else:
-            principal_filter, pos = compact_text(data, pos, n_principal_filter)
-            n_host_filter = data[pos]
-            pos += 1
-        if 0 < n_host_filter < 128:
-            host_filter, operation, permission_type, tags = compact_s_bbB[n_host_filter](data, pos)
-            host_filter = host_filter.decode()
-            pos += n_host_filter + 2
-        elif n_host_filter == 0:
-            host_filter = None
-            operation, permission_type, tags = unpack_bbB(data, pos)
-            pos += 3
-        else:
-            host_filter, pos = compact_text(data, pos, n_host_filter)
-            operation, permission_type, tags = unpack_bbB(data, pos)
-            pos += 3
         item = new(DeleteAclsFilter)
-        item.resource_type_filter = resource_type_filter
-        item.resource_name_filter = resource_name_filter
-        item.pattern_type_filter = pattern_type_filter
-        item.principal_filter = principal_filter
-        item.host_filter = host_filter
-        item.operation = operation
-        item.permission_type = permission_type
+        item.resource_type_filter, n_resource_name_filter = unpack_bB(data, pos)
+        pos += 2
+        if n_resource_name_filter == 0:
+            item.resource_name_filter = None
+            item.pattern_type_filter, n_principal_filter = unpack_bB(data, pos)
+            pos += 2
+        elif n_resource_name_filter < 128:
+            raw, item.pattern_type_filter, n_principal_filter = compact_s_bB[n_resource_name_filter](data, pos)
+            item.resource_name_filter = raw.decode()
+            pos += n_resource_name_filter + 1
+        else:
+            item.resource_name_filter, pos = compact_text(data, pos, n_resource_name_filter)
+            item.pattern_type_filter, n_principal_filter = unpack_bB(data, pos)
+            pos += 2
+        if n_principal_filter == 0:
+            item.principal_filter = None
+            n_host_filter = data[pos]
+            pos += 1
+        elif n_principal_filter < 128:
+            raw, n_host_filter = compact_s_B[n_principal_filter](data, pos)
+            item.principal_filter = raw.decode()
+            pos += n_principal_filter
+        else:
+            item.principal_filter, pos = compact_text(data, pos, n_principal_filter)
+            n_host_filter = data[pos]
+            pos += 1
+        if n_host_filter == 0:
+            item.host_filter = None
+            item.operation, item.permission_type, tags = unpack_bbB(data, pos)
+            pos += 3
+        elif n_host_filter < 128:
+            raw, item.operation, item.permission_type, tags = compact_s_bbB[n_host_filter](data, pos)
+            item.host_filter = raw.decode()
+            pos += n_host_filter + 2
+        else:
+            item.host_filter, pos = compact_text(data, pos, n_host_filter)
+            item.operation, item.permission_type, tags = unpack_bbB(data, pos)
+            pos += 3
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -333,19 +318,18 @@ def _read_delete_acls_filter_list_2(data: Buffer, pos: int, count: int) -> tuple
 
 
 def _read_delete_acls_request_2(data: Buffer, pos: int) -> tuple[DeleteAclsRequest, int]:
+    item = new(DeleteAclsRequest)
     n_filters = data[pos]
     pos += 1
     if 0 < n_filters < 128:
-        filters, pos = _read_delete_acls_filter_list_2(data, pos, n_filters - 1)
+        item.filters, pos = _read_delete_acls_filter_list_2(data, pos, n_filters - 1)
     elif n_filters:
         n_filters, pos = long_count(data, pos, n_filters)
-        filters, pos = _read_delete_acls_filter_list_2(data, pos, n_filters)
+        item.filters, pos = _read_delete_acls_filter_list_2(data, pos, n_filters)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DeleteAclsRequest)
-    item.filters = filters
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -456,54 +440,45 @@ def _write_delete_acls_request_2(item: DeleteAclsRequest, out: Append) -> None:
 def _read_delete_acls_matching_acl_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteAclsMatchingAcl], int]:
     items = []
     for _ in range(count):
-        error_code, n_error_message = unpack_hh(data, pos)
+        item = new(DeleteAclsMatchingAcl)
+        item.error_code, n_error_message = unpack_hh(data, pos)
         pos += 4
         if 0 <= n_error_message < 128:
-            error_message, resource_type, n_resource_name = classic_s_bh[n_error_message](data, pos)
-            error_message = error_message.decode()
+            raw, item.resource_type, n_resource_name = classic_s_bh[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message + 3
         elif n_error_message < 0:
-            error_message = None
-            resource_type, n_resource_name = unpack_bh(data, pos)
+            item.error_message = None
+            item.resource_type, n_resource_name = unpack_bh(data, pos)
             pos += 3
         else:
-            error_message, pos = classic_text(data, pos, n_error_message)
-            resource_type, n_resource_name = unpack_bh(data, pos)
+            item.error_message, pos = classic_text(data, pos, n_error_message)
+            item.resource_type, n_resource_name = unpack_bh(data, pos)
             pos += 3
         if 0 <= n_resource_name < 128:
-            resource_name, pattern_type, n_principal = classic_s_bh[n_resource_name](data, pos)
-            resource_name = resource_name.decode()
+            raw, item.pattern_type, n_principal = classic_s_bh[n_resource_name](data, pos)
+            item.resource_name = raw.decode()
             pos += n_resource_name + 3
         else:
-            resource_name, pos = classic_text(data, pos, n_resource_name)
-            pattern_type, n_principal = unpack_bh(data, pos)
+            item.resource_name, pos = classic_text(data, pos, n_resource_name)
+            item.pattern_type, n_principal = unpack_bh(data, pos)
             pos += 3
         if 0 <= n_principal < 128:
-            principal, n_host = classic_s_h[n_principal](data, pos)
-            principal = principal.decode()
+            raw, n_host = classic_s_h[n_principal](data, pos)
+            item.principal = raw.decode()
             pos += n_principal + 2
         else:
-            principal, pos = classic_text(data, pos, n_principal)
+            item.principal, pos = classic_text(data, pos, n_principal)
             (n_host,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_host < 128:
-            host, operation, permission_type = classic_s_bb[n_host](data, pos)
-            host = host.decode()
+            raw, item.operation, item.permission_type = classic_s_bb[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 2
         else:
-            host, pos = classic_text(data, pos, n_host)
-            operation, permission_type = unpack_bb(data, pos)
+            item.host, pos = classic_text(data, pos, n_host)
+            item.operation, item.permission_type = unpack_bb(data, pos)
             pos += 2
-        item = new(DeleteAclsMatchingAcl)
-        item.error_code = error_code
-        item.error_message = error_message
-        item.resource_type = resource_type
-        item.resource_name = resource_name
-        item.pattern_type = pattern_type
-        item.principal = principal
-        item.host = host
-        item.operation = operation
-        item.permission_type = permission_type
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -512,43 +487,38 @@ def _read_delete_acls_matching_acl_list_1(data: Buffer, pos: int, count: int) ->
 def _read_delete_acls_filter_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteAclsFilterResult], int]:
     items = []
     for _ in range(count):
-        error_code, n_error_message = unpack_hh(data, pos)
+        item = new(DeleteAclsFilterResult)
+        item.error_code, n_error_message = unpack_hh(data, pos)
         pos += 4
         if 0 <= n_error_message < 128:
-            error_message, n_matching_acls = classic_s_i[n_error_message](data, pos)
-            error_message = error_message.decode()
+            raw, n_matching_acls = classic_s_i[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message + 4
         elif n_error_message < 0:
-            error_message = None
+            item.error_message = None
             (n_matching_acls,) = unpack_i(data, pos)
             pos += 4
         else:
-            error_message, pos = classic_text(data, pos, n_error_message)
+            item.error_message, pos = classic_text(data, pos, n_error_message)
             (n_matching_acls,) = unpack_i(data, pos)
             pos += 4
         if n_matching_acls >= 0:
-            matching_acls, pos = _read_delete_acls_matching_acl_list_1(data, pos, n_matching_acls)
+            item.matching_acls, pos = _read_delete_acls_matching_acl_list_1(data, pos, n_matching_acls)
         else:
             raise Unusual
-        item = new(DeleteAclsFilterResult)
-        item.error_code = error_code
-        item.error_message = error_message
-        item.matching_acls = matching_acls
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_delete_acls_response_1(data: Buffer, pos: int) -> tuple[DeleteAclsResponse, int]:
-    throttle_time_ms, n_filter_results = unpack_ii(data, pos)
+    item = new(DeleteAclsResponse)
+    item.throttle_time_ms, n_filter_results = unpack_ii(data, pos)
     pos += 8
     if n_filter_results >= 0:
-        filter_results, pos = _read_delete_acls_filter_result_list_1(data, pos, n_filter_results)
+        item.filter_results, pos = _read_delete_acls_filter_result_list_1(data, pos, n_filter_results)
     else:
         raise Unusual
-    item = new(DeleteAclsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.filter_results = filter_results
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -556,54 +526,45 @@ def _read_delete_acls_response_1(data: Buffer, pos: int) -> tuple[DeleteAclsResp
 def _read_delete_acls_matching_acl_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DeleteAclsMatchingAcl], int]:
     items = []
     for _ in range(count):
-        error_code, n_error_message = unpack_hB(data, pos)
+        item = new(DeleteAclsMatchingAcl)
+        item.error_code, n_error_message = unpack_hB(data, pos)
         pos += 3
-        if 0 < n_error_message < 128:
-            error_message, resource_type, n_resource_name = compact_s_bB[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message + 1
-        elif n_error_message == 0:
-            error_message = None
-            resource_type, n_resource_name = unpack_bB(data, pos)
+        if n_error_message == 0:
+            item.error_message = None
+            item.resource_type, n_resource_name = unpack_bB(data, pos)
             pos += 2
+        elif n_error_message < 128:
+            raw, item.resource_type, n_resource_name = compact_s_bB[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message + 1
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
-            resource_type, n_resource_name = unpack_bB(data, pos)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
+            item.resource_type, n_resource_name = unpack_bB(data, pos)
             pos += 2
         if n_resource_name < 128:
-            resource_name, pattern_type, n_principal = compact_s_bB[n_resource_name](data, pos)
-            resource_name = resource_name.decode()
+            raw, item.pattern_type, n_principal = compact_s_bB[n_resource_name](data, pos)
+            item.resource_name = raw.decode()
             pos += n_resource_name + 1
         else:
-            resource_name, pos = compact_text(data, pos, n_resource_name)
-            pattern_type, n_principal = unpack_bB(data, pos)
+            item.resource_name, pos = compact_text(data, pos, n_resource_name)
+            item.pattern_type, n_principal = unpack_bB(data, pos)
             pos += 2
         if n_principal < 128:
-            principal, n_host = compact_s_B[n_principal](data, pos)
-            principal = principal.decode()
+            raw, n_host = compact_s_B[n_principal](data, pos)
+            item.principal = raw.decode()
             pos += n_principal
         else:
-            principal, pos = compact_text(data, pos, n_principal)
+            item.principal, pos = compact_text(data, pos, n_principal)
             n_host = data[pos]
             pos += 1
         if n_host < 128:
-            host, operation, permission_type, tags = compact_s_bbB[n_host](data, pos)
-            host = host.decode()
+            raw, item.operation, item.permission_type, tags = compact_s_bbB[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 2
         else:
-            host, pos = compact_text(data, pos, n_host)
-            operation, permission_type, tags = unpack_bbB(data, pos)
+            item.host, pos = compact_text(data, pos, n_host)
+            item.operation, item.permission_type, tags = unpack_bbB(data, pos)
             pos += 3
-        item = new(DeleteAclsMatchingAcl)
-        item.error_code = error_code
-        item.error_message = error_message
-        item.resource_type = resource_type
-        item.resource_name = resource_name
-        item.pattern_type = pattern_type
-        item.principal = principal
-        item.host = host
-        item.operation = operation
-        item.permission_type = permission_type
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -614,33 +575,30 @@ def _read_delete_acls_matching_acl_list_2(data: Buffer, pos: int, count: int) ->
 def _read_delete_acls_filter_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DeleteAclsFilterResult], int]:
     items = []
     for _ in range(count):
-        error_code, n_error_message = unpack_hB(data, pos)
+        item = new(DeleteAclsFilterResult)
+        item.error_code, n_error_message = unpack_hB(data, pos)
         pos += 3
-        if 0 < n_error_message < 128:
-            error_message, n_matching_acls = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
+        if n_error_message == 0:
+            item.error_message = None
             n_matching_acls = data[pos]
             pos += 1
+        elif n_error_message < 128:
+            raw, n_matching_acls = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
             n_matching_acls = data[pos]
             pos += 1
         if 0 < n_matching_acls < 128:
-            matching_acls, pos = _read_delete_acls_matching_acl_list_2(data, pos, n_matching_acls - 1)
+            item.matching_acls, pos = _read_delete_acls_matching_acl_list_2(data, pos, n_matching_acls - 1)
         elif n_matching_acls:
             n_matching_acls, pos = long_count(data, pos, n_matching_acls)
-            matching_acls, pos = _read_delete_acls_matching_acl_list_2(data, pos, n_matching_acls)
+            item.matching_acls, pos = _read_delete_acls_matching_acl_list_2(data, pos, n_matching_acls)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(DeleteAclsFilterResult)
-        item.error_code = error_code
-        item.error_message = error_message
-        item.matching_acls = matching_acls
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -649,20 +607,18 @@ def _read_delete_acls_filter_result_list_2(data: Buffer, pos: int, count: int) -
 
 
 def _read_delete_acls_response_2(data: Buffer, pos: int) -> tuple[DeleteAclsResponse, int]:
-    throttle_time_ms, n_filter_results = unpack_iB(data, pos)
+    item = new(DeleteAclsResponse)
+    item.throttle_time_ms, n_filter_results = unpack_iB(data, pos)
     pos += 5
     if 0 < n_filter_results < 128:
-        filter_results, pos = _read_delete_acls_filter_result_list_2(data, pos, n_filter_results - 1)
+        item.filter_results, pos = _read_delete_acls_filter_result_list_2(data, pos, n_filter_results - 1)
     elif n_filter_results:
         n_filter_results, pos = long_count(data, pos, n_filter_results)
-        filter_results, pos = _read_delete_acls_filter_result_list_2(data, pos, n_filter_results)
+        item.filter_results, pos = _read_delete_acls_filter_result_list_2(data, pos, n_filter_results)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DeleteAclsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.filter_results = filter_results
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -107,23 +107,21 @@ class DeleteGroupsResponse(Message):
 
 
 def _read_delete_groups_request_1(data: Buffer, pos: int) -> tuple[DeleteGroupsRequest, int]:
+    item = new(DeleteGroupsRequest)
     (n_groups_names,) = unpack_i(data, pos)
     pos += 4
-    groups_names, pos = classic_texts(data, pos, n_groups_names)
-    item = new(DeleteGroupsRequest)
-    item.groups_names = groups_names
+    item.groups_names, pos = classic_texts(data, pos, n_groups_names)
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_delete_groups_request_2(data: Buffer, pos: int) -> tuple[DeleteGroupsRequest, int]:
+    item = new(DeleteGroupsRequest)
     n_groups_names = data[pos]
     pos += 1
-    groups_names, pos = compact_texts(data, pos, n_groups_names)
+    item.groups_names, pos = compact_texts(data, pos, n_groups_names)
     tags = data[pos]
     pos += 1
-    item = new(DeleteGroupsRequest)
-    item.groups_names = groups_names
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -155,34 +153,30 @@ def _write_delete_groups_request_2(item: DeleteGroupsRequest, out: Append) -> No
 def _read_deletable_group_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeletableGroupResult], int]:
     items = []
     for _ in range(count):
+        item = new(DeletableGroupResult)
         (n_group_id,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_group_id < 128:
-            group_id, error_code = classic_s_h[n_group_id](data, pos)
-            group_id = group_id.decode()
+            raw, item.error_code = classic_s_h[n_group_id](data, pos)
+            item.group_id = raw.decode()
             pos += n_group_id + 2
         else:
-            group_id, pos = classic_text(data, pos, n_group_id)
-            (error_code,) = unpack_h(data, pos)
+            item.group_id, pos = classic_text(data, pos, n_group_id)
+            (item.error_code,) = unpack_h(data, pos)
             pos += 2
-        item = new(DeletableGroupResult)
-        item.group_id = group_id
-        item.error_code = error_code
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_delete_groups_response_1(data: Buffer, pos: int) -> tuple[DeleteGroupsResponse, int]:
-    throttle_time_ms, n_results = unpack_ii(data, pos)
+    item = new(DeleteGroupsResponse)
+    item.throttle_time_ms, n_results = unpack_ii(data, pos)
     pos += 8
     if n_results >= 0:
-        results, pos = _read_deletable_group_result_list_1(data, pos, n_results)
+        item.results, pos = _read_deletable_group_result_list_1(data, pos, n_results)
     else:
         raise Unusual
-    item = new(DeleteGroupsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.results = results
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -190,19 +184,17 @@ def _read_delete_groups_response_1(data: Buffer, pos: int) -> tuple[DeleteGroups
 def _read_deletable_group_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DeletableGroupResult], int]:
     items = []
     for _ in range(count):
+        item = new(DeletableGroupResult)
         n_group_id = data[pos]
         pos += 1
         if n_group_id < 128:
-            group_id, error_code, tags = compact_s_hB[n_group_id](data, pos)
-            group_id = group_id.decode()
+            raw, item.error_code, tags = compact_s_hB[n_group_id](data, pos)
+            item.group_id = raw.decode()
             pos += n_group_id + 2
         else:
-            group_id, pos = compact_text(data, pos, n_group_id)
-            error_code, tags = unpack_hB(data, pos)
+            item.group_id, pos = compact_text(data, pos, n_group_id)
+            item.error_code, tags = unpack_hB(data, pos)
             pos += 3
-        item = new(DeletableGroupResult)
-        item.group_id = group_id
-        item.error_code = error_code
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -211,20 +203,18 @@ def _read_deletable_group_result_list_2(data: Buffer, pos: int, count: int) -> t
 
 
 def _read_delete_groups_response_2(data: Buffer, pos: int) -> tuple[DeleteGroupsResponse, int]:
-    throttle_time_ms, n_results = unpack_iB(data, pos)
+    item = new(DeleteGroupsResponse)
+    item.throttle_time_ms, n_results = unpack_iB(data, pos)
     pos += 5
     if 0 < n_results < 128:
-        results, pos = _read_deletable_group_result_list_2(data, pos, n_results - 1)
+        item.results, pos = _read_deletable_group_result_list_2(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)
-        results, pos = _read_deletable_group_result_list_2(data, pos, n_results)
+        item.results, pos = _read_deletable_group_result_list_2(data, pos, n_results)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DeleteGroupsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.results = results
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -200,40 +200,36 @@ def _read_delete_records_partition_list_1(data: Buffer, pos: int, count: int) ->
 def _read_delete_records_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteRecordsTopic], int]:
     items = []
     for _ in range(count):
+        item = new(DeleteRecordsTopic)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partitions = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_delete_records_partition_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_delete_records_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(DeleteRecordsTopic)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_delete_records_request_1(data: Buffer, pos: int) -> tuple[DeleteRecordsRequest, int]:
+    item = new(DeleteRecordsRequest)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
     if n_topics >= 0:
-        topics, pos = _read_delete_records_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_delete_records_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    (timeout_ms,) = unpack_i(data, pos)
+    (item.timeout_ms,) = unpack_i(data, pos)
     pos += 4
-    item = new(DeleteRecordsRequest)
-    item.topics = topics
-    item.timeout_ms = timeout_ms
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -258,28 +254,26 @@ def _read_delete_records_partition_list_2(data: Buffer, pos: int, count: int) ->
 def _read_delete_records_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DeleteRecordsTopic], int]:
     items = []
     for _ in range(count):
+        item = new(DeleteRecordsTopic)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partitions = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_delete_records_partition_list_2(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_delete_records_partition_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_delete_records_partition_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_delete_records_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(DeleteRecordsTopic)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -288,20 +282,18 @@ def _read_delete_records_topic_list_2(data: Buffer, pos: int, count: int) -> tup
 
 
 def _read_delete_records_request_2(data: Buffer, pos: int) -> tuple[DeleteRecordsRequest, int]:
+    item = new(DeleteRecordsRequest)
     n_topics = data[pos]
     pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_delete_records_topic_list_2(data, pos, n_topics - 1)
+        item.topics, pos = _read_delete_records_topic_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_delete_records_topic_list_2(data, pos, n_topics)
+        item.topics, pos = _read_delete_records_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
-    timeout_ms, tags = unpack_iB(data, pos)
+    item.timeout_ms, tags = unpack_iB(data, pos)
     pos += 5
-    item = new(DeleteRecordsRequest)
-    item.topics = topics
-    item.timeout_ms = timeout_ms
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -401,38 +393,34 @@ def _read_delete_records_partition_result_list_1(data: Buffer, pos: int, count: 
 def _read_delete_records_topic_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteRecordsTopicResult], int]:
     items = []
     for _ in range(count):
+        item = new(DeleteRecordsTopicResult)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partitions = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_delete_records_partition_result_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_delete_records_partition_result_list_1(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(DeleteRecordsTopicResult)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_delete_records_response_1(data: Buffer, pos: int) -> tuple[DeleteRecordsResponse, int]:
-    throttle_time_ms, n_topics = unpack_ii(data, pos)
+    item = new(DeleteRecordsResponse)
+    item.throttle_time_ms, n_topics = unpack_ii(data, pos)
     pos += 8
     if n_topics >= 0:
-        topics, pos = _read_delete_records_topic_result_list_1(data, pos, n_topics)
+        item.topics, pos = _read_delete_records_topic_result_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(DeleteRecordsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.topics = topics
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -458,28 +446,26 @@ def _read_delete_records_partition_result_list_2(data: Buffer, pos: int, count: 
 def _read_delete_records_topic_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DeleteRecordsTopicResult], int]:
     items = []
     for _ in range(count):
+        item = new(DeleteRecordsTopicResult)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partitions = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_delete_records_partition_result_list_2(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_delete_records_partition_result_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_delete_records_partition_result_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_delete_records_partition_result_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(DeleteRecordsTopicResult)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -488,20 +474,18 @@ def _read_delete_records_topic_result_list_2(data: Buffer, pos: int, count: int)
 
 
 def _read_delete_records_response_2(data: Buffer, pos: int) -> tuple[DeleteRecordsResponse, int]:
-    throttle_time_ms, n_topics = unpack_iB(data, pos)
+    item = new(DeleteRecordsResponse)
+    item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
     if 0 < n_topics < 128:
-        topics, pos = _read_delete_records_topic_result_list_2(data, pos, n_topics - 1)
+        item.topics, pos = _read_delete_records_topic_result_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_delete_records_topic_result_list_2(data, pos, n_topics)
+        item.topics, pos = _read_delete_records_topic_result_list_2(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DeleteRecordsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

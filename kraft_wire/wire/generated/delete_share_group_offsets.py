@@ -141,18 +141,17 @@ class DeleteShareGroupOffsetsResponse(Message):
 def _read_delete_share_group_offsets_request_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteShareGroupOffsetsRequestTopic], int]:
     items = []
     for _ in range(count):
+        item = new(DeleteShareGroupOffsetsRequestTopic)
         n_topic_name = data[pos]
         pos += 1
         if n_topic_name < 128:
-            topic_name, tags = compact_s_B[n_topic_name](data, pos)
-            topic_name = topic_name.decode()
+            raw, tags = compact_s_B[n_topic_name](data, pos)
+            item.topic_name = raw.decode()
             pos += n_topic_name
         else:
-            topic_name, pos = compact_text(data, pos, n_topic_name)
+            item.topic_name, pos = compact_text(data, pos, n_topic_name)
             tags = data[pos]
             pos += 1
-        item = new(DeleteShareGroupOffsetsRequestTopic)
-        item.topic_name = topic_name
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -161,28 +160,26 @@ def _read_delete_share_group_offsets_request_topic_list_1(data: Buffer, pos: int
 
 
 def _read_delete_share_group_offsets_request_1(data: Buffer, pos: int) -> tuple[DeleteShareGroupOffsetsRequest, int]:
+    item = new(DeleteShareGroupOffsetsRequest)
     n_group_id = data[pos]
     pos += 1
     if n_group_id < 128:
-        group_id, n_topics = compact_s_B[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, n_topics = compact_s_B[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
         n_topics = data[pos]
         pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_delete_share_group_offsets_request_topic_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_delete_share_group_offsets_request_topic_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_delete_share_group_offsets_request_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_delete_share_group_offsets_request_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DeleteShareGroupOffsetsRequest)
-    item.group_id = group_id
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -224,33 +221,29 @@ def _write_delete_share_group_offsets_request_1(item: DeleteShareGroupOffsetsReq
 def _read_delete_share_group_offsets_response_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteShareGroupOffsetsResponseTopic], int]:
     items = []
     for _ in range(count):
+        item = new(DeleteShareGroupOffsetsResponseTopic)
         n_topic_name = data[pos]
         pos += 1
         if n_topic_name < 128:
-            topic_name, topic_id, error_code, n_error_message = compact_s_uhB[n_topic_name](data, pos)
-            topic_name = topic_name.decode()
+            raw, item.topic_id, item.error_code, n_error_message = compact_s_uhB[n_topic_name](data, pos)
+            item.topic_name = raw.decode()
             pos += n_topic_name + 18
         else:
-            topic_name, pos = compact_text(data, pos, n_topic_name)
-            topic_id, error_code, n_error_message = unpack_uhB(data, pos)
+            item.topic_name, pos = compact_text(data, pos, n_topic_name)
+            item.topic_id, item.error_code, n_error_message = unpack_uhB(data, pos)
             pos += 19
-        if 0 < n_error_message < 128:
-            error_message, tags = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
+        if n_error_message == 0:
+            item.error_message = None
+            tags = data[pos]
+            pos += 1
+        elif n_error_message < 128:
+            raw, tags = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
-            tags = data[pos]
-            pos += 1
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
             tags = data[pos]
             pos += 1
-        item = new(DeleteShareGroupOffsetsResponseTopic)
-        item.topic_name = topic_name
-        item.topic_id = topic_id
-        item.error_code = error_code
-        item.error_message = error_message
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -259,34 +252,30 @@ def _read_delete_share_group_offsets_response_topic_list_1(data: Buffer, pos: in
 
 
 def _read_delete_share_group_offsets_response_1(data: Buffer, pos: int) -> tuple[DeleteShareGroupOffsetsResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    item = new(DeleteShareGroupOffsetsResponse)
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_error_message < 128:
-        error_message, n_responses = compact_s_B[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message
-    elif n_error_message == 0:
-        error_message = None
+    if n_error_message == 0:
+        item.error_message = None
         n_responses = data[pos]
         pos += 1
+    elif n_error_message < 128:
+        raw, n_responses = compact_s_B[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message
     else:
-        error_message, pos = compact_text(data, pos, n_error_message)
+        item.error_message, pos = compact_text(data, pos, n_error_message)
         n_responses = data[pos]
         pos += 1
     if 0 < n_responses < 128:
-        responses, pos = _read_delete_share_group_offsets_response_topic_list_1(data, pos, n_responses - 1)
+        item.responses, pos = _read_delete_share_group_offsets_response_topic_list_1(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
-        responses, pos = _read_delete_share_group_offsets_response_topic_list_1(data, pos, n_responses)
+        item.responses, pos = _read_delete_share_group_offsets_response_topic_list_1(data, pos, n_responses)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DeleteShareGroupOffsetsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
-    item.responses = responses
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

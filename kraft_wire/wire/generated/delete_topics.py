@@ -156,28 +156,24 @@ class DeleteTopicsResponse(Message):
 
 
 def _read_delete_topics_request_1(data: Buffer, pos: int) -> tuple[DeleteTopicsRequest, int]:
+    item = new(DeleteTopicsRequest)
     (n_topic_names,) = unpack_i(data, pos)
     pos += 4
-    topic_names, pos = classic_texts(data, pos, n_topic_names)
-    (timeout_ms,) = unpack_i(data, pos)
+    item.topic_names, pos = classic_texts(data, pos, n_topic_names)
+    (item.timeout_ms,) = unpack_i(data, pos)
     pos += 4
-    item = new(DeleteTopicsRequest)
-    item.topic_names = topic_names
-    item.timeout_ms = timeout_ms
     item.topics = []
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_delete_topics_request_2(data: Buffer, pos: int) -> tuple[DeleteTopicsRequest, int]:
+    item = new(DeleteTopicsRequest)
     n_topic_names = data[pos]
     pos += 1
-    topic_names, pos = compact_texts(data, pos, n_topic_names)
-    timeout_ms, tags = unpack_iB(data, pos)
+    item.topic_names, pos = compact_texts(data, pos, n_topic_names)
+    item.timeout_ms, tags = unpack_iB(data, pos)
     pos += 5
-    item = new(DeleteTopicsRequest)
-    item.topic_names = topic_names
-    item.timeout_ms = timeout_ms
     item.topics = []
     item.unknown_tagged_fields = None
     if tags:
@@ -188,23 +184,21 @@ def _read_delete_topics_request_2(data: Buffer, pos: int) -> tuple[DeleteTopicsR
 def _read_delete_topic_state_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteTopicState], int]:
     items = []
     for _ in range(count):
+        item = new(DeleteTopicState)
         n_name = data[pos]
         pos += 1
-        if 0 < n_name < 128:
-            name, topic_id, tags = compact_s_uB[n_name](data, pos)
-            name = name.decode()
+        if n_name == 0:
+            item.name = None
+            item.topic_id, tags = unpack_uB(data, pos)
+            pos += 17
+        elif n_name < 128:
+            raw, item.topic_id, tags = compact_s_uB[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 16
-        elif n_name == 0:
-            name = None
-            topic_id, tags = unpack_uB(data, pos)
-            pos += 17
         else:
-            name, pos = compact_text(data, pos, n_name)
-            topic_id, tags = unpack_uB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.topic_id, tags = unpack_uB(data, pos)
             pos += 17
-        item = new(DeleteTopicState)
-        item.name = name
-        item.topic_id = topic_id
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -213,20 +207,18 @@ def _read_delete_topic_state_list_1(data: Buffer, pos: int, count: int) -> tuple
 
 
 def _read_delete_topics_request_3(data: Buffer, pos: int) -> tuple[DeleteTopicsRequest, int]:
+    item = new(DeleteTopicsRequest)
     n_topics = data[pos]
     pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_delete_topic_state_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_delete_topic_state_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_delete_topic_state_list_1(data, pos, n_topics)
+        item.topics, pos = _read_delete_topic_state_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    timeout_ms, tags = unpack_iB(data, pos)
+    item.timeout_ms, tags = unpack_iB(data, pos)
     pos += 5
-    item = new(DeleteTopicsRequest)
-    item.topics = topics
-    item.timeout_ms = timeout_ms
     item.topic_names = []
     item.unknown_tagged_fields = None
     if tags:
@@ -294,19 +286,17 @@ def _write_delete_topics_request_3(item: DeleteTopicsRequest, out: Append) -> No
 def _read_deletable_topic_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeletableTopicResult], int]:
     items = []
     for _ in range(count):
+        item = new(DeletableTopicResult)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, error_code = classic_s_h[n_name](data, pos)
-            name = name.decode()
+            raw, item.error_code = classic_s_h[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 2
         else:
-            name, pos = classic_text(data, pos, n_name)
-            (error_code,) = unpack_h(data, pos)
+            item.name, pos = classic_text(data, pos, n_name)
+            (item.error_code,) = unpack_h(data, pos)
             pos += 2
-        item = new(DeletableTopicResult)
-        item.name = name
-        item.error_code = error_code
         item.topic_id = ZERO_UUID
         item.error_message = None
         item.unknown_tagged_fields = None
@@ -315,15 +305,13 @@ def _read_deletable_topic_result_list_1(data: Buffer, pos: int, count: int) -> t
 
 
 def _read_delete_topics_response_1(data: Buffer, pos: int) -> tuple[DeleteTopicsResponse, int]:
-    throttle_time_ms, n_responses = unpack_ii(data, pos)
+    item = new(DeleteTopicsResponse)
+    item.throttle_time_ms, n_responses = unpack_ii(data, pos)
     pos += 8
     if n_responses >= 0:
-        responses, pos = _read_deletable_topic_result_list_1(data, pos, n_responses)
+        item.responses, pos = _read_deletable_topic_result_list_1(data, pos, n_responses)
     else:
         raise Unusual
-    item = new(DeleteTopicsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.responses = responses
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -331,19 +319,17 @@ def _read_delete_topics_response_1(data: Buffer, pos: int) -> tuple[DeleteTopics
 def _read_deletable_topic_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DeletableTopicResult], int]:
     items = []
     for _ in range(count):
+        item = new(DeletableTopicResult)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, error_code, tags = compact_s_hB[n_name](data, pos)
-            name = name.decode()
+            raw, item.error_code, tags = compact_s_hB[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 2
         else:
-            name, pos = compact_text(data, pos, n_name)
-            error_code, tags = unpack_hB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.error_code, tags = unpack_hB(data, pos)
             pos += 3
-        item = new(DeletableTopicResult)
-        item.name = name
-        item.error_code = error_code
         item.topic_id = ZERO_UUID
         item.error_message = None
         item.unknown_tagged_fields = None
@@ -354,20 +340,18 @@ def _read_deletable_topic_result_list_2(data: Buffer, pos: int, count: int) -> t
 
 
 def _read_delete_topics_response_2(data: Buffer, pos: int) -> tuple[DeleteTopicsResponse, int]:
-    throttle_time_ms, n_responses = unpack_iB(data, pos)
+    item = new(DeleteTopicsResponse)
+    item.throttle_time_ms, n_responses = unpack_iB(data, pos)
     pos += 5
     if 0 < n_responses < 128:
-        responses, pos = _read_deletable_topic_result_list_2(data, pos, n_responses - 1)
+        item.responses, pos = _read_deletable_topic_result_list_2(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
-        responses, pos = _read_deletable_topic_result_list_2(data, pos, n_responses)
+        item.responses, pos = _read_deletable_topic_result_list_2(data, pos, n_responses)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DeleteTopicsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.responses = responses
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -377,32 +361,29 @@ def _read_delete_topics_response_2(data: Buffer, pos: int) -> tuple[DeleteTopics
 def _read_deletable_topic_result_list_3(data: Buffer, pos: int, count: int) -> tuple[list[DeletableTopicResult], int]:
     items = []
     for _ in range(count):
+        item = new(DeletableTopicResult)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, error_code, n_error_message = compact_s_hB[n_name](data, pos)
-            name = name.decode()
+            raw, item.error_code, n_error_message = compact_s_hB[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 2
         else:
-            name, pos = compact_text(data, pos, n_name)
-            error_code, n_error_message = unpack_hB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.error_code, n_error_message = unpack_hB(data, pos)
             pos += 3
-        if 0 < n_error_message < 128:
-            error_message, tags = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
+        if n_error_message == 0:
+            item.error_message = None
+            tags = data[pos]
+            pos += 1
+        elif n_error_message < 128:
+            raw, tags = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
-            tags = data[pos]
-            pos += 1
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
             tags = data[pos]
             pos += 1
-        item = new(DeletableTopicResult)
-        item.name = name
-        item.error_code = error_code
-        item.error_message = error_message
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         if tags:
@@ -412,20 +393,18 @@ def _read_deletable_topic_result_list_3(data: Buffer, pos: int, count: int) -> t
 
 
 def _read_delete_topics_response_3(data: Buffer, pos: int) -> tuple[DeleteTopicsResponse, int]:
-    throttle_time_ms, n_responses = unpack_iB(data, pos)
+    item = new(DeleteTopicsResponse)
+    item.throttle_time_ms, n_responses = unpack_iB(data, pos)
     pos += 5
     if 0 < n_responses < 128:
-        responses, pos = _read_deletable_topic_result_list_3(data, pos, n_responses - 1)
+        item.responses, pos = _read_deletable_topic_result_list_3(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
-        responses, pos = _read_deletable_topic_result_list_3(data, pos, n_responses)
+        item.responses, pos = _read_deletable_topic_result_list_3(data, pos, n_responses)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DeleteTopicsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.responses = responses
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -435,37 +414,33 @@ def _read_delete_topics_response_3(data: Buffer, pos: int) -> tuple[DeleteTopics
 def _read_deletable_topic_result_list_4(data: Buffer, pos: int, count: int) -> tuple[list[DeletableTopicResult], int]:
     items = []
     for _ in range(count):
+        item = new(DeletableTopicResult)
         n_name = data[pos]
         pos += 1
-        if 0 < n_name < 128:
-            name, topic_id, error_code, n_error_message = compact_s_uhB[n_name](data, pos)
-            name = name.decode()
+        if n_name == 0:
+            item.name = None
+            item.topic_id, item.error_code, n_error_message = unpack_uhB(data, pos)
+            pos += 19
+        elif n_name < 128:
+            raw, item.topic_id, item.error_code, n_error_message = compact_s_uhB[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 18
-        elif n_name == 0:
-            name = None
-            topic_id, error_code, n_error_message = unpack_uhB(data, pos)
-            pos += 19
         else:
-            name, pos = compact_text(data, pos, n_name)
-            topic_id, error_code, n_error_message = unpack_uhB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.topic_id, item.error_code, n_error_message = unpack_uhB(data, pos)
             pos += 19
-        if 0 < n_error_message < 128:
-            error_message, tags = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
+        if n_error_message == 0:
+            item.error_message = None
+            tags = data[pos]
+            pos += 1
+        elif n_error_message < 128:
+            raw, tags = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
-            tags = data[pos]
-            pos += 1
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
             tags = data[pos]
             pos += 1
-        item = new(DeletableTopicResult)
-        item.name = name
-        item.topic_id = topic_id
-        item.error_code = error_code
-        item.error_message = error_message
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -474,20 +449,18 @@ def _read_deletable_topic_result_list_4(data: Buffer, pos: int, count: int) -> t
 
 
 def _read_delete_topics_response_4(data: Buffer, pos: int) -> tuple[DeleteTopicsResponse, int]:
-    throttle_time_ms, n_responses = unpack_iB(data, pos)
+    item = new(DeleteTopicsResponse)
+    item.throttle_time_ms, n_responses = unpack_iB(data, pos)
     pos += 5
     if 0 < n_responses < 128:
-        responses, pos = _read_deletable_topic_result_list_4(data, pos, n_responses - 1)
+        item.responses, pos = _read_deletable_topic_result_list_4(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
-        responses, pos = _read_deletable_topic_result_list_4(data, pos, n_responses)
+        item.responses, pos = _read_deletable_topic_result_list_4(data, pos, n_responses)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DeleteTopicsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.responses = responses
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

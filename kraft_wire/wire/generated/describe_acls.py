@@ -188,103 +188,89 @@ class DescribeAclsResponse(Message):
 
 
 def _read_describe_acls_request_1(data: Buffer, pos: int) -> tuple[DescribeAclsRequest, int]:
-    resource_type_filter, n_resource_name_filter = unpack_bh(data, pos)
+    item = new(DescribeAclsRequest)
+    item.resource_type_filter, n_resource_name_filter = unpack_bh(data, pos)
     pos += 3
     if 0 <= n_resource_name_filter < 128:
-        resource_name_filter, pattern_type_filter, n_principal_filter = classic_s_bh[n_resource_name_filter](data, pos)
-        resource_name_filter = resource_name_filter.decode()
+        raw, item.pattern_type_filter, n_principal_filter = classic_s_bh[n_resource_name_filter](data, pos)
+        item.resource_name_filter = raw.decode()
         pos += n_resource_name_filter + 3
     elif n_resource_name_filter < 0:
-        resource_name_filter = None
-        pattern_type_filter, n_principal_filter = unpack_bh(data, pos)
+        item.resource_name_filter = None
+        item.pattern_type_filter, n_principal_filter = unpack_bh(data, pos)
         pos += 3
     else:
-        resource_name_filter, pos = classic_text(data, pos, n_resource_name_filter)
-        pattern_type_filter, n_principal_filter = unpack_bh(data, pos)
+        item.resource_name_filter, pos = classic_text(data, pos, n_resource_name_filter)
+        item.pattern_type_filter, n_principal_filter = unpack_bh(data, pos)
         pos += 3
     if 0 <= n_principal_filter < 128:
-        principal_filter, n_host_filter = classic_s_h[n_principal_filter](data, pos)
-        principal_filter = principal_filter.decode()
+        raw, n_host_filter = classic_s_h[n_principal_filter](data, pos)
+        item.principal_filter = raw.decode()
         pos += n_principal_filter + 2
     elif n_principal_filter < 0:
-        principal_filter = None
+        item.principal_filter = None
         (n_host_filter,) = unpack_h(data, pos)
         pos += 2
     else:
-        principal_filter, pos = classic_text(data, pos, n_principal_filter)
+        item.principal_filter, pos = classic_text(data, pos, n_principal_filter)
         (n_host_filter,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_host_filter < 128:
-        host_filter, operation, permission_type = classic_s_bb[n_host_filter](data, pos)
-        host_filter = host_filter.decode()
+        raw, item.operation, item.permission_type = classic_s_bb[n_host_filter](data, pos)
+        item.host_filter = raw.decode()
         pos += n_host_filter + 2
     elif n_host_filter < 0:
-        host_filter = None
-        operation, permission_type = unpack_bb(data, pos)
+        item.host_filter = None
+        item.operation, item.permission_type = unpack_bb(data, pos)
         pos += 2
     else:
-        host_filter, pos = classic_text(data, pos, n_host_filter)
-        operation, permission_type = unpack_bb(data, pos)
+        item.host_filter, pos = classic_text(data, pos, n_host_filter)
+        item.operation, item.permission_type = unpack_bb(data, pos)
         pos += 2
-    item = new(DescribeAclsRequest)
-    item.resource_type_filter = resource_type_filter
-    item.resource_name_filter = resource_name_filter
-    item.pattern_type_filter = pattern_type_filter
-    item.principal_filter = principal_filter
-    item.host_filter = host_filter
-    item.operation = operation
-    item.permission_type = permission_type
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_describe_acls_request_2(data: Buffer, pos: int) -> tuple[DescribeAclsRequest, int]:
-    resource_type_filter, n_resource_name_filter = unpack_bB(data, pos)
-    pos += 2
-    if 0 < n_resource_name_filter < 128:
-        resource_name_filter, pattern_type_filter, n_principal_filter = compact_s_bB[n_resource_name_filter](data, pos)
-        resource_name_filter = resource_name_filter.decode()
-        pos += n_resource_name_filter + 1
-    elif n_resource_name_filter == 0:
-        resource_name_filter = None
-        pattern_type_filter, n_principal_filter = unpack_bB(data, pos)
-        pos += 2
-    else:
-        resource_name_filter, pos = compact_text(data, pos, n_resource_name_filter)
-        pattern_type_filter, n_principal_filter = unpack_bB(data, pos)
-        pos += 2
-    if 0 < n_principal_filter < 128:
-        principal_filter, n_host_filter = compact_s_B[n_principal_filter](data, pos)
-        principal_filter = principal_filter.decode()
-        pos += n_principal_filter
-    elif n_principal_filter == 0:
-        principal_filter = None
-        n_host_filter = data[pos]
-        pos += 1
-    else:
-        principal_filter, pos = compact_text(data, pos, n_principal_filter)
-        n_host_filter = data[pos]
-        pos += 1
-    if 0 < n_host_filter < 128:
-        host_filter, operation, permission_type, tags = compact_s_bbB[n_host_filter](data, pos)
-        host_filter = host_filter.decode()
-        pos += n_host_filter + 2
-    elif n_host_filter == 0:
-        host_filter = None
-        operation, permission_type, tags = unpack_bbB(data, pos)
-        pos += 3
-    else:
-        host_filter, pos = compact_text(data, pos, n_host_filter)
-        operation, permission_type, tags = unpack_bbB(data, pos)
-        pos += 3
     item = new(DescribeAclsRequest)
-    item.resource_type_filter = resource_type_filter
-    item.resource_name_filter = resource_name_filter
-    item.pattern_type_filter = pattern_type_filter
-    item.principal_filter = principal_filter
-    item.host_filter = host_filter
-    item.operation = operation
-    item.permission_type = permission_type
+    item.resource_type_filter, n_resource_name_filter = unpack_bB(data, pos)
+    pos += 2
+    if n_resource_name_filter == 0:
+        item.resource_name_filter = None
+        item.pattern_type_filter, n_principal_filter = unpack_bB(data, pos)
+        pos += 2
+    elif n_resource_name_filter < 128:
+        raw, item.pattern_type_filter, n_principal_filter = compact_s_bB[n_resource_name_filter](data, pos)
+        item.resource_name_filter = raw.decode()
+        pos += n_resource_name_filter + 1
+    else:
+        item.resource_name_filter, pos = compact_text(data, pos, n_resource_name_filter)
+        item.pattern_type_filter, n_principal_filter = unpack_bB(data, pos)
+        pos += 2
+    if n_principal_filter == 0:
+        item.principal_filter = None
+        n_host_filter = data[pos]
+        pos += 1
+    elif n_principal_filter < 128:
+        raw, n_host_filter = compact_s_B[n_principal_filter](data, pos)
+        item.principal_filter = raw.decode()
+        pos += n_principal_filter
+    else:
+        item.principal_filter, pos = compact_text(data, pos, n_principal_filter)
+        n_host_filter = data[pos]
+        pos += 1
+    if n_host_filter == 0:
+        item.host_filter = None
+        item.operation, item.permission_type, tags = unpack_bbB(data, pos)
+        pos += 3
+    elif n_host_filter < 128:
+        raw, item.operation, item.permission_type, tags = compact_s_bbB[n_host_filter](data, pos)
+        item.host_filter = raw.decode()
+        pos += n_host_filter + 2
+    else:
+        item.host_filter, pos = compact_text(data, pos, n_host_filter)
+        item.operation, item.permission_type, tags = unpack_bbB(data, pos)
+        pos += 3
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -371,29 +357,25 @@ def _write_describe_acls_request_2(item: DescribeAclsRequest, out: Append) -> No
 def _read_acl_description_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AclDescription], int]:
     items = []
     for _ in range(count):
+        item = new(AclDescription)
         (n_principal,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_principal < 128:
-            principal, n_host = classic_s_h[n_principal](data, pos)
-            principal = principal.decode()
+            raw, n_host = classic_s_h[n_principal](data, pos)
+            item.principal = raw.decode()
             pos += n_principal + 2
         else:
-            principal, pos = classic_text(data, pos, n_principal)
+            item.principal, pos = classic_text(data, pos, n_principal)
             (n_host,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_host < 128:
-            host, operation, permission_type = classic_s_bb[n_host](data, pos)
-            host = host.decode()
+            raw, item.operation, item.permission_type = classic_s_bb[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 2
         else:
-            host, pos = classic_text(data, pos, n_host)
-            operation, permission_type = unpack_bb(data, pos)
+            item.host, pos = classic_text(data, pos, n_host)
+            item.operation, item.permission_type = unpack_bb(data, pos)
             pos += 2
-        item = new(AclDescription)
-        item.principal = principal
-        item.host = host
-        item.operation = operation
-        item.permission_type = permission_type
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -402,54 +384,46 @@ def _read_acl_description_list_1(data: Buffer, pos: int, count: int) -> tuple[li
 def _read_describe_acls_resource_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeAclsResource], int]:
     items = []
     for _ in range(count):
-        resource_type, n_resource_name = unpack_bh(data, pos)
+        item = new(DescribeAclsResource)
+        item.resource_type, n_resource_name = unpack_bh(data, pos)
         pos += 3
         if 0 <= n_resource_name < 128:
-            resource_name, pattern_type, n_acls = classic_s_bi[n_resource_name](data, pos)
-            resource_name = resource_name.decode()
+            raw, item.pattern_type, n_acls = classic_s_bi[n_resource_name](data, pos)
+            item.resource_name = raw.decode()
             pos += n_resource_name + 5
         else:
-            resource_name, pos = classic_text(data, pos, n_resource_name)
-            pattern_type, n_acls = unpack_bi(data, pos)
+            item.resource_name, pos = classic_text(data, pos, n_resource_name)
+            item.pattern_type, n_acls = unpack_bi(data, pos)
             pos += 5
         if n_acls >= 0:
-            acls, pos = _read_acl_description_list_1(data, pos, n_acls)
+            item.acls, pos = _read_acl_description_list_1(data, pos, n_acls)
         else:
             raise Unusual
-        item = new(DescribeAclsResource)
-        item.resource_type = resource_type
-        item.resource_name = resource_name
-        item.pattern_type = pattern_type
-        item.acls = acls
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_describe_acls_response_1(data: Buffer, pos: int) -> tuple[DescribeAclsResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihh(data, pos)
+    item = new(DescribeAclsResponse)
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihh(data, pos)
     pos += 8
     if 0 <= n_error_message < 128:
-        error_message, n_resources = classic_s_i[n_error_message](data, pos)
-        error_message = error_message.decode()
+        raw, n_resources = classic_s_i[n_error_message](data, pos)
+        item.error_message = raw.decode()
         pos += n_error_message + 4
     elif n_error_message < 0:
-        error_message = None
+        item.error_message = None
         (n_resources,) = unpack_i(data, pos)
         pos += 4
     else:
-        error_message, pos = classic_text(data, pos, n_error_message)
+        item.error_message, pos = classic_text(data, pos, n_error_message)
         (n_resources,) = unpack_i(data, pos)
         pos += 4
     if n_resources >= 0:
-        resources, pos = _read_describe_acls_resource_list_1(data, pos, n_resources)
+        item.resources, pos = _read_describe_acls_resource_list_1(data, pos, n_resources)
     else:
         raise Unusual
-    item = new(DescribeAclsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
-    item.resources = resources
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -457,29 +431,25 @@ def _read_describe_acls_response_1(data: Buffer, pos: int) -> tuple[DescribeAcls
 def _read_acl_description_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AclDescription], int]:
     items = []
     for _ in range(count):
+        item = new(AclDescription)
         n_principal = data[pos]
         pos += 1
         if n_principal < 128:
-            principal, n_host = compact_s_B[n_principal](data, pos)
-            principal = principal.decode()
+            raw, n_host = compact_s_B[n_principal](data, pos)
+            item.principal = raw.decode()
             pos += n_principal
         else:
-            principal, pos = compact_text(data, pos, n_principal)
+            item.principal, pos = compact_text(data, pos, n_principal)
             n_host = data[pos]
             pos += 1
         if n_host < 128:
-            host, operation, permission_type, tags = compact_s_bbB[n_host](data, pos)
-            host = host.decode()
+            raw, item.operation, item.permission_type, tags = compact_s_bbB[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 2
         else:
-            host, pos = compact_text(data, pos, n_host)
-            operation, permission_type, tags = unpack_bbB(data, pos)
+            item.host, pos = compact_text(data, pos, n_host)
+            item.operation, item.permission_type, tags = unpack_bbB(data, pos)
             pos += 3
-        item = new(AclDescription)
-        item.principal = principal
-        item.host = host
-        item.operation = operation
-        item.permission_type = permission_type
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -490,30 +460,26 @@ def _read_acl_description_list_2(data: Buffer, pos: int, count: int) -> tuple[li
 def _read_describe_acls_resource_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeAclsResource], int]:
     items = []
     for _ in range(count):
-        resource_type, n_resource_name = unpack_bB(data, pos)
+        item = new(DescribeAclsResource)
+        item.resource_type, n_resource_name = unpack_bB(data, pos)
         pos += 2
         if n_resource_name < 128:
-            resource_name, pattern_type, n_acls = compact_s_bB[n_resource_name](data, pos)
-            resource_name = resource_name.decode()
+            raw, item.pattern_type, n_acls = compact_s_bB[n_resource_name](data, pos)
+            item.resource_name = raw.decode()
             pos += n_resource_name + 1
         else:
-            resource_name, pos = compact_text(data, pos, n_resource_name)
-            pattern_type, n_acls = unpack_bB(data, pos)
+            item.resource_name, pos = compact_text(data, pos, n_resource_name)
+            item.pattern_type, n_acls = unpack_bB(data, pos)
             pos += 2
         if 0 < n_acls < 128:
-            acls, pos = _read_acl_description_list_2(data, pos, n_acls - 1)
+            item.acls, pos = _read_acl_description_list_2(data, pos, n_acls - 1)
         elif n_acls:
             n_acls, pos = long_count(data, pos, n_acls)
-            acls, pos = _read_acl_description_list_2(data, pos, n_acls)
+            item.acls, pos = _read_acl_description_list_2(data, pos, n_acls)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(DescribeAclsResource)
-        item.resource_type = resource_type
-        item.resource_name = resource_name
-        item.pattern_type = pattern_type
-        item.acls = acls
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -522,34 +488,30 @@ def _read_describe_acls_resource_list_2(data: Buffer, pos: int, count: int) -> t
 
 
 def _read_describe_acls_response_2(data: Buffer, pos: int) -> tuple[DescribeAclsResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    item = new(DescribeAclsResponse)
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_error_message < 128:
-        error_message, n_resources = compact_s_B[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message
-    elif n_error_message == 0:
-        error_message = None
+    if n_error_message == 0:
+        item.error_message = None
         n_resources = data[pos]
         pos += 1
+    elif n_error_message < 128:
+        raw, n_resources = compact_s_B[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message
     else:
-        error_message, pos = compact_text(data, pos, n_error_message)
+        item.error_message, pos = compact_text(data, pos, n_error_message)
         n_resources = data[pos]
         pos += 1
     if 0 < n_resources < 128:
-        resources, pos = _read_describe_acls_resource_list_2(data, pos, n_resources - 1)
+        item.resources, pos = _read_describe_acls_resource_list_2(data, pos, n_resources - 1)
     elif n_resources:
         n_resources, pos = long_count(data, pos, n_resources)
-        resources, pos = _read_describe_acls_resource_list_2(data, pos, n_resources)
+        item.resources, pos = _read_describe_acls_resource_list_2(data, pos, n_resources)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DescribeAclsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
-    item.resources = resources
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

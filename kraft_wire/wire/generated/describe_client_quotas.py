@@ -210,45 +210,40 @@ class DescribeClientQuotasResponse(Message):
 def _read_component_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ComponentData], int]:
     items = []
     for _ in range(count):
+        item = new(ComponentData)
         (n_entity_type,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_entity_type < 128:
-            entity_type, match_type, n_match = classic_s_bh[n_entity_type](data, pos)
-            entity_type = entity_type.decode()
+            raw, item.match_type, n_match = classic_s_bh[n_entity_type](data, pos)
+            item.entity_type = raw.decode()
             pos += n_entity_type + 3
         else:
-            entity_type, pos = classic_text(data, pos, n_entity_type)
-            match_type, n_match = unpack_bh(data, pos)
+            item.entity_type, pos = classic_text(data, pos, n_entity_type)
+            item.match_type, n_match = unpack_bh(data, pos)
             pos += 3
         if 0 <= n_match < 128:
-            match, = classic_s[n_match](data, pos)
-            match = match.decode()
+            (raw,) = classic_s[n_match](data, pos)
+            item.match = raw.decode()
             pos += n_match
         elif n_match < 0:
-            match = None
+            item.match = None
         else:
-            match, pos = classic_text(data, pos, n_match)
-        item = new(ComponentData)
-        item.entity_type = entity_type
-        item.match_type = match_type
-        item.match = match
+            item.match, pos = classic_text(data, pos, n_match)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_describe_client_quotas_request_1(data: Buffer, pos: int) -> tuple[DescribeClientQuotasRequest, int]:
+    item = new(DescribeClientQuotasRequest)
     (n_components,) = unpack_i(data, pos)
     pos += 4
     if n_components >= 0:
-        components, pos = _read_component_data_list_1(data, pos, n_components)
+        item.components, pos = _read_component_data_list_1(data, pos, n_components)
     else:
         raise Unusual
-    (strict,) = unpack_t(data, pos)
+    (item.strict,) = unpack_t(data, pos)
     pos += 1
-    item = new(DescribeClientQuotasRequest)
-    item.components = components
-    item.strict = strict
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -256,32 +251,29 @@ def _read_describe_client_quotas_request_1(data: Buffer, pos: int) -> tuple[Desc
 def _read_component_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ComponentData], int]:
     items = []
     for _ in range(count):
+        item = new(ComponentData)
         n_entity_type = data[pos]
         pos += 1
         if n_entity_type < 128:
-            entity_type, match_type, n_match = compact_s_bB[n_entity_type](data, pos)
-            entity_type = entity_type.decode()
+            raw, item.match_type, n_match = compact_s_bB[n_entity_type](data, pos)
+            item.entity_type = raw.decode()
             pos += n_entity_type + 1
         else:
-            entity_type, pos = compact_text(data, pos, n_entity_type)
-            match_type, n_match = unpack_bB(data, pos)
+            item.entity_type, pos = compact_text(data, pos, n_entity_type)
+            item.match_type, n_match = unpack_bB(data, pos)
             pos += 2
-        if 0 < n_match < 128:
-            match, tags = compact_s_B[n_match](data, pos)
-            match = match.decode()
+        if n_match == 0:
+            item.match = None
+            tags = data[pos]
+            pos += 1
+        elif n_match < 128:
+            raw, tags = compact_s_B[n_match](data, pos)
+            item.match = raw.decode()
             pos += n_match
-        elif n_match == 0:
-            match = None
-            tags = data[pos]
-            pos += 1
         else:
-            match, pos = compact_text(data, pos, n_match)
+            item.match, pos = compact_text(data, pos, n_match)
             tags = data[pos]
             pos += 1
-        item = new(ComponentData)
-        item.entity_type = entity_type
-        item.match_type = match_type
-        item.match = match
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -290,20 +282,18 @@ def _read_component_data_list_2(data: Buffer, pos: int, count: int) -> tuple[lis
 
 
 def _read_describe_client_quotas_request_2(data: Buffer, pos: int) -> tuple[DescribeClientQuotasRequest, int]:
+    item = new(DescribeClientQuotasRequest)
     n_components = data[pos]
     pos += 1
     if 0 < n_components < 128:
-        components, pos = _read_component_data_list_2(data, pos, n_components - 1)
+        item.components, pos = _read_component_data_list_2(data, pos, n_components - 1)
     elif n_components:
         n_components, pos = long_count(data, pos, n_components)
-        components, pos = _read_component_data_list_2(data, pos, n_components)
+        item.components, pos = _read_component_data_list_2(data, pos, n_components)
     else:
         raise Unusual
-    strict, tags = unpack_tB(data, pos)
+    item.strict, tags = unpack_tB(data, pos)
     pos += 2
-    item = new(DescribeClientQuotasRequest)
-    item.components = components
-    item.strict = strict
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -384,27 +374,25 @@ def _write_describe_client_quotas_request_2(item: DescribeClientQuotasRequest, o
 def _read_entity_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[EntityData], int]:
     items = []
     for _ in range(count):
+        item = new(EntityData)
         (n_entity_type,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_entity_type < 128:
-            entity_type, n_entity_name = classic_s_h[n_entity_type](data, pos)
-            entity_type = entity_type.decode()
+            raw, n_entity_name = classic_s_h[n_entity_type](data, pos)
+            item.entity_type = raw.decode()
             pos += n_entity_type + 2
         else:
-            entity_type, pos = classic_text(data, pos, n_entity_type)
+            item.entity_type, pos = classic_text(data, pos, n_entity_type)
             (n_entity_name,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_entity_name < 128:
-            entity_name, = classic_s[n_entity_name](data, pos)
-            entity_name = entity_name.decode()
+            (raw,) = classic_s[n_entity_name](data, pos)
+            item.entity_name = raw.decode()
             pos += n_entity_name
         elif n_entity_name < 0:
-            entity_name = None
+            item.entity_name = None
         else:
-            entity_name, pos = classic_text(data, pos, n_entity_name)
-        item = new(EntityData)
-        item.entity_type = entity_type
-        item.entity_name = entity_name
+            item.entity_name, pos = classic_text(data, pos, n_entity_name)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -413,19 +401,17 @@ def _read_entity_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[E
 def _read_value_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ValueData], int]:
     items = []
     for _ in range(count):
+        item = new(ValueData)
         (n_key,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_key < 128:
-            key, value_ = classic_s_d[n_key](data, pos)
-            key = key.decode()
+            raw, item.value = classic_s_d[n_key](data, pos)
+            item.key = raw.decode()
             pos += n_key + 8
         else:
-            key, pos = classic_text(data, pos, n_key)
-            (value_,) = unpack_d(data, pos)
+            item.key, pos = classic_text(data, pos, n_key)
+            (item.value,) = unpack_d(data, pos)
             pos += 8
-        item = new(ValueData)
-        item.key = key
-        item.value = value_
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -434,50 +420,44 @@ def _read_value_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Va
 def _read_entry_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[EntryData], int]:
     items = []
     for _ in range(count):
+        item = new(EntryData)
         (n_entity,) = unpack_i(data, pos)
         pos += 4
         if n_entity >= 0:
-            entity, pos = _read_entity_data_list_1(data, pos, n_entity)
+            item.entity, pos = _read_entity_data_list_1(data, pos, n_entity)
         else:
             raise Unusual
         (n_values,) = unpack_i(data, pos)
         pos += 4
         if n_values >= 0:
-            values_, pos = _read_value_data_list_1(data, pos, n_values)
+            item.values, pos = _read_value_data_list_1(data, pos, n_values)
         else:
             raise Unusual
-        item = new(EntryData)
-        item.entity = entity
-        item.values = values_
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_describe_client_quotas_response_1(data: Buffer, pos: int) -> tuple[DescribeClientQuotasResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihh(data, pos)
+    item = new(DescribeClientQuotasResponse)
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihh(data, pos)
     pos += 8
     if 0 <= n_error_message < 128:
-        error_message, n_entries = classic_s_i[n_error_message](data, pos)
-        error_message = error_message.decode()
+        raw, n_entries = classic_s_i[n_error_message](data, pos)
+        item.error_message = raw.decode()
         pos += n_error_message + 4
     elif n_error_message < 0:
-        error_message = None
+        item.error_message = None
         (n_entries,) = unpack_i(data, pos)
         pos += 4
     else:
-        error_message, pos = classic_text(data, pos, n_error_message)
+        item.error_message, pos = classic_text(data, pos, n_error_message)
         (n_entries,) = unpack_i(data, pos)
         pos += 4
     if n_entries >= 0:
-        entries, pos = _read_entry_data_list_1(data, pos, n_entries)
+        item.entries, pos = _read_entry_data_list_1(data, pos, n_entries)
     else:
-        entries = None
-    item = new(DescribeClientQuotasResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
-    item.entries = entries
+        item.entries = None
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -485,31 +465,29 @@ def _read_describe_client_quotas_response_1(data: Buffer, pos: int) -> tuple[Des
 def _read_entity_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[EntityData], int]:
     items = []
     for _ in range(count):
+        item = new(EntityData)
         n_entity_type = data[pos]
         pos += 1
         if n_entity_type < 128:
-            entity_type, n_entity_name = compact_s_B[n_entity_type](data, pos)
-            entity_type = entity_type.decode()
+            raw, n_entity_name = compact_s_B[n_entity_type](data, pos)
+            item.entity_type = raw.decode()
             pos += n_entity_type
         else:
-            entity_type, pos = compact_text(data, pos, n_entity_type)
+            item.entity_type, pos = compact_text(data, pos, n_entity_type)
             n_entity_name = data[pos]
             pos += 1
-        if 0 < n_entity_name < 128:
-            entity_name, tags = compact_s_B[n_entity_name](data, pos)
-            entity_name = entity_name.decode()
+        if n_entity_name == 0:
+            item.entity_name = None
+            tags = data[pos]
+            pos += 1
+        elif n_entity_name < 128:
+            raw, tags = compact_s_B[n_entity_name](data, pos)
+            item.entity_name = raw.decode()
             pos += n_entity_name
-        elif n_entity_name == 0:
-            entity_name = None
-            tags = data[pos]
-            pos += 1
         else:
-            entity_name, pos = compact_text(data, pos, n_entity_name)
+            item.entity_name, pos = compact_text(data, pos, n_entity_name)
             tags = data[pos]
             pos += 1
-        item = new(EntityData)
-        item.entity_type = entity_type
-        item.entity_name = entity_name
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -520,19 +498,17 @@ def _read_entity_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[E
 def _read_value_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ValueData], int]:
     items = []
     for _ in range(count):
+        item = new(ValueData)
         n_key = data[pos]
         pos += 1
         if n_key < 128:
-            key, value_, tags = compact_s_dB[n_key](data, pos)
-            key = key.decode()
+            raw, item.value, tags = compact_s_dB[n_key](data, pos)
+            item.key = raw.decode()
             pos += n_key + 8
         else:
-            key, pos = compact_text(data, pos, n_key)
-            value_, tags = unpack_dB(data, pos)
+            item.key, pos = compact_text(data, pos, n_key)
+            item.value, tags = unpack_dB(data, pos)
             pos += 9
-        item = new(ValueData)
-        item.key = key
-        item.value = value_
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -543,29 +519,27 @@ def _read_value_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[Va
 def _read_entry_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[EntryData], int]:
     items = []
     for _ in range(count):
+        item = new(EntryData)
         n_entity = data[pos]
         pos += 1
         if 0 < n_entity < 128:
-            entity, pos = _read_entity_data_list_2(data, pos, n_entity - 1)
+            item.entity, pos = _read_entity_data_list_2(data, pos, n_entity - 1)
         elif n_entity:
             n_entity, pos = long_count(data, pos, n_entity)
-            entity, pos = _read_entity_data_list_2(data, pos, n_entity)
+            item.entity, pos = _read_entity_data_list_2(data, pos, n_entity)
         else:
             raise Unusual
         n_values = data[pos]
         pos += 1
         if 0 < n_values < 128:
-            values_, pos = _read_value_data_list_2(data, pos, n_values - 1)
+            item.values, pos = _read_value_data_list_2(data, pos, n_values - 1)
         elif n_values:
             n_values, pos = long_count(data, pos, n_values)
-            values_, pos = _read_value_data_list_2(data, pos, n_values)
+            item.values, pos = _read_value_data_list_2(data, pos, n_values)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(EntryData)
-        item.entity = entity
-        item.values = values_
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -574,34 +548,30 @@ def _read_entry_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[En
 
 
 def _read_describe_client_quotas_response_2(data: Buffer, pos: int) -> tuple[DescribeClientQuotasResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    item = new(DescribeClientQuotasResponse)
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_error_message < 128:
-        error_message, n_entries = compact_s_B[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message
-    elif n_error_message == 0:
-        error_message = None
+    if n_error_message == 0:
+        item.error_message = None
         n_entries = data[pos]
         pos += 1
+    elif n_error_message < 128:
+        raw, n_entries = compact_s_B[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message
     else:
-        error_message, pos = compact_text(data, pos, n_error_message)
+        item.error_message, pos = compact_text(data, pos, n_error_message)
         n_entries = data[pos]
         pos += 1
     if 0 < n_entries < 128:
-        entries, pos = _read_entry_data_list_2(data, pos, n_entries - 1)
+        item.entries, pos = _read_entry_data_list_2(data, pos, n_entries - 1)
     elif n_entries:
         n_entries, pos = long_count(data, pos, n_entries)
-        entries, pos = _read_entry_data_list_2(data, pos, n_entries)
+        item.entries, pos = _read_entry_data_list_2(data, pos, n_entries)
     else:
-        entries = None
+        item.entries = None
     tags = data[pos]
     pos += 1
-    item = new(DescribeClientQuotasResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
-    item.entries = entries
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -152,10 +152,9 @@ class DescribeClusterResponse(Message):
 
 
 def _read_describe_cluster_request_1(data: Buffer, pos: int) -> tuple[DescribeClusterRequest, int]:
-    include_cluster_authorized_operations, tags = unpack_tB(data, pos)
-    pos += 2
     item = new(DescribeClusterRequest)
-    item.include_cluster_authorized_operations = include_cluster_authorized_operations
+    item.include_cluster_authorized_operations, tags = unpack_tB(data, pos)
+    pos += 2
     item.endpoint_type = 1
     item.include_fenced_brokers = False
     item.unknown_tagged_fields = None
@@ -165,11 +164,9 @@ def _read_describe_cluster_request_1(data: Buffer, pos: int) -> tuple[DescribeCl
 
 
 def _read_describe_cluster_request_2(data: Buffer, pos: int) -> tuple[DescribeClusterRequest, int]:
-    include_cluster_authorized_operations, endpoint_type, tags = unpack_tbB(data, pos)
-    pos += 3
     item = new(DescribeClusterRequest)
-    item.include_cluster_authorized_operations = include_cluster_authorized_operations
-    item.endpoint_type = endpoint_type
+    item.include_cluster_authorized_operations, item.endpoint_type, tags = unpack_tbB(data, pos)
+    pos += 3
     item.include_fenced_brokers = False
     item.unknown_tagged_fields = None
     if tags:
@@ -178,12 +175,9 @@ def _read_describe_cluster_request_2(data: Buffer, pos: int) -> tuple[DescribeCl
 
 
 def _read_describe_cluster_request_3(data: Buffer, pos: int) -> tuple[DescribeClusterRequest, int]:
-    include_cluster_authorized_operations, endpoint_type, include_fenced_brokers, tags = unpack_tbtB(data, pos)
-    pos += 4
     item = new(DescribeClusterRequest)
-    item.include_cluster_authorized_operations = include_cluster_authorized_operations
-    item.endpoint_type = endpoint_type
-    item.include_fenced_brokers = include_fenced_brokers
+    item.include_cluster_authorized_operations, item.endpoint_type, item.include_fenced_brokers, tags = unpack_tbtB(data, pos)
+    pos += 4
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -217,33 +211,29 @@ def _write_describe_cluster_request_3(item: DescribeClusterRequest, out: Append)
 def _read_describe_cluster_broker_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeClusterBroker], int]:
     items = []
     for _ in range(count):
-        broker_id, n_host = unpack_iB(data, pos)
+        item = new(DescribeClusterBroker)
+        item.broker_id, n_host = unpack_iB(data, pos)
         pos += 5
         if n_host < 128:
-            host, port, n_rack = compact_s_iB[n_host](data, pos)
-            host = host.decode()
+            raw, item.port, n_rack = compact_s_iB[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 4
         else:
-            host, pos = compact_text(data, pos, n_host)
-            port, n_rack = unpack_iB(data, pos)
+            item.host, pos = compact_text(data, pos, n_host)
+            item.port, n_rack = unpack_iB(data, pos)
             pos += 5
-        if 0 < n_rack < 128:
-            rack, tags = compact_s_B[n_rack](data, pos)
-            rack = rack.decode()
+        if n_rack == 0:
+            item.rack = None
+            tags = data[pos]
+            pos += 1
+        elif n_rack < 128:
+            raw, tags = compact_s_B[n_rack](data, pos)
+            item.rack = raw.decode()
             pos += n_rack
-        elif n_rack == 0:
-            rack = None
-            tags = data[pos]
-            pos += 1
         else:
-            rack, pos = compact_text(data, pos, n_rack)
+            item.rack, pos = compact_text(data, pos, n_rack)
             tags = data[pos]
             pos += 1
-        item = new(DescribeClusterBroker)
-        item.broker_id = broker_id
-        item.host = host
-        item.port = port
-        item.rack = rack
         item.is_fenced = False
         item.unknown_tagged_fields = None
         if tags:
@@ -253,45 +243,38 @@ def _read_describe_cluster_broker_list_1(data: Buffer, pos: int, count: int) -> 
 
 
 def _read_describe_cluster_response_1(data: Buffer, pos: int) -> tuple[DescribeClusterResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    item = new(DescribeClusterResponse)
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_error_message < 128:
-        error_message, n_cluster_id = compact_s_B[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message
-    elif n_error_message == 0:
-        error_message = None
+    if n_error_message == 0:
+        item.error_message = None
         n_cluster_id = data[pos]
         pos += 1
+    elif n_error_message < 128:
+        raw, n_cluster_id = compact_s_B[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message
     else:
-        error_message, pos = compact_text(data, pos, n_error_message)
+        item.error_message, pos = compact_text(data, pos, n_error_message)
         n_cluster_id = data[pos]
         pos += 1
     if n_cluster_id < 128:
-        cluster_id, controller_id, n_brokers = compact_s_iB[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
+        raw, item.controller_id, n_brokers = compact_s_iB[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
         pos += n_cluster_id + 4
     else:
-        cluster_id, pos = compact_text(data, pos, n_cluster_id)
-        controller_id, n_brokers = unpack_iB(data, pos)
+        item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        item.controller_id, n_brokers = unpack_iB(data, pos)
         pos += 5
     if 0 < n_brokers < 128:
-        brokers, pos = _read_describe_cluster_broker_list_1(data, pos, n_brokers - 1)
+        item.brokers, pos = _read_describe_cluster_broker_list_1(data, pos, n_brokers - 1)
     elif n_brokers:
         n_brokers, pos = long_count(data, pos, n_brokers)
-        brokers, pos = _read_describe_cluster_broker_list_1(data, pos, n_brokers)
+        item.brokers, pos = _read_describe_cluster_broker_list_1(data, pos, n_brokers)
     else:
         raise Unusual
-    cluster_authorized_operations, tags = unpack_iB(data, pos)
+    item.cluster_authorized_operations, tags = unpack_iB(data, pos)
     pos += 5
-    item = new(DescribeClusterResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
-    item.cluster_id = cluster_id
-    item.controller_id = controller_id
-    item.brokers = brokers
-    item.cluster_authorized_operations = cluster_authorized_operations
     item.endpoint_type = 1
     item.unknown_tagged_fields = None
     if tags:
@@ -300,46 +283,38 @@ def _read_describe_cluster_response_1(data: Buffer, pos: int) -> tuple[DescribeC
 
 
 def _read_describe_cluster_response_2(data: Buffer, pos: int) -> tuple[DescribeClusterResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    item = new(DescribeClusterResponse)
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_error_message < 128:
-        error_message, endpoint_type, n_cluster_id = compact_s_bB[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message + 1
-    elif n_error_message == 0:
-        error_message = None
-        endpoint_type, n_cluster_id = unpack_bB(data, pos)
+    if n_error_message == 0:
+        item.error_message = None
+        item.endpoint_type, n_cluster_id = unpack_bB(data, pos)
         pos += 2
+    elif n_error_message < 128:
+        raw, item.endpoint_type, n_cluster_id = compact_s_bB[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message + 1
     else:
-        error_message, pos = compact_text(data, pos, n_error_message)
-        endpoint_type, n_cluster_id = unpack_bB(data, pos)
+        item.error_message, pos = compact_text(data, pos, n_error_message)
+        item.endpoint_type, n_cluster_id = unpack_bB(data, pos)
         pos += 2
     if n_cluster_id < 128:
-        cluster_id, controller_id, n_brokers = compact_s_iB[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
+        raw, item.controller_id, n_brokers = compact_s_iB[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
         pos += n_cluster_id + 4
     else:
-        cluster_id, pos = compact_text(data, pos, n_cluster_id)
-        controller_id, n_brokers = unpack_iB(data, pos)
+        item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        item.controller_id, n_brokers = unpack_iB(data, pos)
         pos += 5
     if 0 < n_brokers < 128:
-        brokers, pos = _read_describe_cluster_broker_list_1(data, pos, n_brokers - 1)
+        item.brokers, pos = _read_describe_cluster_broker_list_1(data, pos, n_brokers - 1)
     elif n_brokers:
         n_brokers, pos = long_count(data, pos, n_brokers)
-        brokers, pos = _read_describe_cluster_broker_list_1(data, pos, n_brokers)
+        item.brokers, pos = _read_describe_cluster_broker_list_1(data, pos, n_brokers)
     else:
         raise Unusual
-    cluster_authorized_operations, tags = unpack_iB(data, pos)
+    item.cluster_authorized_operations, tags = unpack_iB(data, pos)
     pos += 5
-    item = new(DescribeClusterResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
-    item.endpoint_type = endpoint_type
-    item.cluster_id = cluster_id
-    item.controller_id = controller_id
-    item.brokers = brokers
-    item.cluster_authorized_operations = cluster_authorized_operations
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -349,34 +324,29 @@ def _read_describe_cluster_response_2(data: Buffer, pos: int) -> tuple[DescribeC
 def _read_describe_cluster_broker_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeClusterBroker], int]:
     items = []
     for _ in range(count):
-        broker_id, n_host = unpack_iB(data, pos)
+        item = new(DescribeClusterBroker)
+        item.broker_id, n_host = unpack_iB(data, pos)
         pos += 5
         if n_host < 128:
-            host, port, n_rack = compact_s_iB[n_host](data, pos)
-            host = host.decode()
+            raw, item.port, n_rack = compact_s_iB[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 4
         else:
-            host, pos = compact_text(data, pos, n_host)
-            port, n_rack = unpack_iB(data, pos)
+            item.host, pos = compact_text(data, pos, n_host)
+            item.port, n_rack = unpack_iB(data, pos)
             pos += 5
-        if 0 < n_rack < 128:
-            rack, is_fenced, tags = compact_s_tB[n_rack](data, pos)
-            rack = rack.decode()
+        if n_rack == 0:
+            item.rack = None
+            item.is_fenced, tags = unpack_tB(data, pos)
+            pos += 2
+        elif n_rack < 128:
+            raw, item.is_fenced, tags = compact_s_tB[n_rack](data, pos)
+            item.rack = raw.decode()
             pos += n_rack + 1
-        elif n_rack == 0:
-            rack = None
-            is_fenced, tags = unpack_tB(data, pos)
-            pos += 2
         else:
-            rack, pos = compact_text(data, pos, n_rack)
-            is_fenced, tags = unpack_tB(data, pos)
+            item.rack, pos = compact_text(data, pos, n_rack)
+            item.is_fenced, tags = unpack_tB(data, pos)
             pos += 2
-        item = new(DescribeClusterBroker)
-        item.broker_id = broker_id
-        item.host = host
-        item.port = port
-        item.rack = rack
-        item.is_fenced = is_fenced
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -385,46 +355,38 @@ def _read_describe_cluster_broker_list_2(data: Buffer, pos: int, count: int) -> 
 
 
 def _read_describe_cluster_response_3(data: Buffer, pos: int) -> tuple[DescribeClusterResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    item = new(DescribeClusterResponse)
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_error_message < 128:
-        error_message, endpoint_type, n_cluster_id = compact_s_bB[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message + 1
-    elif n_error_message == 0:
-        error_message = None
-        endpoint_type, n_cluster_id = unpack_bB(data, pos)
+    if n_error_message == 0:
+        item.error_message = None
+        item.endpoint_type, n_cluster_id = unpack_bB(data, pos)
         pos += 2
+    elif n_error_message < 128:
+        raw, item.endpoint_type, n_cluster_id = compact_s_bB[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message + 1
     else:
-        error_message, pos = compact_text(data, pos, n_error_message)
-        endpoint_type, n_cluster_id = unpack_bB(data, pos)
+        item.error_message, pos = compact_text(data, pos, n_error_message)
+        item.endpoint_type, n_cluster_id = unpack_bB(data, pos)
         pos += 2
     if n_cluster_id < 128:
-        cluster_id, controller_id, n_brokers = compact_s_iB[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
+        raw, item.controller_id, n_brokers = compact_s_iB[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
         pos += n_cluster_id + 4
     else:
-        cluster_id, pos = compact_text(data, pos, n_cluster_id)
-        controller_id, n_brokers = unpack_iB(data, pos)
+        item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        item.controller_id, n_brokers = unpack_iB(data, pos)
         pos += 5
     if 0 < n_brokers < 128:
-        brokers, pos = _read_describe_cluster_broker_list_2(data, pos, n_brokers - 1)
+        item.brokers, pos = _read_describe_cluster_broker_list_2(data, pos, n_brokers - 1)
     elif n_brokers:
         n_brokers, pos = long_count(data, pos, n_brokers)
-        brokers, pos = _read_describe_cluster_broker_list_2(data, pos, n_brokers)
+        item.brokers, pos = _read_describe_cluster_broker_list_2(data, pos, n_brokers)
     else:
         raise Unusual
-    cluster_authorized_operations, tags = unpack_iB(data, pos)
+    item.cluster_authorized_operations, tags = unpack_iB(data, pos)
     pos += 5
-    item = new(DescribeClusterResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
-    item.endpoint_type = endpoint_type
-    item.cluster_id = cluster_id
-    item.controller_id = controller_id
-    item.brokers = brokers
-    item.cluster_authorized_operations = cluster_authorized_operations
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

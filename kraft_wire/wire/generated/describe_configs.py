@@ -247,59 +247,51 @@ class DescribeConfigsResponse(Message):
 def _read_describe_configs_resource_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResource], int]:
     items = []
     for _ in range(count):
-        resource_type, n_resource_name = unpack_bh(data, pos)
+        item = new(DescribeConfigsResource)
+        item.resource_type, n_resource_name = unpack_bh(data, pos)
         pos += 3
         if 0 <= n_resource_name < 128:
-            resource_name, n_configuration_keys = classic_s_i[n_resource_name](data, pos)
-            resource_name = resource_name.decode()
+            raw, n_configuration_keys = classic_s_i[n_resource_name](data, pos)
+            item.resource_name = raw.decode()
             pos += n_resource_name + 4
         else:
-            resource_name, pos = classic_text(data, pos, n_resource_name)
+            item.resource_name, pos = classic_text(data, pos, n_resource_name)
             (n_configuration_keys,) = unpack_i(data, pos)
             pos += 4
         if n_configuration_keys >= 0:
-            configuration_keys, pos = classic_texts(data, pos, n_configuration_keys)
+            item.configuration_keys, pos = classic_texts(data, pos, n_configuration_keys)
         else:
-            configuration_keys = None
-        item = new(DescribeConfigsResource)
-        item.resource_type = resource_type
-        item.resource_name = resource_name
-        item.configuration_keys = configuration_keys
+            item.configuration_keys = None
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_describe_configs_request_1(data: Buffer, pos: int) -> tuple[DescribeConfigsRequest, int]:
+    item = new(DescribeConfigsRequest)
     (n_resources,) = unpack_i(data, pos)
     pos += 4
     if n_resources >= 0:
-        resources, pos = _read_describe_configs_resource_list_1(data, pos, n_resources)
+        item.resources, pos = _read_describe_configs_resource_list_1(data, pos, n_resources)
     else:
         raise Unusual
-    (include_synonyms,) = unpack_t(data, pos)
+    (item.include_synonyms,) = unpack_t(data, pos)
     pos += 1
-    item = new(DescribeConfigsRequest)
-    item.resources = resources
-    item.include_synonyms = include_synonyms
     item.include_documentation = False
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_describe_configs_request_2(data: Buffer, pos: int) -> tuple[DescribeConfigsRequest, int]:
+    item = new(DescribeConfigsRequest)
     (n_resources,) = unpack_i(data, pos)
     pos += 4
     if n_resources >= 0:
-        resources, pos = _read_describe_configs_resource_list_1(data, pos, n_resources)
+        item.resources, pos = _read_describe_configs_resource_list_1(data, pos, n_resources)
     else:
         raise Unusual
-    include_synonyms, include_documentation = unpack_tt(data, pos)
+    item.include_synonyms, item.include_documentation = unpack_tt(data, pos)
     pos += 2
-    item = new(DescribeConfigsRequest)
-    item.resources = resources
-    item.include_synonyms = include_synonyms
-    item.include_documentation = include_documentation
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -307,26 +299,23 @@ def _read_describe_configs_request_2(data: Buffer, pos: int) -> tuple[DescribeCo
 def _read_describe_configs_resource_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResource], int]:
     items = []
     for _ in range(count):
-        resource_type, n_resource_name = unpack_bB(data, pos)
+        item = new(DescribeConfigsResource)
+        item.resource_type, n_resource_name = unpack_bB(data, pos)
         pos += 2
         if n_resource_name < 128:
-            resource_name, n_configuration_keys = compact_s_B[n_resource_name](data, pos)
-            resource_name = resource_name.decode()
+            raw, n_configuration_keys = compact_s_B[n_resource_name](data, pos)
+            item.resource_name = raw.decode()
             pos += n_resource_name
         else:
-            resource_name, pos = compact_text(data, pos, n_resource_name)
+            item.resource_name, pos = compact_text(data, pos, n_resource_name)
             n_configuration_keys = data[pos]
             pos += 1
         if n_configuration_keys:
-            configuration_keys, pos = compact_texts(data, pos, n_configuration_keys)
+            item.configuration_keys, pos = compact_texts(data, pos, n_configuration_keys)
         else:
-            configuration_keys = None
+            item.configuration_keys = None
         tags = data[pos]
         pos += 1
-        item = new(DescribeConfigsResource)
-        item.resource_type = resource_type
-        item.resource_name = resource_name
-        item.configuration_keys = configuration_keys
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -335,21 +324,18 @@ def _read_describe_configs_resource_list_2(data: Buffer, pos: int, count: int) -
 
 
 def _read_describe_configs_request_3(data: Buffer, pos: int) -> tuple[DescribeConfigsRequest, int]:
+    item = new(DescribeConfigsRequest)
     n_resources = data[pos]
     pos += 1
     if 0 < n_resources < 128:
-        resources, pos = _read_describe_configs_resource_list_2(data, pos, n_resources - 1)
+        item.resources, pos = _read_describe_configs_resource_list_2(data, pos, n_resources - 1)
     elif n_resources:
         n_resources, pos = long_count(data, pos, n_resources)
-        resources, pos = _read_describe_configs_resource_list_2(data, pos, n_resources)
+        item.resources, pos = _read_describe_configs_resource_list_2(data, pos, n_resources)
     else:
         raise Unusual
-    include_synonyms, include_documentation, tags = unpack_ttB(data, pos)
+    item.include_synonyms, item.include_documentation, tags = unpack_ttB(data, pos)
     pos += 3
-    item = new(DescribeConfigsRequest)
-    item.resources = resources
-    item.include_synonyms = include_synonyms
-    item.include_documentation = include_documentation
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -438,32 +424,29 @@ def _write_describe_configs_request_3(item: DescribeConfigsRequest, out: Append)
 def _read_describe_configs_synonym_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsSynonym], int]:
     items = []
     for _ in range(count):
+        item = new(DescribeConfigsSynonym)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_value = classic_s_h[n_name](data, pos)
-            name = name.decode()
+            raw, n_value = classic_s_h[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 2
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_value,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_value < 128:
-            value_, source = classic_s_b[n_value](data, pos)
-            value_ = value_.decode()
+            raw, item.source = classic_s_b[n_value](data, pos)
+            item.value = raw.decode()
             pos += n_value + 1
         elif n_value < 0:
-            value_ = None
-            (source,) = unpack_b(data, pos)
+            item.value = None
+            (item.source,) = unpack_b(data, pos)
             pos += 1
         else:
-            value_, pos = classic_text(data, pos, n_value)
-            (source,) = unpack_b(data, pos)
+            item.value, pos = classic_text(data, pos, n_value)
+            (item.source,) = unpack_b(data, pos)
             pos += 1
-        item = new(DescribeConfigsSynonym)
-        item.name = name
-        item.value = value_
-        item.source = source
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -472,39 +455,33 @@ def _read_describe_configs_synonym_list_1(data: Buffer, pos: int, count: int) ->
 def _read_describe_configs_resource_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResourceResult], int]:
     items = []
     for _ in range(count):
+        item = new(DescribeConfigsResourceResult)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_value = classic_s_h[n_name](data, pos)
-            name = name.decode()
+            raw, n_value = classic_s_h[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 2
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_value,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_value < 128:
-            value_, read_only, config_source, is_sensitive, n_synonyms = classic_s_tbti[n_value](data, pos)
-            value_ = value_.decode()
+            raw, item.read_only, item.config_source, item.is_sensitive, n_synonyms = classic_s_tbti[n_value](data, pos)
+            item.value = raw.decode()
             pos += n_value + 7
         elif n_value < 0:
-            value_ = None
-            read_only, config_source, is_sensitive, n_synonyms = unpack_tbti(data, pos)
+            item.value = None
+            item.read_only, item.config_source, item.is_sensitive, n_synonyms = unpack_tbti(data, pos)
             pos += 7
         else:
-            value_, pos = classic_text(data, pos, n_value)
-            read_only, config_source, is_sensitive, n_synonyms = unpack_tbti(data, pos)
+            item.value, pos = classic_text(data, pos, n_value)
+            item.read_only, item.config_source, item.is_sensitive, n_synonyms = unpack_tbti(data, pos)
             pos += 7
         if n_synonyms >= 0:
-            synonyms, pos = _read_describe_configs_synonym_list_1(data, pos, n_synonyms)
+            item.synonyms, pos = _read_describe_configs_synonym_list_1(data, pos, n_synonyms)
         else:
             raise Unusual
-        item = new(DescribeConfigsResourceResult)
-        item.name = name
-        item.value = value_
-        item.read_only = read_only
-        item.config_source = config_source
-        item.is_sensitive = is_sensitive
-        item.synonyms = synonyms
         item.config_type = 0
         item.documentation = ''
         item.unknown_tagged_fields = None
@@ -515,53 +492,46 @@ def _read_describe_configs_resource_result_list_1(data: Buffer, pos: int, count:
 def _read_describe_configs_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResult], int]:
     items = []
     for _ in range(count):
-        error_code, n_error_message = unpack_hh(data, pos)
+        item = new(DescribeConfigsResult)
+        item.error_code, n_error_message = unpack_hh(data, pos)
         pos += 4
         if 0 <= n_error_message < 128:
-            error_message, resource_type, n_resource_name = classic_s_bh[n_error_message](data, pos)
-            error_message = error_message.decode()
+            raw, item.resource_type, n_resource_name = classic_s_bh[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message + 3
         elif n_error_message < 0:
-            error_message = None
-            resource_type, n_resource_name = unpack_bh(data, pos)
+            item.error_message = None
+            item.resource_type, n_resource_name = unpack_bh(data, pos)
             pos += 3
         else:
-            error_message, pos = classic_text(data, pos, n_error_message)
-            resource_type, n_resource_name = unpack_bh(data, pos)
+            item.error_message, pos = classic_text(data, pos, n_error_message)
+            item.resource_type, n_resource_name = unpack_bh(data, pos)
             pos += 3
         if 0 <= n_resource_name < 128:
-            resource_name, n_configs = classic_s_i[n_resource_name](data, pos)
-            resource_name = resource_name.decode()
+            raw, n_configs = classic_s_i[n_resource_name](data, pos)
+            item.resource_name = raw.decode()
             pos += n_resource_name + 4
         else:
-            resource_name, pos = classic_text(data, pos, n_resource_name)
+            item.resource_name, pos = classic_text(data, pos, n_resource_name)
             (n_configs,) = unpack_i(data, pos)
             pos += 4
         if n_configs >= 0:
-            configs, pos = _read_describe_configs_resource_result_list_1(data, pos, n_configs)
+            item.configs, pos = _read_describe_configs_resource_result_list_1(data, pos, n_configs)
         else:
             raise Unusual
-        item = new(DescribeConfigsResult)
-        item.error_code = error_code
-        item.error_message = error_message
-        item.resource_type = resource_type
-        item.resource_name = resource_name
-        item.configs = configs
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_describe_configs_response_1(data: Buffer, pos: int) -> tuple[DescribeConfigsResponse, int]:
-    throttle_time_ms, n_results = unpack_ii(data, pos)
+    item = new(DescribeConfigsResponse)
+    item.throttle_time_ms, n_results = unpack_ii(data, pos)
     pos += 8
     if n_results >= 0:
-        results, pos = _read_describe_configs_result_list_1(data, pos, n_results)
+        item.results, pos = _read_describe_configs_result_list_1(data, pos, n_results)
     else:
         raise Unusual
-    item = new(DescribeConfigsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.results = results
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -569,51 +539,43 @@ def _read_describe_configs_response_1(data: Buffer, pos: int) -> tuple[DescribeC
 def _read_describe_configs_resource_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResourceResult], int]:
     items = []
     for _ in range(count):
+        item = new(DescribeConfigsResourceResult)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_value = classic_s_h[n_name](data, pos)
-            name = name.decode()
+            raw, n_value = classic_s_h[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 2
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_value,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_value < 128:
-            value_, read_only, config_source, is_sensitive, n_synonyms = classic_s_tbti[n_value](data, pos)
-            value_ = value_.decode()
+            raw, item.read_only, item.config_source, item.is_sensitive, n_synonyms = classic_s_tbti[n_value](data, pos)
+            item.value = raw.decode()
             pos += n_value + 7
         elif n_value < 0:
-            value_ = None
-            read_only, config_source, is_sensitive, n_synonyms = unpack_tbti(data, pos)
+            item.value = None
+            item.read_only, item.config_source, item.is_sensitive, n_synonyms = unpack_tbti(data, pos)
             pos += 7
         else:
-            value_, pos = classic_text(data, pos, n_value)
-            read_only, config_source, is_sensitive, n_synonyms = unpack_tbti(data, pos)
+            item.value, pos = classic_text(data, pos, n_value)
+            item.read_only, item.config_source, item.is_sensitive, n_synonyms = unpack_tbti(data, pos)
             pos += 7
         if n_synonyms >= 0:
-            synonyms, pos = _read_describe_configs_synonym_list_1(data, pos, n_synonyms)
+            item.synonyms, pos = _read_describe_configs_synonym_list_1(data, pos, n_synonyms)
         else:
             raise Unusual
-        config_type, n_documentation = unpack_bh(data, pos)
+        item.config_type, n_documentation = unpack_bh(data, pos)
         pos += 3
         if 0 <= n_documentation < 128:
-            documentation, = classic_s[n_documentation](data, pos)
-            documentation = documentation.decode()
+            (raw,) = classic_s[n_documentation](data, pos)
+            item.documentation = raw.decode()
             pos += n_documentation
         elif n_documentation < 0:
-            documentation = None
+            item.documentation = None
         else:
-            documentation, pos = classic_text(data, pos, n_documentation)
-        item = new(DescribeConfigsResourceResult)
-        item.name = name
-        item.value = value_
-        item.read_only = read_only
-        item.config_source = config_source
-        item.is_sensitive = is_sensitive
-        item.synonyms = synonyms
-        item.config_type = config_type
-        item.documentation = documentation
+            item.documentation, pos = classic_text(data, pos, n_documentation)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -622,53 +584,46 @@ def _read_describe_configs_resource_result_list_2(data: Buffer, pos: int, count:
 def _read_describe_configs_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResult], int]:
     items = []
     for _ in range(count):
-        error_code, n_error_message = unpack_hh(data, pos)
+        item = new(DescribeConfigsResult)
+        item.error_code, n_error_message = unpack_hh(data, pos)
         pos += 4
         if 0 <= n_error_message < 128:
-            error_message, resource_type, n_resource_name = classic_s_bh[n_error_message](data, pos)
-            error_message = error_message.decode()
+            raw, item.resource_type, n_resource_name = classic_s_bh[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message + 3
         elif n_error_message < 0:
-            error_message = None
-            resource_type, n_resource_name = unpack_bh(data, pos)
+            item.error_message = None
+            item.resource_type, n_resource_name = unpack_bh(data, pos)
             pos += 3
         else:
-            error_message, pos = classic_text(data, pos, n_error_message)
-            resource_type, n_resource_name = unpack_bh(data, pos)
+            item.error_message, pos = classic_text(data, pos, n_error_message)
+            item.resource_type, n_resource_name = unpack_bh(data, pos)
             pos += 3
         if 0 <= n_resource_name < 128:
-            resource_name, n_configs = classic_s_i[n_resource_name](data, pos)
-            resource_name = resource_name.decode()
+            raw, n_configs = classic_s_i[n_resource_name](data, pos)
+            item.resource_name = raw.decode()
             pos += n_resource_name + 4
         else:
-            resource_name, pos = classic_text(data, pos, n_resource_name)
+            item.resource_name, pos = classic_text(data, pos, n_resource_name)
             (n_configs,) = unpack_i(data, pos)
             pos += 4
         if n_configs >= 0:
-            configs, pos = _read_describe_configs_resource_result_list_2(data, pos, n_configs)
+            item.configs, pos = _read_describe_configs_resource_result_list_2(data, pos, n_configs)
         else:
             raise Unusual
-        item = new(DescribeConfigsResult)
-        item.error_code = error_code
-        item.error_message = error_message
-        item.resource_type = resource_type
-        item.resource_name = resource_name
-        item.configs = configs
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_describe_configs_response_2(data: Buffer, pos: int) -> tuple[DescribeConfigsResponse, int]:
-    throttle_time_ms, n_results = unpack_ii(data, pos)
+    item = new(DescribeConfigsResponse)
+    item.throttle_time_ms, n_results = unpack_ii(data, pos)
     pos += 8
     if n_results >= 0:
-        results, pos = _read_describe_configs_result_list_2(data, pos, n_results)
+        item.results, pos = _read_describe_configs_result_list_2(data, pos, n_results)
     else:
         raise Unusual
-    item = new(DescribeConfigsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.results = results
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -676,32 +631,29 @@ def _read_describe_configs_response_2(data: Buffer, pos: int) -> tuple[DescribeC
 def _read_describe_configs_synonym_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsSynonym], int]:
     items = []
     for _ in range(count):
+        item = new(DescribeConfigsSynonym)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_value = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_value = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_value = data[pos]
             pos += 1
-        if 0 < n_value < 128:
-            value_, source, tags = compact_s_bB[n_value](data, pos)
-            value_ = value_.decode()
+        if n_value == 0:
+            item.value = None
+            item.source, tags = unpack_bB(data, pos)
+            pos += 2
+        elif n_value < 128:
+            raw, item.source, tags = compact_s_bB[n_value](data, pos)
+            item.value = raw.decode()
             pos += n_value + 1
-        elif n_value == 0:
-            value_ = None
-            source, tags = unpack_bB(data, pos)
-            pos += 2
         else:
-            value_, pos = compact_text(data, pos, n_value)
-            source, tags = unpack_bB(data, pos)
+            item.value, pos = compact_text(data, pos, n_value)
+            item.source, tags = unpack_bB(data, pos)
             pos += 2
-        item = new(DescribeConfigsSynonym)
-        item.name = name
-        item.value = value_
-        item.source = source
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -712,58 +664,50 @@ def _read_describe_configs_synonym_list_2(data: Buffer, pos: int, count: int) ->
 def _read_describe_configs_resource_result_list_3(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResourceResult], int]:
     items = []
     for _ in range(count):
+        item = new(DescribeConfigsResourceResult)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_value = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_value = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_value = data[pos]
             pos += 1
-        if 0 < n_value < 128:
-            value_, read_only, config_source, is_sensitive, n_synonyms = compact_s_tbtB[n_value](data, pos)
-            value_ = value_.decode()
-            pos += n_value + 3
-        elif n_value == 0:
-            value_ = None
-            read_only, config_source, is_sensitive, n_synonyms = unpack_tbtB(data, pos)
+        if n_value == 0:
+            item.value = None
+            item.read_only, item.config_source, item.is_sensitive, n_synonyms = unpack_tbtB(data, pos)
             pos += 4
+        elif n_value < 128:
+            raw, item.read_only, item.config_source, item.is_sensitive, n_synonyms = compact_s_tbtB[n_value](data, pos)
+            item.value = raw.decode()
+            pos += n_value + 3
         else:
-            value_, pos = compact_text(data, pos, n_value)
-            read_only, config_source, is_sensitive, n_synonyms = unpack_tbtB(data, pos)
+            item.value, pos = compact_text(data, pos, n_value)
+            item.read_only, item.config_source, item.is_sensitive, n_synonyms = unpack_tbtB(data, pos)
             pos += 4
         if 0 < n_synonyms < 128:
-            synonyms, pos = _read_describe_configs_synonym_list_2(data, pos, n_synonyms - 1)
+            item.synonyms, pos = _read_describe_configs_synonym_list_2(data, pos, n_synonyms - 1)
         elif n_synonyms:
             n_synonyms, pos = long_count(data, pos, n_synonyms)
-            synonyms, pos = _read_describe_configs_synonym_list_2(data, pos, n_synonyms)
+            item.synonyms, pos = _read_describe_configs_synonym_list_2(data, pos, n_synonyms)
         else:
             raise Unusual
-        config_type, n_documentation = unpack_bB(data, pos)
+        item.config_type, n_documentation = unpack_bB(data, pos)
         pos += 2
-        if 0 < n_documentation < 128:
-            documentation, tags = compact_s_B[n_documentation](data, pos)
-            documentation = documentation.decode()
+        if n_documentation == 0:
+            item.documentation = None
+            tags = data[pos]
+            pos += 1
+        elif n_documentation < 128:
+            raw, tags = compact_s_B[n_documentation](data, pos)
+            item.documentation = raw.decode()
             pos += n_documentation
-        elif n_documentation == 0:
-            documentation = None
-            tags = data[pos]
-            pos += 1
         else:
-            documentation, pos = compact_text(data, pos, n_documentation)
+            item.documentation, pos = compact_text(data, pos, n_documentation)
             tags = data[pos]
             pos += 1
-        item = new(DescribeConfigsResourceResult)
-        item.name = name
-        item.value = value_
-        item.read_only = read_only
-        item.config_source = config_source
-        item.is_sensitive = is_sensitive
-        item.synonyms = synonyms
-        item.config_type = config_type
-        item.documentation = documentation
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -774,43 +718,38 @@ def _read_describe_configs_resource_result_list_3(data: Buffer, pos: int, count:
 def _read_describe_configs_result_list_3(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResult], int]:
     items = []
     for _ in range(count):
-        error_code, n_error_message = unpack_hB(data, pos)
+        item = new(DescribeConfigsResult)
+        item.error_code, n_error_message = unpack_hB(data, pos)
         pos += 3
-        if 0 < n_error_message < 128:
-            error_message, resource_type, n_resource_name = compact_s_bB[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message + 1
-        elif n_error_message == 0:
-            error_message = None
-            resource_type, n_resource_name = unpack_bB(data, pos)
+        if n_error_message == 0:
+            item.error_message = None
+            item.resource_type, n_resource_name = unpack_bB(data, pos)
             pos += 2
+        elif n_error_message < 128:
+            raw, item.resource_type, n_resource_name = compact_s_bB[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message + 1
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
-            resource_type, n_resource_name = unpack_bB(data, pos)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
+            item.resource_type, n_resource_name = unpack_bB(data, pos)
             pos += 2
         if n_resource_name < 128:
-            resource_name, n_configs = compact_s_B[n_resource_name](data, pos)
-            resource_name = resource_name.decode()
+            raw, n_configs = compact_s_B[n_resource_name](data, pos)
+            item.resource_name = raw.decode()
             pos += n_resource_name
         else:
-            resource_name, pos = compact_text(data, pos, n_resource_name)
+            item.resource_name, pos = compact_text(data, pos, n_resource_name)
             n_configs = data[pos]
             pos += 1
         if 0 < n_configs < 128:
-            configs, pos = _read_describe_configs_resource_result_list_3(data, pos, n_configs - 1)
+            item.configs, pos = _read_describe_configs_resource_result_list_3(data, pos, n_configs - 1)
         elif n_configs:
             n_configs, pos = long_count(data, pos, n_configs)
-            configs, pos = _read_describe_configs_resource_result_list_3(data, pos, n_configs)
+            item.configs, pos = _read_describe_configs_resource_result_list_3(data, pos, n_configs)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(DescribeConfigsResult)
-        item.error_code = error_code
-        item.error_message = error_message
-        item.resource_type = resource_type
-        item.resource_name = resource_name
-        item.configs = configs
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -819,20 +758,18 @@ def _read_describe_configs_result_list_3(data: Buffer, pos: int, count: int) -> 
 
 
 def _read_describe_configs_response_3(data: Buffer, pos: int) -> tuple[DescribeConfigsResponse, int]:
-    throttle_time_ms, n_results = unpack_iB(data, pos)
+    item = new(DescribeConfigsResponse)
+    item.throttle_time_ms, n_results = unpack_iB(data, pos)
     pos += 5
     if 0 < n_results < 128:
-        results, pos = _read_describe_configs_result_list_3(data, pos, n_results - 1)
+        item.results, pos = _read_describe_configs_result_list_3(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)
-        results, pos = _read_describe_configs_result_list_3(data, pos, n_results)
+        item.results, pos = _read_describe_configs_result_list_3(data, pos, n_results)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DescribeConfigsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.results = results
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

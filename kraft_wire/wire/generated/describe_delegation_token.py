@@ -189,39 +189,36 @@ class DescribeDelegationTokenResponse(Message):
 def _read_describe_delegation_token_owner_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeDelegationTokenOwner], int]:
     items = []
     for _ in range(count):
+        item = new(DescribeDelegationTokenOwner)
         (n_principal_type,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_principal_type < 128:
-            principal_type, n_principal_name = classic_s_h[n_principal_type](data, pos)
-            principal_type = principal_type.decode()
+            raw, n_principal_name = classic_s_h[n_principal_type](data, pos)
+            item.principal_type = raw.decode()
             pos += n_principal_type + 2
         else:
-            principal_type, pos = classic_text(data, pos, n_principal_type)
+            item.principal_type, pos = classic_text(data, pos, n_principal_type)
             (n_principal_name,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_principal_name < 128:
-            principal_name, = classic_s[n_principal_name](data, pos)
-            principal_name = principal_name.decode()
+            (raw,) = classic_s[n_principal_name](data, pos)
+            item.principal_name = raw.decode()
             pos += n_principal_name
         else:
-            principal_name, pos = classic_text(data, pos, n_principal_name)
-        item = new(DescribeDelegationTokenOwner)
-        item.principal_type = principal_type
-        item.principal_name = principal_name
+            item.principal_name, pos = classic_text(data, pos, n_principal_name)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_describe_delegation_token_request_1(data: Buffer, pos: int) -> tuple[DescribeDelegationTokenRequest, int]:
+    item = new(DescribeDelegationTokenRequest)
     (n_owners,) = unpack_i(data, pos)
     pos += 4
     if n_owners >= 0:
-        owners, pos = _read_describe_delegation_token_owner_list_1(data, pos, n_owners)
+        item.owners, pos = _read_describe_delegation_token_owner_list_1(data, pos, n_owners)
     else:
-        owners = None
-    item = new(DescribeDelegationTokenRequest)
-    item.owners = owners
+        item.owners = None
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -229,27 +226,25 @@ def _read_describe_delegation_token_request_1(data: Buffer, pos: int) -> tuple[D
 def _read_describe_delegation_token_owner_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeDelegationTokenOwner], int]:
     items = []
     for _ in range(count):
+        item = new(DescribeDelegationTokenOwner)
         n_principal_type = data[pos]
         pos += 1
         if n_principal_type < 128:
-            principal_type, n_principal_name = compact_s_B[n_principal_type](data, pos)
-            principal_type = principal_type.decode()
+            raw, n_principal_name = compact_s_B[n_principal_type](data, pos)
+            item.principal_type = raw.decode()
             pos += n_principal_type
         else:
-            principal_type, pos = compact_text(data, pos, n_principal_type)
+            item.principal_type, pos = compact_text(data, pos, n_principal_type)
             n_principal_name = data[pos]
             pos += 1
         if n_principal_name < 128:
-            principal_name, tags = compact_s_B[n_principal_name](data, pos)
-            principal_name = principal_name.decode()
+            raw, tags = compact_s_B[n_principal_name](data, pos)
+            item.principal_name = raw.decode()
             pos += n_principal_name
         else:
-            principal_name, pos = compact_text(data, pos, n_principal_name)
+            item.principal_name, pos = compact_text(data, pos, n_principal_name)
             tags = data[pos]
             pos += 1
-        item = new(DescribeDelegationTokenOwner)
-        item.principal_type = principal_type
-        item.principal_name = principal_name
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -258,19 +253,18 @@ def _read_describe_delegation_token_owner_list_2(data: Buffer, pos: int, count: 
 
 
 def _read_describe_delegation_token_request_2(data: Buffer, pos: int) -> tuple[DescribeDelegationTokenRequest, int]:
+    item = new(DescribeDelegationTokenRequest)
     n_owners = data[pos]
     pos += 1
     if 0 < n_owners < 128:
-        owners, pos = _read_describe_delegation_token_owner_list_2(data, pos, n_owners - 1)
+        item.owners, pos = _read_describe_delegation_token_owner_list_2(data, pos, n_owners - 1)
     elif n_owners:
         n_owners, pos = long_count(data, pos, n_owners)
-        owners, pos = _read_describe_delegation_token_owner_list_2(data, pos, n_owners)
+        item.owners, pos = _read_describe_delegation_token_owner_list_2(data, pos, n_owners)
     else:
-        owners = None
+        item.owners = None
     tags = data[pos]
     pos += 1
-    item = new(DescribeDelegationTokenRequest)
-    item.owners = owners
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -347,25 +341,23 @@ def _write_describe_delegation_token_request_2(item: DescribeDelegationTokenRequ
 def _read_described_delegation_token_renewer_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribedDelegationTokenRenewer], int]:
     items = []
     for _ in range(count):
+        item = new(DescribedDelegationTokenRenewer)
         (n_principal_type,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_principal_type < 128:
-            principal_type, n_principal_name = classic_s_h[n_principal_type](data, pos)
-            principal_type = principal_type.decode()
+            raw, n_principal_name = classic_s_h[n_principal_type](data, pos)
+            item.principal_type = raw.decode()
             pos += n_principal_type + 2
         else:
-            principal_type, pos = classic_text(data, pos, n_principal_type)
+            item.principal_type, pos = classic_text(data, pos, n_principal_type)
             (n_principal_name,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_principal_name < 128:
-            principal_name, = classic_s[n_principal_name](data, pos)
-            principal_name = principal_name.decode()
+            (raw,) = classic_s[n_principal_name](data, pos)
+            item.principal_name = raw.decode()
             pos += n_principal_name
         else:
-            principal_name, pos = classic_text(data, pos, n_principal_name)
-        item = new(DescribedDelegationTokenRenewer)
-        item.principal_type = principal_type
-        item.principal_name = principal_name
+            item.principal_name, pos = classic_text(data, pos, n_principal_name)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -374,48 +366,40 @@ def _read_described_delegation_token_renewer_list_1(data: Buffer, pos: int, coun
 def _read_described_delegation_token_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribedDelegationToken], int]:
     items = []
     for _ in range(count):
+        item = new(DescribedDelegationToken)
         (n_principal_type,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_principal_type < 128:
-            principal_type, n_principal_name = classic_s_h[n_principal_type](data, pos)
-            principal_type = principal_type.decode()
+            raw, n_principal_name = classic_s_h[n_principal_type](data, pos)
+            item.principal_type = raw.decode()
             pos += n_principal_type + 2
         else:
-            principal_type, pos = classic_text(data, pos, n_principal_type)
+            item.principal_type, pos = classic_text(data, pos, n_principal_type)
             (n_principal_name,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_principal_name < 128:
-            principal_name, issue_timestamp, expiry_timestamp, max_timestamp, n_token_id = classic_s_qqqh[n_principal_name](data, pos)
-            principal_name = principal_name.decode()
+            raw, item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, n_token_id = classic_s_qqqh[n_principal_name](data, pos)
+            item.principal_name = raw.decode()
             pos += n_principal_name + 26
         else:
-            principal_name, pos = classic_text(data, pos, n_principal_name)
-            issue_timestamp, expiry_timestamp, max_timestamp, n_token_id = unpack_qqqh(data, pos)
+            item.principal_name, pos = classic_text(data, pos, n_principal_name)
+            item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, n_token_id = unpack_qqqh(data, pos)
             pos += 26
         if 0 <= n_token_id < 128:
-            token_id, n_hmac = classic_s_i[n_token_id](data, pos)
-            token_id = token_id.decode()
+            raw, n_hmac = classic_s_i[n_token_id](data, pos)
+            item.token_id = raw.decode()
             pos += n_token_id + 4
         else:
-            token_id, pos = classic_text(data, pos, n_token_id)
+            item.token_id, pos = classic_text(data, pos, n_token_id)
             (n_hmac,) = unpack_i(data, pos)
             pos += 4
-        hmac, pos = classic_blob(data, pos, n_hmac)
+        item.hmac, pos = classic_blob(data, pos, n_hmac)
         (n_renewers,) = unpack_i(data, pos)
         pos += 4
         if n_renewers >= 0:
-            renewers, pos = _read_described_delegation_token_renewer_list_1(data, pos, n_renewers)
+            item.renewers, pos = _read_described_delegation_token_renewer_list_1(data, pos, n_renewers)
         else:
             raise Unusual
-        item = new(DescribedDelegationToken)
-        item.principal_type = principal_type
-        item.principal_name = principal_name
-        item.issue_timestamp = issue_timestamp
-        item.expiry_timestamp = expiry_timestamp
-        item.max_timestamp = max_timestamp
-        item.token_id = token_id
-        item.hmac = hmac
-        item.renewers = renewers
         item.token_requester_principal_type = ''
         item.token_requester_principal_name = ''
         item.unknown_tagged_fields = None
@@ -424,18 +408,15 @@ def _read_described_delegation_token_list_1(data: Buffer, pos: int, count: int) 
 
 
 def _read_describe_delegation_token_response_1(data: Buffer, pos: int) -> tuple[DescribeDelegationTokenResponse, int]:
-    error_code, n_tokens = unpack_hi(data, pos)
+    item = new(DescribeDelegationTokenResponse)
+    item.error_code, n_tokens = unpack_hi(data, pos)
     pos += 6
     if n_tokens >= 0:
-        tokens, pos = _read_described_delegation_token_list_1(data, pos, n_tokens)
+        item.tokens, pos = _read_described_delegation_token_list_1(data, pos, n_tokens)
     else:
         raise Unusual
-    (throttle_time_ms,) = unpack_i(data, pos)
+    (item.throttle_time_ms,) = unpack_i(data, pos)
     pos += 4
-    item = new(DescribeDelegationTokenResponse)
-    item.error_code = error_code
-    item.tokens = tokens
-    item.throttle_time_ms = throttle_time_ms
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -443,27 +424,25 @@ def _read_describe_delegation_token_response_1(data: Buffer, pos: int) -> tuple[
 def _read_described_delegation_token_renewer_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribedDelegationTokenRenewer], int]:
     items = []
     for _ in range(count):
+        item = new(DescribedDelegationTokenRenewer)
         n_principal_type = data[pos]
         pos += 1
         if n_principal_type < 128:
-            principal_type, n_principal_name = compact_s_B[n_principal_type](data, pos)
-            principal_type = principal_type.decode()
+            raw, n_principal_name = compact_s_B[n_principal_type](data, pos)
+            item.principal_type = raw.decode()
             pos += n_principal_type
         else:
-            principal_type, pos = compact_text(data, pos, n_principal_type)
+            item.principal_type, pos = compact_text(data, pos, n_principal_type)
             n_principal_name = data[pos]
             pos += 1
         if n_principal_name < 128:
-            principal_name, tags = compact_s_B[n_principal_name](data, pos)
-            principal_name = principal_name.decode()
+            raw, tags = compact_s_B[n_principal_name](data, pos)
+            item.principal_name = raw.decode()
             pos += n_principal_name
         else:
-            principal_name, pos = compact_text(data, pos, n_principal_name)
+            item.principal_name, pos = compact_text(data, pos, n_principal_name)
             tags = data[pos]
             pos += 1
-        item = new(DescribedDelegationTokenRenewer)
-        item.principal_type = principal_type
-        item.principal_name = principal_name
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -474,53 +453,45 @@ def _read_described_delegation_token_renewer_list_2(data: Buffer, pos: int, coun
 def _read_described_delegation_token_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribedDelegationToken], int]:
     items = []
     for _ in range(count):
+        item = new(DescribedDelegationToken)
         n_principal_type = data[pos]
         pos += 1
         if n_principal_type < 128:
-            principal_type, n_principal_name = compact_s_B[n_principal_type](data, pos)
-            principal_type = principal_type.decode()
+            raw, n_principal_name = compact_s_B[n_principal_type](data, pos)
+            item.principal_type = raw.decode()
             pos += n_principal_type
         else:
-            principal_type, pos = compact_text(data, pos, n_principal_type)
+            item.principal_type, pos = compact_text(data, pos, n_principal_type)
             n_principal_name = data[pos]
             pos += 1
         if n_principal_name < 128:
-            principal_name, issue_timestamp, expiry_timestamp, max_timestamp, n_token_id = compact_s_qqqB[n_principal_name](data, pos)
-            principal_name = principal_name.decode()
+            raw, item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, n_token_id = compact_s_qqqB[n_principal_name](data, pos)
+            item.principal_name = raw.decode()
             pos += n_principal_name + 24
         else:
-            principal_name, pos = compact_text(data, pos, n_principal_name)
-            issue_timestamp, expiry_timestamp, max_timestamp, n_token_id = unpack_qqqB(data, pos)
+            item.principal_name, pos = compact_text(data, pos, n_principal_name)
+            item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, n_token_id = unpack_qqqB(data, pos)
             pos += 25
         if n_token_id < 128:
-            token_id, n_hmac = compact_s_B[n_token_id](data, pos)
-            token_id = token_id.decode()
+            raw, n_hmac = compact_s_B[n_token_id](data, pos)
+            item.token_id = raw.decode()
             pos += n_token_id
         else:
-            token_id, pos = compact_text(data, pos, n_token_id)
+            item.token_id, pos = compact_text(data, pos, n_token_id)
             n_hmac = data[pos]
             pos += 1
-        hmac, pos = compact_blob(data, pos, n_hmac)
+        item.hmac, pos = compact_blob(data, pos, n_hmac)
         n_renewers = data[pos]
         pos += 1
         if 0 < n_renewers < 128:
-            renewers, pos = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers - 1)
+            item.renewers, pos = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers - 1)
         elif n_renewers:
             n_renewers, pos = long_count(data, pos, n_renewers)
-            renewers, pos = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers)
+            item.renewers, pos = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(DescribedDelegationToken)
-        item.principal_type = principal_type
-        item.principal_name = principal_name
-        item.issue_timestamp = issue_timestamp
-        item.expiry_timestamp = expiry_timestamp
-        item.max_timestamp = max_timestamp
-        item.token_id = token_id
-        item.hmac = hmac
-        item.renewers = renewers
         item.token_requester_principal_type = ''
         item.token_requester_principal_name = ''
         item.unknown_tagged_fields = None
@@ -531,21 +502,18 @@ def _read_described_delegation_token_list_2(data: Buffer, pos: int, count: int) 
 
 
 def _read_describe_delegation_token_response_2(data: Buffer, pos: int) -> tuple[DescribeDelegationTokenResponse, int]:
-    error_code, n_tokens = unpack_hB(data, pos)
+    item = new(DescribeDelegationTokenResponse)
+    item.error_code, n_tokens = unpack_hB(data, pos)
     pos += 3
     if 0 < n_tokens < 128:
-        tokens, pos = _read_described_delegation_token_list_2(data, pos, n_tokens - 1)
+        item.tokens, pos = _read_described_delegation_token_list_2(data, pos, n_tokens - 1)
     elif n_tokens:
         n_tokens, pos = long_count(data, pos, n_tokens)
-        tokens, pos = _read_described_delegation_token_list_2(data, pos, n_tokens)
+        item.tokens, pos = _read_described_delegation_token_list_2(data, pos, n_tokens)
     else:
         raise Unusual
-    throttle_time_ms, tags = unpack_iB(data, pos)
+    item.throttle_time_ms, tags = unpack_iB(data, pos)
     pos += 5
-    item = new(DescribeDelegationTokenResponse)
-    item.error_code = error_code
-    item.tokens = tokens
-    item.throttle_time_ms = throttle_time_ms
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -555,71 +523,61 @@ def _read_describe_delegation_token_response_2(data: Buffer, pos: int) -> tuple[
 def _read_described_delegation_token_list_3(data: Buffer, pos: int, count: int) -> tuple[list[DescribedDelegationToken], int]:
     items = []
     for _ in range(count):
+        item = new(DescribedDelegationToken)
         n_principal_type = data[pos]
         pos += 1
         if n_principal_type < 128:
-            principal_type, n_principal_name = compact_s_B[n_principal_type](data, pos)
-            principal_type = principal_type.decode()
+            raw, n_principal_name = compact_s_B[n_principal_type](data, pos)
+            item.principal_type = raw.decode()
             pos += n_principal_type
         else:
-            principal_type, pos = compact_text(data, pos, n_principal_type)
+            item.principal_type, pos = compact_text(data, pos, n_principal_type)
             n_principal_name = data[pos]
             pos += 1
         if n_principal_name < 128:
-            principal_name, n_token_requester_principal_type = compact_s_B[n_principal_name](data, pos)
-            principal_name = principal_name.decode()
+            raw, n_token_requester_principal_type = compact_s_B[n_principal_name](data, pos)
+            item.principal_name = raw.decode()
             pos += n_principal_name
         else:
-            principal_name, pos = compact_text(data, pos, n_principal_name)
+            item.principal_name, pos = compact_text(data, pos, n_principal_name)
             n_token_requester_principal_type = data[pos]
             pos += 1
         if n_token_requester_principal_type < 128:
-            token_requester_principal_type, n_token_requester_principal_name = compact_s_B[n_token_requester_principal_type](data, pos)
-            token_requester_principal_type = token_requester_principal_type.decode()
+            raw, n_token_requester_principal_name = compact_s_B[n_token_requester_principal_type](data, pos)
+            item.token_requester_principal_type = raw.decode()
             pos += n_token_requester_principal_type
         else:
-            token_requester_principal_type, pos = compact_text(data, pos, n_token_requester_principal_type)
+            item.token_requester_principal_type, pos = compact_text(data, pos, n_token_requester_principal_type)
             n_token_requester_principal_name = data[pos]
             pos += 1
         if n_token_requester_principal_name < 128:
-            token_requester_principal_name, issue_timestamp, expiry_timestamp, max_timestamp, n_token_id = compact_s_qqqB[n_token_requester_principal_name](data, pos)
-            token_requester_principal_name = token_requester_principal_name.decode()
+            raw, item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, n_token_id = compact_s_qqqB[n_token_requester_principal_name](data, pos)
+            item.token_requester_principal_name = raw.decode()
             pos += n_token_requester_principal_name + 24
         else:
-            token_requester_principal_name, pos = compact_text(data, pos, n_token_requester_principal_name)
-            issue_timestamp, expiry_timestamp, max_timestamp, n_token_id = unpack_qqqB(data, pos)
+            item.token_requester_principal_name, pos = compact_text(data, pos, n_token_requester_principal_name)
+            item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, n_token_id = unpack_qqqB(data, pos)
             pos += 25
         if n_token_id < 128:
-            token_id, n_hmac = compact_s_B[n_token_id](data, pos)
-            token_id = token_id.decode()
+            raw, n_hmac = compact_s_B[n_token_id](data, pos)
+            item.token_id = raw.decode()
             pos += n_token_id
         else:
-            token_id, pos = compact_text(data, pos, n_token_id)
+            item.token_id, pos = compact_text(data, pos, n_token_id)
             n_hmac = data[pos]
             pos += 1
-        hmac, pos = compact_blob(data, pos, n_hmac)
+        item.hmac, pos = compact_blob(data, pos, n_hmac)
         n_renewers = data[pos]
         pos += 1
         if 0 < n_renewers < 128:
-            renewers, pos = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers - 1)
+            item.renewers, pos = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers - 1)
         elif n_renewers:
             n_renewers, pos = long_count(data, pos, n_renewers)
-            renewers, pos = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers)
+            item.renewers, pos = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(DescribedDelegationToken)
-        item.principal_type = principal_type
-        item.principal_name = principal_name
-        item.token_requester_principal_type = token_requester_principal_type
-        item.token_requester_principal_name = token_requester_principal_name
-        item.issue_timestamp = issue_timestamp
-        item.expiry_timestamp = expiry_timestamp
-        item.max_timestamp = max_timestamp
-        item.token_id = token_id
-        item.hmac = hmac
-        item.renewers = renewers
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -628,21 +586,18 @@ def _read_described_delegation_token_list_3(data: Buffer, pos: int, count: int) 
 
 
 def _read_describe_delegation_token_response_3(data: Buffer, pos: int) -> tuple[DescribeDelegationTokenResponse, int]:
-    error_code, n_tokens = unpack_hB(data, pos)
+    item = new(DescribeDelegationTokenResponse)
+    item.error_code, n_tokens = unpack_hB(data, pos)
     pos += 3
     if 0 < n_tokens < 128:
-        tokens, pos = _read_described_delegation_token_list_3(data, pos, n_tokens - 1)
+        item.tokens, pos = _read_described_delegation_token_list_3(data, pos, n_tokens - 1)
     elif n_tokens:
         n_tokens, pos = long_count(data, pos, n_tokens)
-        tokens, pos = _read_described_delegation_token_list_3(data, pos, n_tokens)
+        item.tokens, pos = _read_described_delegation_token_list_3(data, pos, n_tokens)
     else:
         raise Unusual
-    throttle_time_ms, tags = unpack_iB(data, pos)
+    item.throttle_time_ms, tags = unpack_iB(data, pos)
     pos += 5
-    item = new(DescribeDelegationTokenResponse)
-    item.error_code = error_code
-    item.tokens = tokens
-    item.throttle_time_ms = throttle_time_ms
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

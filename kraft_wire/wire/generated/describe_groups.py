@@ -171,38 +171,33 @@ class DescribeGroupsResponse(Message):
 
 
 def _read_describe_groups_request_1(data: Buffer, pos: int) -> tuple[DescribeGroupsRequest, int]:
+    item = new(DescribeGroupsRequest)
     (n_groups,) = unpack_i(data, pos)
     pos += 4
-    groups, pos = classic_texts(data, pos, n_groups)
-    item = new(DescribeGroupsRequest)
-    item.groups = groups
+    item.groups, pos = classic_texts(data, pos, n_groups)
     item.include_authorized_operations = False
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_describe_groups_request_2(data: Buffer, pos: int) -> tuple[DescribeGroupsRequest, int]:
+    item = new(DescribeGroupsRequest)
     (n_groups,) = unpack_i(data, pos)
     pos += 4
-    groups, pos = classic_texts(data, pos, n_groups)
-    (include_authorized_operations,) = unpack_t(data, pos)
+    item.groups, pos = classic_texts(data, pos, n_groups)
+    (item.include_authorized_operations,) = unpack_t(data, pos)
     pos += 1
-    item = new(DescribeGroupsRequest)
-    item.groups = groups
-    item.include_authorized_operations = include_authorized_operations
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_describe_groups_request_3(data: Buffer, pos: int) -> tuple[DescribeGroupsRequest, int]:
+    item = new(DescribeGroupsRequest)
     n_groups = data[pos]
     pos += 1
-    groups, pos = compact_texts(data, pos, n_groups)
-    include_authorized_operations, tags = unpack_tB(data, pos)
+    item.groups, pos = compact_texts(data, pos, n_groups)
+    item.include_authorized_operations, tags = unpack_tB(data, pos)
     pos += 2
-    item = new(DescribeGroupsRequest)
-    item.groups = groups
-    item.include_authorized_operations = include_authorized_operations
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -246,42 +241,37 @@ def _write_describe_groups_request_3(item: DescribeGroupsRequest, out: Append) -
 def _read_described_group_member_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribedGroupMember], int]:
     items = []
     for _ in range(count):
+        item = new(DescribedGroupMember)
         (n_member_id,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_member_id < 128:
-            member_id, n_client_id = classic_s_h[n_member_id](data, pos)
-            member_id = member_id.decode()
+            raw, n_client_id = classic_s_h[n_member_id](data, pos)
+            item.member_id = raw.decode()
             pos += n_member_id + 2
         else:
-            member_id, pos = classic_text(data, pos, n_member_id)
+            item.member_id, pos = classic_text(data, pos, n_member_id)
             (n_client_id,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_client_id < 128:
-            client_id, n_client_host = classic_s_h[n_client_id](data, pos)
-            client_id = client_id.decode()
+            raw, n_client_host = classic_s_h[n_client_id](data, pos)
+            item.client_id = raw.decode()
             pos += n_client_id + 2
         else:
-            client_id, pos = classic_text(data, pos, n_client_id)
+            item.client_id, pos = classic_text(data, pos, n_client_id)
             (n_client_host,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_client_host < 128:
-            client_host, n_member_metadata = classic_s_i[n_client_host](data, pos)
-            client_host = client_host.decode()
+            raw, n_member_metadata = classic_s_i[n_client_host](data, pos)
+            item.client_host = raw.decode()
             pos += n_client_host + 4
         else:
-            client_host, pos = classic_text(data, pos, n_client_host)
+            item.client_host, pos = classic_text(data, pos, n_client_host)
             (n_member_metadata,) = unpack_i(data, pos)
             pos += 4
-        member_metadata, pos = classic_blob(data, pos, n_member_metadata)
+        item.member_metadata, pos = classic_blob(data, pos, n_member_metadata)
         (n_member_assignment,) = unpack_i(data, pos)
         pos += 4
-        member_assignment, pos = classic_blob(data, pos, n_member_assignment)
-        item = new(DescribedGroupMember)
-        item.member_id = member_id
-        item.client_id = client_id
-        item.client_host = client_host
-        item.member_metadata = member_metadata
-        item.member_assignment = member_assignment
+        item.member_assignment, pos = classic_blob(data, pos, n_member_assignment)
         item.group_instance_id = None
         item.unknown_tagged_fields = None
         items.append(item)
@@ -291,51 +281,45 @@ def _read_described_group_member_list_1(data: Buffer, pos: int, count: int) -> t
 def _read_described_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribedGroup], int]:
     items = []
     for _ in range(count):
-        error_code, n_group_id = unpack_hh(data, pos)
+        item = new(DescribedGroup)
+        item.error_code, n_group_id = unpack_hh(data, pos)
         pos += 4
         if 0 <= n_group_id < 128:
-            group_id, n_group_state = classic_s_h[n_group_id](data, pos)
-            group_id = group_id.decode()
+            raw, n_group_state = classic_s_h[n_group_id](data, pos)
+            item.group_id = raw.decode()
             pos += n_group_id + 2
         else:
-            group_id, pos = classic_text(data, pos, n_group_id)
+            item.group_id, pos = classic_text(data, pos, n_group_id)
             (n_group_state,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_group_state < 128:
-            group_state, n_protocol_type = classic_s_h[n_group_state](data, pos)
-            group_state = group_state.decode()
+            raw, n_protocol_type = classic_s_h[n_group_state](data, pos)
+            item.group_state = raw.decode()
             pos += n_group_state + 2
         else:
-            group_state, pos = classic_text(data, pos, n_group_state)
+            item.group_state, pos = classic_text(data, pos, n_group_state)
             (n_protocol_type,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_protocol_type < 128:
-            protocol_type, n_protocol_data = classic_s_h[n_protocol_type](data, pos)
-            protocol_type = protocol_type.decode()
+            raw, n_protocol_data = classic_s_h[n_protocol_type](data, pos)
+            item.protocol_type = raw.decode()
             pos += n_protocol_type + 2
         else:
-            protocol_type, pos = classic_text(data, pos, n_protocol_type)
+            item.protocol_type, pos = classic_text(data, pos, n_protocol_type)
             (n_protocol_data,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_protocol_data < 128:
-            protocol_data, n_members = classic_s_i[n_protocol_data](data, pos)
-            protocol_data = protocol_data.decode()
+            raw, n_members = classic_s_i[n_protocol_data](data, pos)
+            item.protocol_data = raw.decode()
             pos += n_protocol_data + 4
         else:
-            protocol_data, pos = classic_text(data, pos, n_protocol_data)
+            item.protocol_data, pos = classic_text(data, pos, n_protocol_data)
             (n_members,) = unpack_i(data, pos)
             pos += 4
         if n_members >= 0:
-            members, pos = _read_described_group_member_list_1(data, pos, n_members)
+            item.members, pos = _read_described_group_member_list_1(data, pos, n_members)
         else:
             raise Unusual
-        item = new(DescribedGroup)
-        item.error_code = error_code
-        item.group_id = group_id
-        item.group_state = group_state
-        item.protocol_type = protocol_type
-        item.protocol_data = protocol_data
-        item.members = members
         item.error_message = None
         item.authorized_operations = -2147483648
         item.unknown_tagged_fields = None
@@ -344,29 +328,26 @@ def _read_described_group_list_1(data: Buffer, pos: int, count: int) -> tuple[li
 
 
 def _read_describe_groups_response_1(data: Buffer, pos: int) -> tuple[DescribeGroupsResponse, int]:
+    item = new(DescribeGroupsResponse)
     (n_groups,) = unpack_i(data, pos)
     pos += 4
     if n_groups >= 0:
-        groups, pos = _read_described_group_list_1(data, pos, n_groups)
+        item.groups, pos = _read_described_group_list_1(data, pos, n_groups)
     else:
         raise Unusual
-    item = new(DescribeGroupsResponse)
-    item.groups = groups
     item.throttle_time_ms = 0
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_describe_groups_response_2(data: Buffer, pos: int) -> tuple[DescribeGroupsResponse, int]:
-    throttle_time_ms, n_groups = unpack_ii(data, pos)
+    item = new(DescribeGroupsResponse)
+    item.throttle_time_ms, n_groups = unpack_ii(data, pos)
     pos += 8
     if n_groups >= 0:
-        groups, pos = _read_described_group_list_1(data, pos, n_groups)
+        item.groups, pos = _read_described_group_list_1(data, pos, n_groups)
     else:
         raise Unusual
-    item = new(DescribeGroupsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.groups = groups
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -374,54 +355,47 @@ def _read_describe_groups_response_2(data: Buffer, pos: int) -> tuple[DescribeGr
 def _read_described_group_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribedGroup], int]:
     items = []
     for _ in range(count):
-        error_code, n_group_id = unpack_hh(data, pos)
+        item = new(DescribedGroup)
+        item.error_code, n_group_id = unpack_hh(data, pos)
         pos += 4
         if 0 <= n_group_id < 128:
-            group_id, n_group_state = classic_s_h[n_group_id](data, pos)
-            group_id = group_id.decode()
+            raw, n_group_state = classic_s_h[n_group_id](data, pos)
+            item.group_id = raw.decode()
             pos += n_group_id + 2
         else:
-            group_id, pos = classic_text(data, pos, n_group_id)
+            item.group_id, pos = classic_text(data, pos, n_group_id)
             (n_group_state,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_group_state < 128:
-            group_state, n_protocol_type = classic_s_h[n_group_state](data, pos)
-            group_state = group_state.decode()
+            raw, n_protocol_type = classic_s_h[n_group_state](data, pos)
+            item.group_state = raw.decode()
             pos += n_group_state + 2
         else:
-            group_state, pos = classic_text(data, pos, n_group_state)
+            item.group_state, pos = classic_text(data, pos, n_group_state)
             (n_protocol_type,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_protocol_type < 128:
-            protocol_type, n_protocol_data = classic_s_h[n_protocol_type](data, pos)
-            protocol_type = protocol_type.decode()
+            raw, n_protocol_data = classic_s_h[n_protocol_type](data, pos)
+            item.protocol_type = raw.decode()
             pos += n_protocol_type + 2
         else:
-            protocol_type, pos = classic_text(data, pos, n_protocol_type)
+            item.protocol_type, pos = classic_text(data, pos, n_protocol_type)
             (n_protocol_data,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_protocol_data < 128:
-            protocol_data, n_members = classic_s_i[n_protocol_data](data, pos)
-            protocol_data = protocol_data.decode()
+            raw, n_members = classic_s_i[n_protocol_data](data, pos)
+            item.protocol_data = raw.decode()
             pos += n_protocol_data + 4
         else:
-            protocol_data, pos = classic_text(data, pos, n_protocol_data)
+            item.protocol_data, pos = classic_text(data, pos, n_protocol_data)
             (n_members,) = unpack_i(data, pos)
             pos += 4
         if n_members >= 0:
-            members, pos = _read_described_group_member_list_1(data, pos, n_members)
+            item.members, pos = _read_described_group_member_list_1(data, pos, n_members)
         else:
             raise Unusual
-        (authorized_operations,) = unpack_i(data, pos)
+        (item.authorized_operations,) = unpack_i(data, pos)
         pos += 4
-        item = new(DescribedGroup)
-        item.error_code = error_code
-        item.group_id = group_id
-        item.group_state = group_state
-        item.protocol_type = protocol_type
-        item.protocol_data = protocol_data
-        item.members = members
-        item.authorized_operations = authorized_operations
         item.error_message = None
         item.unknown_tagged_fields = None
         items.append(item)
@@ -429,15 +403,13 @@ def _read_described_group_list_2(data: Buffer, pos: int, count: int) -> tuple[li
 
 
 def _read_describe_groups_response_3(data: Buffer, pos: int) -> tuple[DescribeGroupsResponse, int]:
-    throttle_time_ms, n_groups = unpack_ii(data, pos)
+    item = new(DescribeGroupsResponse)
+    item.throttle_time_ms, n_groups = unpack_ii(data, pos)
     pos += 8
     if n_groups >= 0:
-        groups, pos = _read_described_group_list_2(data, pos, n_groups)
+        item.groups, pos = _read_described_group_list_2(data, pos, n_groups)
     else:
         raise Unusual
-    item = new(DescribeGroupsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.groups = groups
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -445,55 +417,49 @@ def _read_describe_groups_response_3(data: Buffer, pos: int) -> tuple[DescribeGr
 def _read_described_group_member_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribedGroupMember], int]:
     items = []
     for _ in range(count):
+        item = new(DescribedGroupMember)
         (n_member_id,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_member_id < 128:
-            member_id, n_group_instance_id = classic_s_h[n_member_id](data, pos)
-            member_id = member_id.decode()
+            raw, n_group_instance_id = classic_s_h[n_member_id](data, pos)
+            item.member_id = raw.decode()
             pos += n_member_id + 2
         else:
-            member_id, pos = classic_text(data, pos, n_member_id)
+            item.member_id, pos = classic_text(data, pos, n_member_id)
             (n_group_instance_id,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_group_instance_id < 128:
-            group_instance_id, n_client_id = classic_s_h[n_group_instance_id](data, pos)
-            group_instance_id = group_instance_id.decode()
+            raw, n_client_id = classic_s_h[n_group_instance_id](data, pos)
+            item.group_instance_id = raw.decode()
             pos += n_group_instance_id + 2
         elif n_group_instance_id < 0:
-            group_instance_id = None
+            item.group_instance_id = None
             (n_client_id,) = unpack_h(data, pos)
             pos += 2
         else:
-            group_instance_id, pos = classic_text(data, pos, n_group_instance_id)
+            item.group_instance_id, pos = classic_text(data, pos, n_group_instance_id)
             (n_client_id,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_client_id < 128:
-            client_id, n_client_host = classic_s_h[n_client_id](data, pos)
-            client_id = client_id.decode()
+            raw, n_client_host = classic_s_h[n_client_id](data, pos)
+            item.client_id = raw.decode()
             pos += n_client_id + 2
         else:
-            client_id, pos = classic_text(data, pos, n_client_id)
+            item.client_id, pos = classic_text(data, pos, n_client_id)
             (n_client_host,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_client_host < 128:
-            client_host, n_member_metadata = classic_s_i[n_client_host](data, pos)
-            client_host = client_host.decode()
+            raw, n_member_metadata = classic_s_i[n_client_host](data, pos)
+            item.client_host = raw.decode()
             pos += n_client_host + 4
         else:
-            client_host, pos = classic_text(data, pos, n_client_host)
+            item.client_host, pos = classic_text(data, pos, n_client_host)
             (n_member_metadata,) = unpack_i(data, pos)
             pos += 4
-        member_metadata, pos = classic_blob(data, pos, n_member_metadata)
+        item.member_metadata, pos = classic_blob(data, pos, n_member_metadata)
         (n_member_assignment,) = unpack_i(data, pos)
         pos += 4
-        member_assignment, pos = classic_blob(data, pos, n_member_assignment)
-        item = new(DescribedGroupMember)
-        item.member_id = member_id
-        item.group_instance_id = group_instance_id
-        item.client_id = client_id
-        item.client_host = client_host
-        item.member_metadata = member_metadata
-        item.member_assignment = member_assignment
+        item.member_assignment, pos = classic_blob(data, pos, n_member_assignment)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -502,54 +468,47 @@ def _read_described_group_member_list_2(data: Buffer, pos: int, count: int) -> t
 def _read_described_group_list_3(data: Buffer, pos: int, count: int) -> tuple[list[DescribedGroup], int]:
     items = []
     for _ in range(count):
-        error_code, n_group_id = unpack_hh(data, pos)
+        item = new(DescribedGroup)
+        item.error_code, n_group_id = unpack_hh(data, pos)
         pos += 4
         if 0 <= n_group_id < 128:
-            group_id, n_group_state = classic_s_h[n_group_id](data, pos)
-            group_id = group_id.decode()
+            raw, n_group_state = classic_s_h[n_group_id](data, pos)
+            item.group_id = raw.decode()
             pos += n_group_id + 2
         else:
-            group_id, pos = classic_text(data, pos, n_group_id)
+            item.group_id, pos = classic_text(data, pos, n_group_id)
             (n_group_state,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_group_state < 128:
-            group_state, n_protocol_type = classic_s_h[n_group_state](data, pos)
-            group_state = group_state.decode()
+            raw, n_protocol_type = classic_s_h[n_group_state](data, pos)
+            item.group_state = raw.decode()
             pos += n_group_state + 2
         else:
-            group_state, pos = classic_text(data, pos, n_group_state)
+            item.group_state, pos = classic_text(data, pos, n_group_state)
             (n_protocol_type,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_protocol_type < 128:
-            protocol_type, n_protocol_data = classic_s_h[n_protocol_type](data, pos)
-            protocol_type = protocol_type.decode()
+            raw, n_protocol_data = classic_s_h[n_protocol_type](data, pos)
+            item.protocol_type = raw.decode()
             pos += n_protocol_type + 2
         else:
-            protocol_type, pos = classic_text(data, pos, n_protocol_type)
+            item.protocol_type, pos = classic_text(data, pos, n_protocol_type)
             (n_protocol_data,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_protocol_data < 128:
-            protocol_data, n_members = classic_s_i[n_protocol_data](data, pos)
-            protocol_data = protocol_data.decode()
+            raw, n_members = classic_s_i[n_protocol_data](data, pos)
+            item.protocol_data = raw.decode()
             pos += n_protocol_data + 4
         else:
-            protocol_data, pos = classic_text(data, pos, n_protocol_data)
+            item.protocol_data, pos = classic_text(data, pos, n_protocol_data)
             (n_members,) = unpack_i(data, pos)
             pos += 4
         if n_members >= 0:
-            members, pos = _read_described_group_member_list_2(data, pos, n_members)
+            item.members, pos = _read_described_group_member_list_2(data, pos, n_members)
         else:
             raise Unusual
-        (authorized_operations,) = unpack_i(data, pos)
+        (item.authorized_operations,) = unpack_i(data, pos)
         pos += 4
-        item = new(DescribedGroup)
-        item.error_code = error_code
-        item.group_id = group_id
-        item.group_state = group_state
-        item.protocol_type = protocol_type
-        item.protocol_data = protocol_data
-        item.members = members
-        item.authorized_operations = authorized_operations
         item.error_message = None
         item.unknown_tagged_fields = None
         items.append(item)
@@ -557,15 +516,13 @@ def _read_described_group_list_3(data: Buffer, pos: int, count: int) -> tuple[li
 
 
 def _read_describe_groups_response_4(data: Buffer, pos: int) -> tuple[DescribeGroupsResponse, int]:
-    throttle_time_ms, n_groups = unpack_ii(data, pos)
+    item = new(DescribeGroupsResponse)
+    item.throttle_time_ms, n_groups = unpack_ii(data, pos)
     pos += 8
     if n_groups >= 0:
-        groups, pos = _read_described_group_list_3(data, pos, n_groups)
+        item.groups, pos = _read_described_group_list_3(data, pos, n_groups)
     else:
         raise Unusual
-    item = new(DescribeGroupsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.groups = groups
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -573,57 +530,51 @@ def _read_describe_groups_response_4(data: Buffer, pos: int) -> tuple[DescribeGr
 def _read_described_group_member_list_3(data: Buffer, pos: int, count: int) -> tuple[list[DescribedGroupMember], int]:
     items = []
     for _ in range(count):
+        item = new(DescribedGroupMember)
         n_member_id = data[pos]
         pos += 1
         if n_member_id < 128:
-            member_id, n_group_instance_id = compact_s_B[n_member_id](data, pos)
-            member_id = member_id.decode()
+            raw, n_group_instance_id = compact_s_B[n_member_id](data, pos)
+            item.member_id = raw.decode()
             pos += n_member_id
         else:
-            member_id, pos = compact_text(data, pos, n_member_id)
+            item.member_id, pos = compact_text(data, pos, n_member_id)
             n_group_instance_id = data[pos]
             pos += 1
-        if 0 < n_group_instance_id < 128:
-            group_instance_id, n_client_id = compact_s_B[n_group_instance_id](data, pos)
-            group_instance_id = group_instance_id.decode()
-            pos += n_group_instance_id
-        elif n_group_instance_id == 0:
-            group_instance_id = None
+        if n_group_instance_id == 0:
+            item.group_instance_id = None
             n_client_id = data[pos]
             pos += 1
+        elif n_group_instance_id < 128:
+            raw, n_client_id = compact_s_B[n_group_instance_id](data, pos)
+            item.group_instance_id = raw.decode()
+            pos += n_group_instance_id
         else:
-            group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
+            item.group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
             n_client_id = data[pos]
             pos += 1
         if n_client_id < 128:
-            client_id, n_client_host = compact_s_B[n_client_id](data, pos)
-            client_id = client_id.decode()
+            raw, n_client_host = compact_s_B[n_client_id](data, pos)
+            item.client_id = raw.decode()
             pos += n_client_id
         else:
-            client_id, pos = compact_text(data, pos, n_client_id)
+            item.client_id, pos = compact_text(data, pos, n_client_id)
             n_client_host = data[pos]
             pos += 1
         if n_client_host < 128:
-            client_host, n_member_metadata = compact_s_B[n_client_host](data, pos)
-            client_host = client_host.decode()
+            raw, n_member_metadata = compact_s_B[n_client_host](data, pos)
+            item.client_host = raw.decode()
             pos += n_client_host
         else:
-            client_host, pos = compact_text(data, pos, n_client_host)
+            item.client_host, pos = compact_text(data, pos, n_client_host)
             n_member_metadata = data[pos]
             pos += 1
-        member_metadata, pos = compact_blob(data, pos, n_member_metadata)
+        item.member_metadata, pos = compact_blob(data, pos, n_member_metadata)
         n_member_assignment = data[pos]
         pos += 1
-        member_assignment, pos = compact_blob(data, pos, n_member_assignment)
+        item.member_assignment, pos = compact_blob(data, pos, n_member_assignment)
         tags = data[pos]
         pos += 1
-        item = new(DescribedGroupMember)
-        item.member_id = member_id
-        item.group_instance_id = group_instance_id
-        item.client_id = client_id
-        item.client_host = client_host
-        item.member_metadata = member_metadata
-        item.member_assignment = member_assignment
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -634,57 +585,50 @@ def _read_described_group_member_list_3(data: Buffer, pos: int, count: int) -> t
 def _read_described_group_list_4(data: Buffer, pos: int, count: int) -> tuple[list[DescribedGroup], int]:
     items = []
     for _ in range(count):
-        error_code, n_group_id = unpack_hB(data, pos)
+        item = new(DescribedGroup)
+        item.error_code, n_group_id = unpack_hB(data, pos)
         pos += 3
         if n_group_id < 128:
-            group_id, n_group_state = compact_s_B[n_group_id](data, pos)
-            group_id = group_id.decode()
+            raw, n_group_state = compact_s_B[n_group_id](data, pos)
+            item.group_id = raw.decode()
             pos += n_group_id
         else:
-            group_id, pos = compact_text(data, pos, n_group_id)
+            item.group_id, pos = compact_text(data, pos, n_group_id)
             n_group_state = data[pos]
             pos += 1
         if n_group_state < 128:
-            group_state, n_protocol_type = compact_s_B[n_group_state](data, pos)
-            group_state = group_state.decode()
+            raw, n_protocol_type = compact_s_B[n_group_state](data, pos)
+            item.group_state = raw.decode()
             pos += n_group_state
         else:
-            group_state, pos = compact_text(data, pos, n_group_state)
+            item.group_state, pos = compact_text(data, pos, n_group_state)
             n_protocol_type = data[pos]
             pos += 1
         if n_protocol_type < 128:
-            protocol_type, n_protocol_data = compact_s_B[n_protocol_type](data, pos)
-            protocol_type = protocol_type.decode()
+            raw, n_protocol_data = compact_s_B[n_protocol_type](data, pos)
+            item.protocol_type = raw.decode()
             pos += n_protocol_type
         else:
-            protocol_type, pos = compact_text(data, pos, n_protocol_type)
+            item.protocol_type, pos = compact_text(data, pos, n_protocol_type)
             n_protocol_data = data[pos]
             pos += 1
         if n_protocol_data < 128:
-            protocol_data, n_members = compact_s_B[n_protocol_data](data, pos)
-            protocol_data = protocol_data.decode()
+            raw, n_members = compact_s_B[n_protocol_data](data, pos)
+            item.protocol_data = raw.decode()
             pos += n_protocol_data
         else:
-            protocol_data, pos = compact_text(data, pos, n_protocol_data)
+            item.protocol_data, pos = compact_text(data, pos, n_protocol_data)
             n_members = data[pos]
             pos += 1
         if 0 < n_members < 128:
-            members, pos = _read_described_group_member_list_3(data, pos, n_members - 1)
+            item.members, pos = _read_described_group_member_list_3(data, pos, n_members - 1)
         elif n_members:
             n_members, pos = long_count(data, pos, n_members)
-            members, pos = _read_described_group_member_list_3(data, pos, n_members)
+            item.members, pos = _read_described_group_member_list_3(data, pos, n_members)
         else:
             raise Unusual
-        authorized_operations, tags = unpack_iB(data, pos)
+        item.authorized_operations, tags = unpack_iB(data, pos)
         pos += 5
-        item = new(DescribedGroup)
-        item.error_code = error_code
-        item.group_id = group_id
-        item.group_state = group_state
-        item.protocol_type = protocol_type
-        item.protocol_data = protocol_data
-        item.members = members
-        item.authorized_operations = authorized_operations
         item.error_message = None
         item.unknown_tagged_fields = None
         if tags:
@@ -694,20 +638,18 @@ def _read_described_group_list_4(data: Buffer, pos: int, count: int) -> tuple[li
 
 
 def _read_describe_groups_response_5(data: Buffer, pos: int) -> tuple[DescribeGroupsResponse, int]:
-    throttle_time_ms, n_groups = unpack_iB(data, pos)
+    item = new(DescribeGroupsResponse)
+    item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5
     if 0 < n_groups < 128:
-        groups, pos = _read_described_group_list_4(data, pos, n_groups - 1)
+        item.groups, pos = _read_described_group_list_4(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
-        groups, pos = _read_described_group_list_4(data, pos, n_groups)
+        item.groups, pos = _read_described_group_list_4(data, pos, n_groups)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DescribeGroupsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.groups = groups
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -717,70 +659,62 @@ def _read_describe_groups_response_5(data: Buffer, pos: int) -> tuple[DescribeGr
 def _read_described_group_list_5(data: Buffer, pos: int, count: int) -> tuple[list[DescribedGroup], int]:
     items = []
     for _ in range(count):
-        error_code, n_error_message = unpack_hB(data, pos)
+        item = new(DescribedGroup)
+        item.error_code, n_error_message = unpack_hB(data, pos)
         pos += 3
-        if 0 < n_error_message < 128:
-            error_message, n_group_id = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
+        if n_error_message == 0:
+            item.error_message = None
             n_group_id = data[pos]
             pos += 1
+        elif n_error_message < 128:
+            raw, n_group_id = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
             n_group_id = data[pos]
             pos += 1
         if n_group_id < 128:
-            group_id, n_group_state = compact_s_B[n_group_id](data, pos)
-            group_id = group_id.decode()
+            raw, n_group_state = compact_s_B[n_group_id](data, pos)
+            item.group_id = raw.decode()
             pos += n_group_id
         else:
-            group_id, pos = compact_text(data, pos, n_group_id)
+            item.group_id, pos = compact_text(data, pos, n_group_id)
             n_group_state = data[pos]
             pos += 1
         if n_group_state < 128:
-            group_state, n_protocol_type = compact_s_B[n_group_state](data, pos)
-            group_state = group_state.decode()
+            raw, n_protocol_type = compact_s_B[n_group_state](data, pos)
+            item.group_state = raw.decode()
             pos += n_group_state
         else:
-            group_state, pos = compact_text(data, pos, n_group_state)
+            item.group_state, pos = compact_text(data, pos, n_group_state)
             n_protocol_type = data[pos]
             pos += 1
         if n_protocol_type < 128:
-            protocol_type, n_protocol_data = compact_s_B[n_protocol_type](data, pos)
-            protocol_type = protocol_type.decode()
+            raw, n_protocol_data = compact_s_B[n_protocol_type](data, pos)
+            item.protocol_type = raw.decode()
             pos += n_protocol_type
         else:
-            protocol_type, pos = compact_text(data, pos, n_protocol_type)
+            item.protocol_type, pos = compact_text(data, pos, n_protocol_type)
             n_protocol_data = data[pos]
             pos += 1
         if n_protocol_data < 128:
-            protocol_data, n_members = compact_s_B[n_protocol_data](data, pos)
-            protocol_data = protocol_data.decode()
+            raw, n_members = compact_s_B[n_protocol_data](data, pos)
+            item.protocol_data = raw.decode()
             pos += n_protocol_data
         else:
-            protocol_data, pos = compact_text(data, pos, n_protocol_data)
+            item.protocol_data, pos = compact_text(data, pos, n_protocol_data)
             n_members = data[pos]
             pos += 1
         if 0 < n_members < 128:
-            members, pos = _read_described_group_member_list_3(data, pos, n_members - 1)
+            item.members, pos = _read_described_group_member_list_3(data, pos, n_members - 1)
         elif n_members:
             n_members, pos = long_count(data, pos, n_members)
-            members, pos = _read_described_group_member_list_3(data, pos, n_members)
+            item.members, pos = _read_described_group_member_list_3(data, pos, n_members)
         else:
             raise Unusual
-        authorized_operations, tags = unpack_iB(data, pos)
+        item.authorized_operations, tags = unpack_iB(data, pos)
         pos += 5
-        item = new(DescribedGroup)
-        item.error_code = error_code
-        item.error_message = error_message
-        item.group_id = group_id
-        item.group_state = group_state
-        item.protocol_type = protocol_type
-        item.protocol_data = protocol_data
-        item.members = members
-        item.authorized_operations = authorized_operations
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -789,20 +723,18 @@ def _read_described_group_list_5(data: Buffer, pos: int, count: int) -> tuple[li
 
 
 def _read_describe_groups_response_6(data: Buffer, pos: int) -> tuple[DescribeGroupsResponse, int]:
-    throttle_time_ms, n_groups = unpack_iB(data, pos)
+    item = new(DescribeGroupsResponse)
+    item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5
     if 0 < n_groups < 128:
-        groups, pos = _read_described_group_list_5(data, pos, n_groups - 1)
+        item.groups, pos = _read_described_group_list_5(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
-        groups, pos = _read_described_group_list_5(data, pos, n_groups)
+        item.groups, pos = _read_described_group_list_5(data, pos, n_groups)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DescribeGroupsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.groups = groups
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -211,38 +211,36 @@ class DescribeLogDirsResponse(Message):
 def _read_describable_log_dir_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribableLogDirTopic], int]:
     items = []
     for _ in range(count):
+        item = new(DescribableLogDirTopic)
         (n_topic,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_topic < 128:
-            topic, n_partitions = classic_s_i[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partitions = classic_s_i[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic + 4
         else:
-            topic, pos = classic_text(data, pos, n_topic)
+            item.topic, pos = classic_text(data, pos, n_topic)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if 0 <= n_partitions < 128:
-            partitions = list(classic_i[n_partitions](data, pos))
+            values = [*classic_i[n_partitions](data, pos)]
+            item.partitions = values
             pos += 4 * n_partitions
         else:
-            partitions, pos = classic_numbers(data, pos, n_partitions, "i", 4)
-        item = new(DescribableLogDirTopic)
-        item.topic = topic
-        item.partitions = partitions
+            item.partitions, pos = classic_numbers(data, pos, n_partitions, "i", 4)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_describe_log_dirs_request_1(data: Buffer, pos: int) -> tuple[DescribeLogDirsRequest, int]:
+    item = new(DescribeLogDirsRequest)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
     if n_topics >= 0:
-        topics, pos = _read_describable_log_dir_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_describable_log_dir_topic_list_1(data, pos, n_topics)
     else:
-        topics = None
-    item = new(DescribeLogDirsRequest)
-    item.topics = topics
+        item.topics = None
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -250,26 +248,26 @@ def _read_describe_log_dirs_request_1(data: Buffer, pos: int) -> tuple[DescribeL
 def _read_describable_log_dir_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribableLogDirTopic], int]:
     items = []
     for _ in range(count):
+        item = new(DescribableLogDirTopic)
         n_topic = data[pos]
         pos += 1
         if n_topic < 128:
-            topic, n_partitions = compact_s_B[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partitions = compact_s_B[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic
         else:
-            topic, pos = compact_text(data, pos, n_topic)
+            item.topic, pos = compact_text(data, pos, n_topic)
             n_partitions = data[pos]
             pos += 1
         if n_partitions < 128:
-            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            values = [*compact_i_B[n_partitions](data, pos)]
+            tags = values.pop()
+            item.partitions = values
             pos += 4 * n_partitions - 3
         else:
-            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            item.partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(DescribableLogDirTopic)
-        item.topic = topic
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -278,19 +276,18 @@ def _read_describable_log_dir_topic_list_2(data: Buffer, pos: int, count: int) -
 
 
 def _read_describe_log_dirs_request_2(data: Buffer, pos: int) -> tuple[DescribeLogDirsRequest, int]:
+    item = new(DescribeLogDirsRequest)
     n_topics = data[pos]
     pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_describable_log_dir_topic_list_2(data, pos, n_topics - 1)
+        item.topics, pos = _read_describable_log_dir_topic_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_describable_log_dir_topic_list_2(data, pos, n_topics)
+        item.topics, pos = _read_describable_log_dir_topic_list_2(data, pos, n_topics)
     else:
-        topics = None
+        item.topics = None
     tags = data[pos]
     pos += 1
-    item = new(DescribeLogDirsRequest)
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -385,23 +382,21 @@ def _read_describe_log_dirs_partition_list_1(data: Buffer, pos: int, count: int)
 def _read_describe_log_dirs_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeLogDirsTopic], int]:
     items = []
     for _ in range(count):
+        item = new(DescribeLogDirsTopic)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partitions = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_describe_log_dirs_partition_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_describe_log_dirs_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(DescribeLogDirsTopic)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -410,24 +405,21 @@ def _read_describe_log_dirs_topic_list_1(data: Buffer, pos: int, count: int) -> 
 def _read_describe_log_dirs_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeLogDirsResult], int]:
     items = []
     for _ in range(count):
-        error_code, n_log_dir = unpack_hh(data, pos)
+        item = new(DescribeLogDirsResult)
+        item.error_code, n_log_dir = unpack_hh(data, pos)
         pos += 4
         if 0 <= n_log_dir < 128:
-            log_dir, n_topics = classic_s_i[n_log_dir](data, pos)
-            log_dir = log_dir.decode()
+            raw, n_topics = classic_s_i[n_log_dir](data, pos)
+            item.log_dir = raw.decode()
             pos += n_log_dir + 4
         else:
-            log_dir, pos = classic_text(data, pos, n_log_dir)
+            item.log_dir, pos = classic_text(data, pos, n_log_dir)
             (n_topics,) = unpack_i(data, pos)
             pos += 4
         if n_topics >= 0:
-            topics, pos = _read_describe_log_dirs_topic_list_1(data, pos, n_topics)
+            item.topics, pos = _read_describe_log_dirs_topic_list_1(data, pos, n_topics)
         else:
             raise Unusual
-        item = new(DescribeLogDirsResult)
-        item.error_code = error_code
-        item.log_dir = log_dir
-        item.topics = topics
         item.total_bytes = -1
         item.usable_bytes = -1
         item.is_cordoned = False
@@ -437,15 +429,13 @@ def _read_describe_log_dirs_result_list_1(data: Buffer, pos: int, count: int) ->
 
 
 def _read_describe_log_dirs_response_1(data: Buffer, pos: int) -> tuple[DescribeLogDirsResponse, int]:
-    throttle_time_ms, n_results = unpack_ii(data, pos)
+    item = new(DescribeLogDirsResponse)
+    item.throttle_time_ms, n_results = unpack_ii(data, pos)
     pos += 8
     if n_results >= 0:
-        results, pos = _read_describe_log_dirs_result_list_1(data, pos, n_results)
+        item.results, pos = _read_describe_log_dirs_result_list_1(data, pos, n_results)
     else:
         raise Unusual
-    item = new(DescribeLogDirsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.results = results
     item.error_code = 0
     item.unknown_tagged_fields = None
     return item, pos
@@ -473,28 +463,26 @@ def _read_describe_log_dirs_partition_list_2(data: Buffer, pos: int, count: int)
 def _read_describe_log_dirs_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeLogDirsTopic], int]:
     items = []
     for _ in range(count):
+        item = new(DescribeLogDirsTopic)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partitions = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_describe_log_dirs_partition_list_2(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_describe_log_dirs_partition_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_describe_log_dirs_partition_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_describe_log_dirs_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(DescribeLogDirsTopic)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -505,29 +493,26 @@ def _read_describe_log_dirs_topic_list_2(data: Buffer, pos: int, count: int) -> 
 def _read_describe_log_dirs_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeLogDirsResult], int]:
     items = []
     for _ in range(count):
-        error_code, n_log_dir = unpack_hB(data, pos)
+        item = new(DescribeLogDirsResult)
+        item.error_code, n_log_dir = unpack_hB(data, pos)
         pos += 3
         if n_log_dir < 128:
-            log_dir, n_topics = compact_s_B[n_log_dir](data, pos)
-            log_dir = log_dir.decode()
+            raw, n_topics = compact_s_B[n_log_dir](data, pos)
+            item.log_dir = raw.decode()
             pos += n_log_dir
         else:
-            log_dir, pos = compact_text(data, pos, n_log_dir)
+            item.log_dir, pos = compact_text(data, pos, n_log_dir)
             n_topics = data[pos]
             pos += 1
         if 0 < n_topics < 128:
-            topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics - 1)
+            item.topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
-            topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics)
+            item.topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(DescribeLogDirsResult)
-        item.error_code = error_code
-        item.log_dir = log_dir
-        item.topics = topics
         item.total_bytes = -1
         item.usable_bytes = -1
         item.is_cordoned = False
@@ -539,20 +524,18 @@ def _read_describe_log_dirs_result_list_2(data: Buffer, pos: int, count: int) ->
 
 
 def _read_describe_log_dirs_response_2(data: Buffer, pos: int) -> tuple[DescribeLogDirsResponse, int]:
-    throttle_time_ms, n_results = unpack_iB(data, pos)
+    item = new(DescribeLogDirsResponse)
+    item.throttle_time_ms, n_results = unpack_iB(data, pos)
     pos += 5
     if 0 < n_results < 128:
-        results, pos = _read_describe_log_dirs_result_list_2(data, pos, n_results - 1)
+        item.results, pos = _read_describe_log_dirs_result_list_2(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)
-        results, pos = _read_describe_log_dirs_result_list_2(data, pos, n_results)
+        item.results, pos = _read_describe_log_dirs_result_list_2(data, pos, n_results)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DescribeLogDirsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.results = results
     item.error_code = 0
     item.unknown_tagged_fields = None
     if tags:
@@ -561,21 +544,18 @@ def _read_describe_log_dirs_response_2(data: Buffer, pos: int) -> tuple[Describe
 
 
 def _read_describe_log_dirs_response_3(data: Buffer, pos: int) -> tuple[DescribeLogDirsResponse, int]:
-    throttle_time_ms, error_code, n_results = unpack_ihB(data, pos)
+    item = new(DescribeLogDirsResponse)
+    item.throttle_time_ms, item.error_code, n_results = unpack_ihB(data, pos)
     pos += 7
     if 0 < n_results < 128:
-        results, pos = _read_describe_log_dirs_result_list_2(data, pos, n_results - 1)
+        item.results, pos = _read_describe_log_dirs_result_list_2(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)
-        results, pos = _read_describe_log_dirs_result_list_2(data, pos, n_results)
+        item.results, pos = _read_describe_log_dirs_result_list_2(data, pos, n_results)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DescribeLogDirsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.results = results
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -585,31 +565,26 @@ def _read_describe_log_dirs_response_3(data: Buffer, pos: int) -> tuple[Describe
 def _read_describe_log_dirs_result_list_3(data: Buffer, pos: int, count: int) -> tuple[list[DescribeLogDirsResult], int]:
     items = []
     for _ in range(count):
-        error_code, n_log_dir = unpack_hB(data, pos)
+        item = new(DescribeLogDirsResult)
+        item.error_code, n_log_dir = unpack_hB(data, pos)
         pos += 3
         if n_log_dir < 128:
-            log_dir, n_topics = compact_s_B[n_log_dir](data, pos)
-            log_dir = log_dir.decode()
+            raw, n_topics = compact_s_B[n_log_dir](data, pos)
+            item.log_dir = raw.decode()
             pos += n_log_dir
         else:
-            log_dir, pos = compact_text(data, pos, n_log_dir)
+            item.log_dir, pos = compact_text(data, pos, n_log_dir)
             n_topics = data[pos]
             pos += 1
         if 0 < n_topics < 128:
-            topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics - 1)
+            item.topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
-            topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics)
+            item.topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics)
         else:
             raise Unusual
-        total_bytes, usable_bytes, tags = unpack_qqB(data, pos)
+        item.total_bytes, item.usable_bytes, tags = unpack_qqB(data, pos)
         pos += 17
-        item = new(DescribeLogDirsResult)
-        item.error_code = error_code
-        item.log_dir = log_dir
-        item.topics = topics
-        item.total_bytes = total_bytes
-        item.usable_bytes = usable_bytes
         item.is_cordoned = False
         item.unknown_tagged_fields = None
         if tags:
@@ -619,21 +594,18 @@ def _read_describe_log_dirs_result_list_3(data: Buffer, pos: int, count: int) ->
 
 
 def _read_describe_log_dirs_response_4(data: Buffer, pos: int) -> tuple[DescribeLogDirsResponse, int]:
-    throttle_time_ms, error_code, n_results = unpack_ihB(data, pos)
+    item = new(DescribeLogDirsResponse)
+    item.throttle_time_ms, item.error_code, n_results = unpack_ihB(data, pos)
     pos += 7
     if 0 < n_results < 128:
-        results, pos = _read_describe_log_dirs_result_list_3(data, pos, n_results - 1)
+        item.results, pos = _read_describe_log_dirs_result_list_3(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)
-        results, pos = _read_describe_log_dirs_result_list_3(data, pos, n_results)
+        item.results, pos = _read_describe_log_dirs_result_list_3(data, pos, n_results)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DescribeLogDirsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.results = results
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -643,32 +615,26 @@ def _read_describe_log_dirs_response_4(data: Buffer, pos: int) -> tuple[Describe
 def _read_describe_log_dirs_result_list_4(data: Buffer, pos: int, count: int) -> tuple[list[DescribeLogDirsResult], int]:
     items = []
     for _ in range(count):
-        error_code, n_log_dir = unpack_hB(data, pos)
+        item = new(DescribeLogDirsResult)
+        item.error_code, n_log_dir = unpack_hB(data, pos)
         pos += 3
         if n_log_dir < 128:
-            log_dir, n_topics = compact_s_B[n_log_dir](data, pos)
-            log_dir = log_dir.decode()
+            raw, n_topics = compact_s_B[n_log_dir](data, pos)
+            item.log_dir = raw.decode()
             pos += n_log_dir
         else:
-            log_dir, pos = compact_text(data, pos, n_log_dir)
+            item.log_dir, pos = compact_text(data, pos, n_log_dir)
             n_topics = data[pos]
             pos += 1
         if 0 < n_topics < 128:
-            topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics - 1)
+            item.topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
-            topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics)
+            item.topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics)
         else:
             raise Unusual
-        total_bytes, usable_bytes, is_cordoned, tags = unpack_qqtB(data, pos)
+        item.total_bytes, item.usable_bytes, item.is_cordoned, tags = unpack_qqtB(data, pos)
         pos += 18
-        item = new(DescribeLogDirsResult)
-        item.error_code = error_code
-        item.log_dir = log_dir
-        item.topics = topics
-        item.total_bytes = total_bytes
-        item.usable_bytes = usable_bytes
-        item.is_cordoned = is_cordoned
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -677,21 +643,18 @@ def _read_describe_log_dirs_result_list_4(data: Buffer, pos: int, count: int) ->
 
 
 def _read_describe_log_dirs_response_5(data: Buffer, pos: int) -> tuple[DescribeLogDirsResponse, int]:
-    throttle_time_ms, error_code, n_results = unpack_ihB(data, pos)
+    item = new(DescribeLogDirsResponse)
+    item.throttle_time_ms, item.error_code, n_results = unpack_ihB(data, pos)
     pos += 7
     if 0 < n_results < 128:
-        results, pos = _read_describe_log_dirs_result_list_4(data, pos, n_results - 1)
+        item.results, pos = _read_describe_log_dirs_result_list_4(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)
-        results, pos = _read_describe_log_dirs_result_list_4(data, pos, n_results)
+        item.results, pos = _read_describe_log_dirs_result_list_4(data, pos, n_results)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DescribeLogDirsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.results = results
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

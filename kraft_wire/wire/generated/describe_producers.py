@@ -189,26 +189,26 @@ class DescribeProducersResponse(Message):
 def _read_topic_request_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicRequest], int]:
     items = []
     for _ in range(count):
+        item = new(TopicRequest)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partition_indexes = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partition_indexes = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partition_indexes = data[pos]
             pos += 1
         if n_partition_indexes < 128:
-            *partition_indexes, tags = compact_i_B[n_partition_indexes](data, pos)
+            values = [*compact_i_B[n_partition_indexes](data, pos)]
+            tags = values.pop()
+            item.partition_indexes = values
             pos += 4 * n_partition_indexes - 3
         else:
-            partition_indexes, pos = compact_numbers(data, pos, n_partition_indexes, "i", 4)
+            item.partition_indexes, pos = compact_numbers(data, pos, n_partition_indexes, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(TopicRequest)
-        item.name = name
-        item.partition_indexes = partition_indexes
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -217,19 +217,18 @@ def _read_topic_request_list_1(data: Buffer, pos: int, count: int) -> tuple[list
 
 
 def _read_describe_producers_request_1(data: Buffer, pos: int) -> tuple[DescribeProducersRequest, int]:
+    item = new(DescribeProducersRequest)
     n_topics = data[pos]
     pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_topic_request_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_topic_request_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_topic_request_list_1(data, pos, n_topics)
+        item.topics, pos = _read_topic_request_list_1(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DescribeProducersRequest)
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -293,34 +292,30 @@ def _read_producer_state_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
 def _read_partition_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionResponse], int]:
     items = []
     for _ in range(count):
-        partition_index, error_code, n_error_message = unpack_ihB(data, pos)
+        item = new(PartitionResponse)
+        item.partition_index, item.error_code, n_error_message = unpack_ihB(data, pos)
         pos += 7
-        if 0 < n_error_message < 128:
-            error_message, n_active_producers = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
+        if n_error_message == 0:
+            item.error_message = None
             n_active_producers = data[pos]
             pos += 1
+        elif n_error_message < 128:
+            raw, n_active_producers = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
             n_active_producers = data[pos]
             pos += 1
         if 0 < n_active_producers < 128:
-            active_producers, pos = _read_producer_state_list_1(data, pos, n_active_producers - 1)
+            item.active_producers, pos = _read_producer_state_list_1(data, pos, n_active_producers - 1)
         elif n_active_producers:
             n_active_producers, pos = long_count(data, pos, n_active_producers)
-            active_producers, pos = _read_producer_state_list_1(data, pos, n_active_producers)
+            item.active_producers, pos = _read_producer_state_list_1(data, pos, n_active_producers)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(PartitionResponse)
-        item.partition_index = partition_index
-        item.error_code = error_code
-        item.error_message = error_message
-        item.active_producers = active_producers
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -331,28 +326,26 @@ def _read_partition_response_list_1(data: Buffer, pos: int, count: int) -> tuple
 def _read_topic_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicResponse], int]:
     items = []
     for _ in range(count):
+        item = new(TopicResponse)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partitions = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_partition_response_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_partition_response_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_partition_response_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_partition_response_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(TopicResponse)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -361,20 +354,18 @@ def _read_topic_response_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
 
 
 def _read_describe_producers_response_1(data: Buffer, pos: int) -> tuple[DescribeProducersResponse, int]:
-    throttle_time_ms, n_topics = unpack_iB(data, pos)
+    item = new(DescribeProducersResponse)
+    item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
     if 0 < n_topics < 128:
-        topics, pos = _read_topic_response_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_topic_response_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_topic_response_list_1(data, pos, n_topics)
+        item.topics, pos = _read_topic_response_list_1(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DescribeProducersResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -303,28 +303,26 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
 def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicData], int]:
     items = []
     for _ in range(count):
+        item = new(TopicData)
         n_topic_name = data[pos]
         pos += 1
         if n_topic_name < 128:
-            topic_name, n_partitions = compact_s_B[n_topic_name](data, pos)
-            topic_name = topic_name.decode()
+            raw, n_partitions = compact_s_B[n_topic_name](data, pos)
+            item.topic_name = raw.decode()
             pos += n_topic_name
         else:
-            topic_name, pos = compact_text(data, pos, n_topic_name)
+            item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(TopicData)
-        item.topic_name = topic_name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -333,19 +331,18 @@ def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
 
 
 def _read_describe_quorum_request_1(data: Buffer, pos: int) -> tuple[DescribeQuorumRequest, int]:
+    item = new(DescribeQuorumRequest)
     n_topics = data[pos]
     pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_topic_data_list_1(data, pos, n_topics)
+        item.topics, pos = _read_topic_data_list_1(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DescribeQuorumRequest)
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -415,34 +412,27 @@ def _read_replica_state_list_1(data: Buffer, pos: int, count: int) -> tuple[list
 def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponsePartitionData], int]:
     items = []
     for _ in range(count):
-        partition_index, error_code, leader_id, leader_epoch, high_watermark, n_current_voters = unpack_ihiiqB(data, pos)
+        item = new(ResponsePartitionData)
+        item.partition_index, item.error_code, item.leader_id, item.leader_epoch, item.high_watermark, n_current_voters = unpack_ihiiqB(data, pos)
         pos += 23
         if 0 < n_current_voters < 128:
-            current_voters, pos = _read_replica_state_list_1(data, pos, n_current_voters - 1)
+            item.current_voters, pos = _read_replica_state_list_1(data, pos, n_current_voters - 1)
         elif n_current_voters:
             n_current_voters, pos = long_count(data, pos, n_current_voters)
-            current_voters, pos = _read_replica_state_list_1(data, pos, n_current_voters)
+            item.current_voters, pos = _read_replica_state_list_1(data, pos, n_current_voters)
         else:
             raise Unusual
         n_observers = data[pos]
         pos += 1
         if 0 < n_observers < 128:
-            observers, pos = _read_replica_state_list_1(data, pos, n_observers - 1)
+            item.observers, pos = _read_replica_state_list_1(data, pos, n_observers - 1)
         elif n_observers:
             n_observers, pos = long_count(data, pos, n_observers)
-            observers, pos = _read_replica_state_list_1(data, pos, n_observers)
+            item.observers, pos = _read_replica_state_list_1(data, pos, n_observers)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ResponsePartitionData)
-        item.partition_index = partition_index
-        item.error_code = error_code
-        item.leader_id = leader_id
-        item.leader_epoch = leader_epoch
-        item.high_watermark = high_watermark
-        item.current_voters = current_voters
-        item.observers = observers
         item.error_message = ''
         item.unknown_tagged_fields = None
         if tags:
@@ -454,28 +444,26 @@ def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> 
 def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicData], int]:
     items = []
     for _ in range(count):
+        item = new(ResponseTopicData)
         n_topic_name = data[pos]
         pos += 1
         if n_topic_name < 128:
-            topic_name, n_partitions = compact_s_B[n_topic_name](data, pos)
-            topic_name = topic_name.decode()
+            raw, n_partitions = compact_s_B[n_topic_name](data, pos)
+            item.topic_name = raw.decode()
             pos += n_topic_name
         else:
-            topic_name, pos = compact_text(data, pos, n_topic_name)
+            item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ResponseTopicData)
-        item.topic_name = topic_name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -484,20 +472,18 @@ def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tupl
 
 
 def _read_describe_quorum_response_1(data: Buffer, pos: int) -> tuple[DescribeQuorumResponse, int]:
-    error_code, n_topics = unpack_hB(data, pos)
+    item = new(DescribeQuorumResponse)
+    item.error_code, n_topics = unpack_hB(data, pos)
     pos += 3
     if 0 < n_topics < 128:
-        topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_response_topic_data_list_1(data, pos, n_topics)
+        item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DescribeQuorumResponse)
-    item.error_code = error_code
-    item.topics = topics
     item.error_message = ''
     item.nodes = []
     item.unknown_tagged_fields = None
@@ -529,34 +515,27 @@ def _read_replica_state_list_2(data: Buffer, pos: int, count: int) -> tuple[list
 def _read_response_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ResponsePartitionData], int]:
     items = []
     for _ in range(count):
-        partition_index, error_code, leader_id, leader_epoch, high_watermark, n_current_voters = unpack_ihiiqB(data, pos)
+        item = new(ResponsePartitionData)
+        item.partition_index, item.error_code, item.leader_id, item.leader_epoch, item.high_watermark, n_current_voters = unpack_ihiiqB(data, pos)
         pos += 23
         if 0 < n_current_voters < 128:
-            current_voters, pos = _read_replica_state_list_2(data, pos, n_current_voters - 1)
+            item.current_voters, pos = _read_replica_state_list_2(data, pos, n_current_voters - 1)
         elif n_current_voters:
             n_current_voters, pos = long_count(data, pos, n_current_voters)
-            current_voters, pos = _read_replica_state_list_2(data, pos, n_current_voters)
+            item.current_voters, pos = _read_replica_state_list_2(data, pos, n_current_voters)
         else:
             raise Unusual
         n_observers = data[pos]
         pos += 1
         if 0 < n_observers < 128:
-            observers, pos = _read_replica_state_list_2(data, pos, n_observers - 1)
+            item.observers, pos = _read_replica_state_list_2(data, pos, n_observers - 1)
         elif n_observers:
             n_observers, pos = long_count(data, pos, n_observers)
-            observers, pos = _read_replica_state_list_2(data, pos, n_observers)
+            item.observers, pos = _read_replica_state_list_2(data, pos, n_observers)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ResponsePartitionData)
-        item.partition_index = partition_index
-        item.error_code = error_code
-        item.leader_id = leader_id
-        item.leader_epoch = leader_epoch
-        item.high_watermark = high_watermark
-        item.current_voters = current_voters
-        item.observers = observers
         item.error_message = ''
         item.unknown_tagged_fields = None
         if tags:
@@ -568,28 +547,26 @@ def _read_response_partition_data_list_2(data: Buffer, pos: int, count: int) -> 
 def _read_response_topic_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicData], int]:
     items = []
     for _ in range(count):
+        item = new(ResponseTopicData)
         n_topic_name = data[pos]
         pos += 1
         if n_topic_name < 128:
-            topic_name, n_partitions = compact_s_B[n_topic_name](data, pos)
-            topic_name = topic_name.decode()
+            raw, n_partitions = compact_s_B[n_topic_name](data, pos)
+            item.topic_name = raw.decode()
             pos += n_topic_name
         else:
-            topic_name, pos = compact_text(data, pos, n_topic_name)
+            item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_response_partition_data_list_2(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_response_partition_data_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_response_partition_data_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_response_partition_data_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ResponseTopicData)
-        item.topic_name = topic_name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -598,20 +575,18 @@ def _read_response_topic_data_list_2(data: Buffer, pos: int, count: int) -> tupl
 
 
 def _read_describe_quorum_response_2(data: Buffer, pos: int) -> tuple[DescribeQuorumResponse, int]:
-    error_code, n_topics = unpack_hB(data, pos)
+    item = new(DescribeQuorumResponse)
+    item.error_code, n_topics = unpack_hB(data, pos)
     pos += 3
     if 0 < n_topics < 128:
-        topics, pos = _read_response_topic_data_list_2(data, pos, n_topics - 1)
+        item.topics, pos = _read_response_topic_data_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_response_topic_data_list_2(data, pos, n_topics)
+        item.topics, pos = _read_response_topic_data_list_2(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DescribeQuorumResponse)
-    item.error_code = error_code
-    item.topics = topics
     item.error_message = ''
     item.nodes = []
     item.unknown_tagged_fields = None
@@ -643,47 +618,39 @@ def _read_replica_state_list_3(data: Buffer, pos: int, count: int) -> tuple[list
 def _read_response_partition_data_list_3(data: Buffer, pos: int, count: int) -> tuple[list[ResponsePartitionData], int]:
     items = []
     for _ in range(count):
-        partition_index, error_code, n_error_message = unpack_ihB(data, pos)
+        item = new(ResponsePartitionData)
+        item.partition_index, item.error_code, n_error_message = unpack_ihB(data, pos)
         pos += 7
-        if 0 < n_error_message < 128:
-            error_message, leader_id, leader_epoch, high_watermark, n_current_voters = compact_s_iiqB[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message + 16
-        elif n_error_message == 0:
-            error_message = None
-            leader_id, leader_epoch, high_watermark, n_current_voters = unpack_iiqB(data, pos)
+        if n_error_message == 0:
+            item.error_message = None
+            item.leader_id, item.leader_epoch, item.high_watermark, n_current_voters = unpack_iiqB(data, pos)
             pos += 17
+        elif n_error_message < 128:
+            raw, item.leader_id, item.leader_epoch, item.high_watermark, n_current_voters = compact_s_iiqB[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message + 16
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
-            leader_id, leader_epoch, high_watermark, n_current_voters = unpack_iiqB(data, pos)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
+            item.leader_id, item.leader_epoch, item.high_watermark, n_current_voters = unpack_iiqB(data, pos)
             pos += 17
         if 0 < n_current_voters < 128:
-            current_voters, pos = _read_replica_state_list_3(data, pos, n_current_voters - 1)
+            item.current_voters, pos = _read_replica_state_list_3(data, pos, n_current_voters - 1)
         elif n_current_voters:
             n_current_voters, pos = long_count(data, pos, n_current_voters)
-            current_voters, pos = _read_replica_state_list_3(data, pos, n_current_voters)
+            item.current_voters, pos = _read_replica_state_list_3(data, pos, n_current_voters)
         else:
             raise Unusual
         n_observers = data[pos]
         pos += 1
         if 0 < n_observers < 128:
-            observers, pos = _read_replica_state_list_3(data, pos, n_observers - 1)
+            item.observers, pos = _read_replica_state_list_3(data, pos, n_observers - 1)
         elif n_observers:
             n_observers, pos = long_count(data, pos, n_observers)
-            observers, pos = _read_replica_state_list_3(data, pos, n_observers)
+            item.observers, pos = _read_replica_state_list_3(data, pos, n_observers)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ResponsePartitionData)
-        item.partition_index = partition_index
-        item.error_code = error_code
-        item.error_message = error_message
-        item.leader_id = leader_id
-        item.leader_epoch = leader_epoch
-        item.high_watermark = high_watermark
-        item.current_voters = current_voters
-        item.observers = observers
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -694,28 +661,26 @@ def _read_response_partition_data_list_3(data: Buffer, pos: int, count: int) -> 
 def _read_response_topic_data_list_3(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicData], int]:
     items = []
     for _ in range(count):
+        item = new(ResponseTopicData)
         n_topic_name = data[pos]
         pos += 1
         if n_topic_name < 128:
-            topic_name, n_partitions = compact_s_B[n_topic_name](data, pos)
-            topic_name = topic_name.decode()
+            raw, n_partitions = compact_s_B[n_topic_name](data, pos)
+            item.topic_name = raw.decode()
             pos += n_topic_name
         else:
-            topic_name, pos = compact_text(data, pos, n_topic_name)
+            item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_response_partition_data_list_3(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_response_partition_data_list_3(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_response_partition_data_list_3(data, pos, n_partitions)
+            item.partitions, pos = _read_response_partition_data_list_3(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ResponseTopicData)
-        item.topic_name = topic_name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -726,28 +691,25 @@ def _read_response_topic_data_list_3(data: Buffer, pos: int, count: int) -> tupl
 def _read_listener_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Listener], int]:
     items = []
     for _ in range(count):
+        item = new(Listener)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_host = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_host = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_host = data[pos]
             pos += 1
         if n_host < 128:
-            host, port, tags = compact_s_HB[n_host](data, pos)
-            host = host.decode()
+            raw, item.port, tags = compact_s_HB[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 2
         else:
-            host, pos = compact_text(data, pos, n_host)
-            port, tags = unpack_HB(data, pos)
+            item.host, pos = compact_text(data, pos, n_host)
+            item.port, tags = unpack_HB(data, pos)
             pos += 3
-        item = new(Listener)
-        item.name = name
-        item.host = host
-        item.port = port
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -758,20 +720,18 @@ def _read_listener_list_1(data: Buffer, pos: int, count: int) -> tuple[list[List
 def _read_node_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Node], int]:
     items = []
     for _ in range(count):
-        node_id, n_listeners = unpack_iB(data, pos)
+        item = new(Node)
+        item.node_id, n_listeners = unpack_iB(data, pos)
         pos += 5
         if 0 < n_listeners < 128:
-            listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
+            item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
         elif n_listeners:
             n_listeners, pos = long_count(data, pos, n_listeners)
-            listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+            item.listeners, pos = _read_listener_list_1(data, pos, n_listeners)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(Node)
-        item.node_id = node_id
-        item.listeners = listeners
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -780,43 +740,39 @@ def _read_node_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Node], i
 
 
 def _read_describe_quorum_response_3(data: Buffer, pos: int) -> tuple[DescribeQuorumResponse, int]:
-    error_code, n_error_message = unpack_hB(data, pos)
+    item = new(DescribeQuorumResponse)
+    item.error_code, n_error_message = unpack_hB(data, pos)
     pos += 3
-    if 0 < n_error_message < 128:
-        error_message, n_topics = compact_s_B[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message
-    elif n_error_message == 0:
-        error_message = None
+    if n_error_message == 0:
+        item.error_message = None
         n_topics = data[pos]
         pos += 1
+    elif n_error_message < 128:
+        raw, n_topics = compact_s_B[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message
     else:
-        error_message, pos = compact_text(data, pos, n_error_message)
+        item.error_message, pos = compact_text(data, pos, n_error_message)
         n_topics = data[pos]
         pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_response_topic_data_list_3(data, pos, n_topics - 1)
+        item.topics, pos = _read_response_topic_data_list_3(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_response_topic_data_list_3(data, pos, n_topics)
+        item.topics, pos = _read_response_topic_data_list_3(data, pos, n_topics)
     else:
         raise Unusual
     n_nodes = data[pos]
     pos += 1
     if 0 < n_nodes < 128:
-        nodes, pos = _read_node_list_1(data, pos, n_nodes - 1)
+        item.nodes, pos = _read_node_list_1(data, pos, n_nodes - 1)
     elif n_nodes:
         n_nodes, pos = long_count(data, pos, n_nodes)
-        nodes, pos = _read_node_list_1(data, pos, n_nodes)
+        item.nodes, pos = _read_node_list_1(data, pos, n_nodes)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DescribeQuorumResponse)
-    item.error_code = error_code
-    item.error_message = error_message
-    item.topics = topics
-    item.nodes = nodes
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

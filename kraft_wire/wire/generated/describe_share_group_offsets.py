@@ -224,26 +224,26 @@ class DescribeShareGroupOffsetsResponse(Message):
 def _read_describe_share_group_offsets_request_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeShareGroupOffsetsRequestTopic], int]:
     items = []
     for _ in range(count):
+        item = new(DescribeShareGroupOffsetsRequestTopic)
         n_topic_name = data[pos]
         pos += 1
         if n_topic_name < 128:
-            topic_name, n_partitions = compact_s_B[n_topic_name](data, pos)
-            topic_name = topic_name.decode()
+            raw, n_partitions = compact_s_B[n_topic_name](data, pos)
+            item.topic_name = raw.decode()
             pos += n_topic_name
         else:
-            topic_name, pos = compact_text(data, pos, n_topic_name)
+            item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
         if n_partitions < 128:
-            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            values = [*compact_i_B[n_partitions](data, pos)]
+            tags = values.pop()
+            item.partitions = values
             pos += 4 * n_partitions - 3
         else:
-            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            item.partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(DescribeShareGroupOffsetsRequestTopic)
-        item.topic_name = topic_name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -254,28 +254,26 @@ def _read_describe_share_group_offsets_request_topic_list_1(data: Buffer, pos: i
 def _read_describe_share_group_offsets_request_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeShareGroupOffsetsRequestGroup], int]:
     items = []
     for _ in range(count):
+        item = new(DescribeShareGroupOffsetsRequestGroup)
         n_group_id = data[pos]
         pos += 1
         if n_group_id < 128:
-            group_id, n_topics = compact_s_B[n_group_id](data, pos)
-            group_id = group_id.decode()
+            raw, n_topics = compact_s_B[n_group_id](data, pos)
+            item.group_id = raw.decode()
             pos += n_group_id
         else:
-            group_id, pos = compact_text(data, pos, n_group_id)
+            item.group_id, pos = compact_text(data, pos, n_group_id)
             n_topics = data[pos]
             pos += 1
         if 0 < n_topics < 128:
-            topics, pos = _read_describe_share_group_offsets_request_topic_list_1(data, pos, n_topics - 1)
+            item.topics, pos = _read_describe_share_group_offsets_request_topic_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
-            topics, pos = _read_describe_share_group_offsets_request_topic_list_1(data, pos, n_topics)
+            item.topics, pos = _read_describe_share_group_offsets_request_topic_list_1(data, pos, n_topics)
         else:
-            topics = None
+            item.topics = None
         tags = data[pos]
         pos += 1
-        item = new(DescribeShareGroupOffsetsRequestGroup)
-        item.group_id = group_id
-        item.topics = topics
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -284,19 +282,18 @@ def _read_describe_share_group_offsets_request_group_list_1(data: Buffer, pos: i
 
 
 def _read_describe_share_group_offsets_request_1(data: Buffer, pos: int) -> tuple[DescribeShareGroupOffsetsRequest, int]:
+    item = new(DescribeShareGroupOffsetsRequest)
     n_groups = data[pos]
     pos += 1
     if 0 < n_groups < 128:
-        groups, pos = _read_describe_share_group_offsets_request_group_list_1(data, pos, n_groups - 1)
+        item.groups, pos = _read_describe_share_group_offsets_request_group_list_1(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
-        groups, pos = _read_describe_share_group_offsets_request_group_list_1(data, pos, n_groups)
+        item.groups, pos = _read_describe_share_group_offsets_request_group_list_1(data, pos, n_groups)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DescribeShareGroupOffsetsRequest)
-    item.groups = groups
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -362,26 +359,21 @@ def _write_describe_share_group_offsets_request_1(item: DescribeShareGroupOffset
 def _read_describe_share_group_offsets_response_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeShareGroupOffsetsResponsePartition], int]:
     items = []
     for _ in range(count):
-        partition_index, start_offset, leader_epoch, error_code, n_error_message = unpack_iqihB(data, pos)
-        pos += 19
-        if 0 < n_error_message < 128:
-            error_message, tags = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
-            tags = data[pos]
-            pos += 1
-        else:
-            error_message, pos = compact_text(data, pos, n_error_message)
-            tags = data[pos]
-            pos += 1
         item = new(DescribeShareGroupOffsetsResponsePartition)
-        item.partition_index = partition_index
-        item.start_offset = start_offset
-        item.leader_epoch = leader_epoch
-        item.error_code = error_code
-        item.error_message = error_message
+        item.partition_index, item.start_offset, item.leader_epoch, item.error_code, n_error_message = unpack_iqihB(data, pos)
+        pos += 19
+        if n_error_message == 0:
+            item.error_message = None
+            tags = data[pos]
+            pos += 1
+        elif n_error_message < 128:
+            raw, tags = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message
+        else:
+            item.error_message, pos = compact_text(data, pos, n_error_message)
+            tags = data[pos]
+            pos += 1
         item.lag = -1
         item.unknown_tagged_fields = None
         if tags:
@@ -393,29 +385,26 @@ def _read_describe_share_group_offsets_response_partition_list_1(data: Buffer, p
 def _read_describe_share_group_offsets_response_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeShareGroupOffsetsResponseTopic], int]:
     items = []
     for _ in range(count):
+        item = new(DescribeShareGroupOffsetsResponseTopic)
         n_topic_name = data[pos]
         pos += 1
         if n_topic_name < 128:
-            topic_name, topic_id, n_partitions = compact_s_uB[n_topic_name](data, pos)
-            topic_name = topic_name.decode()
+            raw, item.topic_id, n_partitions = compact_s_uB[n_topic_name](data, pos)
+            item.topic_name = raw.decode()
             pos += n_topic_name + 16
         else:
-            topic_name, pos = compact_text(data, pos, n_topic_name)
-            topic_id, n_partitions = unpack_uB(data, pos)
+            item.topic_name, pos = compact_text(data, pos, n_topic_name)
+            item.topic_id, n_partitions = unpack_uB(data, pos)
             pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_describe_share_group_offsets_response_partition_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_describe_share_group_offsets_response_partition_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_describe_share_group_offsets_response_partition_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_describe_share_group_offsets_response_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(DescribeShareGroupOffsetsResponseTopic)
-        item.topic_name = topic_name
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -426,42 +415,38 @@ def _read_describe_share_group_offsets_response_topic_list_1(data: Buffer, pos: 
 def _read_describe_share_group_offsets_response_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeShareGroupOffsetsResponseGroup], int]:
     items = []
     for _ in range(count):
+        item = new(DescribeShareGroupOffsetsResponseGroup)
         n_group_id = data[pos]
         pos += 1
         if n_group_id < 128:
-            group_id, n_topics = compact_s_B[n_group_id](data, pos)
-            group_id = group_id.decode()
+            raw, n_topics = compact_s_B[n_group_id](data, pos)
+            item.group_id = raw.decode()
             pos += n_group_id
         else:
-            group_id, pos = compact_text(data, pos, n_group_id)
+            item.group_id, pos = compact_text(data, pos, n_group_id)
             n_topics = data[pos]
             pos += 1
         if 0 < n_topics < 128:
-            topics, pos = _read_describe_share_group_offsets_response_topic_list_1(data, pos, n_topics - 1)
+            item.topics, pos = _read_describe_share_group_offsets_response_topic_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
-            topics, pos = _read_describe_share_group_offsets_response_topic_list_1(data, pos, n_topics)
+            item.topics, pos = _read_describe_share_group_offsets_response_topic_list_1(data, pos, n_topics)
         else:
             raise Unusual
-        error_code, n_error_message = unpack_hB(data, pos)
+        item.error_code, n_error_message = unpack_hB(data, pos)
         pos += 3
-        if 0 < n_error_message < 128:
-            error_message, tags = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
+        if n_error_message == 0:
+            item.error_message = None
+            tags = data[pos]
+            pos += 1
+        elif n_error_message < 128:
+            raw, tags = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
-            tags = data[pos]
-            pos += 1
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
             tags = data[pos]
             pos += 1
-        item = new(DescribeShareGroupOffsetsResponseGroup)
-        item.group_id = group_id
-        item.topics = topics
-        item.error_code = error_code
-        item.error_message = error_message
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -470,20 +455,18 @@ def _read_describe_share_group_offsets_response_group_list_1(data: Buffer, pos: 
 
 
 def _read_describe_share_group_offsets_response_1(data: Buffer, pos: int) -> tuple[DescribeShareGroupOffsetsResponse, int]:
-    throttle_time_ms, n_groups = unpack_iB(data, pos)
+    item = new(DescribeShareGroupOffsetsResponse)
+    item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5
     if 0 < n_groups < 128:
-        groups, pos = _read_describe_share_group_offsets_response_group_list_1(data, pos, n_groups - 1)
+        item.groups, pos = _read_describe_share_group_offsets_response_group_list_1(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
-        groups, pos = _read_describe_share_group_offsets_response_group_list_1(data, pos, n_groups)
+        item.groups, pos = _read_describe_share_group_offsets_response_group_list_1(data, pos, n_groups)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DescribeShareGroupOffsetsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.groups = groups
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -493,27 +476,21 @@ def _read_describe_share_group_offsets_response_1(data: Buffer, pos: int) -> tup
 def _read_describe_share_group_offsets_response_partition_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeShareGroupOffsetsResponsePartition], int]:
     items = []
     for _ in range(count):
-        partition_index, start_offset, leader_epoch, lag, error_code, n_error_message = unpack_iqiqhB(data, pos)
-        pos += 27
-        if 0 < n_error_message < 128:
-            error_message, tags = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
-            tags = data[pos]
-            pos += 1
-        else:
-            error_message, pos = compact_text(data, pos, n_error_message)
-            tags = data[pos]
-            pos += 1
         item = new(DescribeShareGroupOffsetsResponsePartition)
-        item.partition_index = partition_index
-        item.start_offset = start_offset
-        item.leader_epoch = leader_epoch
-        item.lag = lag
-        item.error_code = error_code
-        item.error_message = error_message
+        item.partition_index, item.start_offset, item.leader_epoch, item.lag, item.error_code, n_error_message = unpack_iqiqhB(data, pos)
+        pos += 27
+        if n_error_message == 0:
+            item.error_message = None
+            tags = data[pos]
+            pos += 1
+        elif n_error_message < 128:
+            raw, tags = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message
+        else:
+            item.error_message, pos = compact_text(data, pos, n_error_message)
+            tags = data[pos]
+            pos += 1
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -524,29 +501,26 @@ def _read_describe_share_group_offsets_response_partition_list_2(data: Buffer, p
 def _read_describe_share_group_offsets_response_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeShareGroupOffsetsResponseTopic], int]:
     items = []
     for _ in range(count):
+        item = new(DescribeShareGroupOffsetsResponseTopic)
         n_topic_name = data[pos]
         pos += 1
         if n_topic_name < 128:
-            topic_name, topic_id, n_partitions = compact_s_uB[n_topic_name](data, pos)
-            topic_name = topic_name.decode()
+            raw, item.topic_id, n_partitions = compact_s_uB[n_topic_name](data, pos)
+            item.topic_name = raw.decode()
             pos += n_topic_name + 16
         else:
-            topic_name, pos = compact_text(data, pos, n_topic_name)
-            topic_id, n_partitions = unpack_uB(data, pos)
+            item.topic_name, pos = compact_text(data, pos, n_topic_name)
+            item.topic_id, n_partitions = unpack_uB(data, pos)
             pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_describe_share_group_offsets_response_partition_list_2(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_describe_share_group_offsets_response_partition_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_describe_share_group_offsets_response_partition_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_describe_share_group_offsets_response_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(DescribeShareGroupOffsetsResponseTopic)
-        item.topic_name = topic_name
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -557,42 +531,38 @@ def _read_describe_share_group_offsets_response_topic_list_2(data: Buffer, pos: 
 def _read_describe_share_group_offsets_response_group_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeShareGroupOffsetsResponseGroup], int]:
     items = []
     for _ in range(count):
+        item = new(DescribeShareGroupOffsetsResponseGroup)
         n_group_id = data[pos]
         pos += 1
         if n_group_id < 128:
-            group_id, n_topics = compact_s_B[n_group_id](data, pos)
-            group_id = group_id.decode()
+            raw, n_topics = compact_s_B[n_group_id](data, pos)
+            item.group_id = raw.decode()
             pos += n_group_id
         else:
-            group_id, pos = compact_text(data, pos, n_group_id)
+            item.group_id, pos = compact_text(data, pos, n_group_id)
             n_topics = data[pos]
             pos += 1
         if 0 < n_topics < 128:
-            topics, pos = _read_describe_share_group_offsets_response_topic_list_2(data, pos, n_topics - 1)
+            item.topics, pos = _read_describe_share_group_offsets_response_topic_list_2(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
-            topics, pos = _read_describe_share_group_offsets_response_topic_list_2(data, pos, n_topics)
+            item.topics, pos = _read_describe_share_group_offsets_response_topic_list_2(data, pos, n_topics)
         else:
             raise Unusual
-        error_code, n_error_message = unpack_hB(data, pos)
+        item.error_code, n_error_message = unpack_hB(data, pos)
         pos += 3
-        if 0 < n_error_message < 128:
-            error_message, tags = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
+        if n_error_message == 0:
+            item.error_message = None
+            tags = data[pos]
+            pos += 1
+        elif n_error_message < 128:
+            raw, tags = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
-            tags = data[pos]
-            pos += 1
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
             tags = data[pos]
             pos += 1
-        item = new(DescribeShareGroupOffsetsResponseGroup)
-        item.group_id = group_id
-        item.topics = topics
-        item.error_code = error_code
-        item.error_message = error_message
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -601,20 +571,18 @@ def _read_describe_share_group_offsets_response_group_list_2(data: Buffer, pos: 
 
 
 def _read_describe_share_group_offsets_response_2(data: Buffer, pos: int) -> tuple[DescribeShareGroupOffsetsResponse, int]:
-    throttle_time_ms, n_groups = unpack_iB(data, pos)
+    item = new(DescribeShareGroupOffsetsResponse)
+    item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5
     if 0 < n_groups < 128:
-        groups, pos = _read_describe_share_group_offsets_response_group_list_2(data, pos, n_groups - 1)
+        item.groups, pos = _read_describe_share_group_offsets_response_group_list_2(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
-        groups, pos = _read_describe_share_group_offsets_response_group_list_2(data, pos, n_groups)
+        item.groups, pos = _read_describe_share_group_offsets_response_group_list_2(data, pos, n_groups)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DescribeShareGroupOffsetsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.groups = groups
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -245,18 +245,17 @@ class DescribeTopicPartitionsResponse(Message):
 def _read_topic_request_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicRequest], int]:
     items = []
     for _ in range(count):
+        item = new(TopicRequest)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, tags = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, tags = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             tags = data[pos]
             pos += 1
-        item = new(TopicRequest)
-        item.name = name
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -265,19 +264,17 @@ def _read_topic_request_list_1(data: Buffer, pos: int, count: int) -> tuple[list
 
 
 def _read_cursor_1(data: Buffer, pos: int) -> tuple[Cursor, int]:
+    item = new(Cursor)
     n_topic_name = data[pos]
     pos += 1
     if n_topic_name < 128:
-        topic_name, partition_index, tags = compact_s_iB[n_topic_name](data, pos)
-        topic_name = topic_name.decode()
+        raw, item.partition_index, tags = compact_s_iB[n_topic_name](data, pos)
+        item.topic_name = raw.decode()
         pos += n_topic_name + 4
     else:
-        topic_name, pos = compact_text(data, pos, n_topic_name)
-        partition_index, tags = unpack_iB(data, pos)
+        item.topic_name, pos = compact_text(data, pos, n_topic_name)
+        item.partition_index, tags = unpack_iB(data, pos)
         pos += 5
-    item = new(Cursor)
-    item.topic_name = topic_name
-    item.partition_index = partition_index
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -285,29 +282,26 @@ def _read_cursor_1(data: Buffer, pos: int) -> tuple[Cursor, int]:
 
 
 def _read_describe_topic_partitions_request_1(data: Buffer, pos: int) -> tuple[DescribeTopicPartitionsRequest, int]:
+    item = new(DescribeTopicPartitionsRequest)
     n_topics = data[pos]
     pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_topic_request_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_topic_request_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_topic_request_list_1(data, pos, n_topics)
+        item.topics, pos = _read_topic_request_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    response_partition_limit, n_cursor = unpack_ib(data, pos)
+    item.response_partition_limit, n_cursor = unpack_ib(data, pos)
     pos += 5
     if n_cursor == 1:
-        cursor, pos = _read_cursor_1(data, pos)
+        item.cursor, pos = _read_cursor_1(data, pos)
     elif n_cursor == -1:
-        cursor = None
+        item.cursor = None
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DescribeTopicPartitionsRequest)
-    item.topics = topics
-    item.response_partition_limit = response_partition_limit
-    item.cursor = cursor
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -361,61 +355,62 @@ def _write_describe_topic_partitions_request_1(item: DescribeTopicPartitionsRequ
 def _read_describe_topic_partitions_response_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeTopicPartitionsResponsePartition], int]:
     items = []
     for _ in range(count):
-        error_code, partition_index, leader_id, leader_epoch, n_replica_nodes = unpack_hiiiB(data, pos)
+        item = new(DescribeTopicPartitionsResponsePartition)
+        item.error_code, item.partition_index, item.leader_id, item.leader_epoch, n_replica_nodes = unpack_hiiiB(data, pos)
         pos += 15
         if n_replica_nodes < 128:
-            *replica_nodes, n_isr_nodes = compact_i_B[n_replica_nodes](data, pos)
+            values = [*compact_i_B[n_replica_nodes](data, pos)]
+            n_isr_nodes = values.pop()
+            item.replica_nodes = values
             pos += 4 * n_replica_nodes - 3
         else:
-            replica_nodes, pos = compact_numbers(data, pos, n_replica_nodes, "i", 4)
+            item.replica_nodes, pos = compact_numbers(data, pos, n_replica_nodes, "i", 4)
             n_isr_nodes = data[pos]
             pos += 1
         if n_isr_nodes < 128:
-            *isr_nodes, n_eligible_leader_replicas = compact_i_B[n_isr_nodes](data, pos)
+            values = [*compact_i_B[n_isr_nodes](data, pos)]
+            n_eligible_leader_replicas = values.pop()
+            item.isr_nodes = values
             pos += 4 * n_isr_nodes - 3
         else:
-            isr_nodes, pos = compact_numbers(data, pos, n_isr_nodes, "i", 4)
+            item.isr_nodes, pos = compact_numbers(data, pos, n_isr_nodes, "i", 4)
             n_eligible_leader_replicas = data[pos]
             pos += 1
-        if 0 < n_eligible_leader_replicas < 128:
-            *eligible_leader_replicas, n_last_known_elr = compact_i_B[n_eligible_leader_replicas](data, pos)
+        if n_eligible_leader_replicas == 0:
+            item.eligible_leader_replicas = None
+            n_last_known_elr = data[pos]
+            pos += 1
+        elif n_eligible_leader_replicas < 128:
+            values = [*compact_i_B[n_eligible_leader_replicas](data, pos)]
+            n_last_known_elr = values.pop()
+            item.eligible_leader_replicas = values
             pos += 4 * n_eligible_leader_replicas - 3
-        elif n_eligible_leader_replicas == 0:
-            eligible_leader_replicas = None
-            n_last_known_elr = data[pos]
-            pos += 1
         else:
-            eligible_leader_replicas, pos = compact_numbers(data, pos, n_eligible_leader_replicas, "i", 4)
+            item.eligible_leader_replicas, pos = compact_numbers(data, pos, n_eligible_leader_replicas, "i", 4)
             n_last_known_elr = data[pos]
             pos += 1
-        if 0 < n_last_known_elr < 128:
-            *last_known_elr, n_offline_replicas = compact_i_B[n_last_known_elr](data, pos)
-            pos += 4 * n_last_known_elr - 3
-        elif n_last_known_elr == 0:
-            last_known_elr = None
+        if n_last_known_elr == 0:
+            item.last_known_elr = None
             n_offline_replicas = data[pos]
             pos += 1
+        elif n_last_known_elr < 128:
+            values = [*compact_i_B[n_last_known_elr](data, pos)]
+            n_offline_replicas = values.pop()
+            item.last_known_elr = values
+            pos += 4 * n_last_known_elr - 3
         else:
-            last_known_elr, pos = compact_numbers(data, pos, n_last_known_elr, "i", 4)
+            item.last_known_elr, pos = compact_numbers(data, pos, n_last_known_elr, "i", 4)
             n_offline_replicas = data[pos]
             pos += 1
         if n_offline_replicas < 128:
-            *offline_replicas, tags = compact_i_B[n_offline_replicas](data, pos)
+            values = [*compact_i_B[n_offline_replicas](data, pos)]
+            tags = values.pop()
+            item.offline_replicas = values
             pos += 4 * n_offline_replicas - 3
         else:
-            offline_replicas, pos = compact_numbers(data, pos, n_offline_replicas, "i", 4)
+            item.offline_replicas, pos = compact_numbers(data, pos, n_offline_replicas, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(DescribeTopicPartitionsResponsePartition)
-        item.error_code = error_code
-        item.partition_index = partition_index
-        item.leader_id = leader_id
-        item.leader_epoch = leader_epoch
-        item.replica_nodes = replica_nodes
-        item.isr_nodes = isr_nodes
-        item.eligible_leader_replicas = eligible_leader_replicas
-        item.last_known_elr = last_known_elr
-        item.offline_replicas = offline_replicas
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -426,36 +421,30 @@ def _read_describe_topic_partitions_response_partition_list_1(data: Buffer, pos:
 def _read_describe_topic_partitions_response_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeTopicPartitionsResponseTopic], int]:
     items = []
     for _ in range(count):
-        error_code, n_name = unpack_hB(data, pos)
+        item = new(DescribeTopicPartitionsResponseTopic)
+        item.error_code, n_name = unpack_hB(data, pos)
         pos += 3
-        if 0 < n_name < 128:
-            name, topic_id, is_internal, n_partitions = compact_s_utB[n_name](data, pos)
-            name = name.decode()
-            pos += n_name + 17
-        elif n_name == 0:
-            name = None
-            topic_id, is_internal, n_partitions = unpack_utB(data, pos)
+        if n_name == 0:
+            item.name = None
+            item.topic_id, item.is_internal, n_partitions = unpack_utB(data, pos)
             pos += 18
+        elif n_name < 128:
+            raw, item.topic_id, item.is_internal, n_partitions = compact_s_utB[n_name](data, pos)
+            item.name = raw.decode()
+            pos += n_name + 17
         else:
-            name, pos = compact_text(data, pos, n_name)
-            topic_id, is_internal, n_partitions = unpack_utB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.topic_id, item.is_internal, n_partitions = unpack_utB(data, pos)
             pos += 18
         if 0 < n_partitions < 128:
-            partitions, pos = _read_describe_topic_partitions_response_partition_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_describe_topic_partitions_response_partition_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_describe_topic_partitions_response_partition_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_describe_topic_partitions_response_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
-        topic_authorized_operations, tags = unpack_iB(data, pos)
+        item.topic_authorized_operations, tags = unpack_iB(data, pos)
         pos += 5
-        item = new(DescribeTopicPartitionsResponseTopic)
-        item.error_code = error_code
-        item.name = name
-        item.topic_id = topic_id
-        item.is_internal = is_internal
-        item.partitions = partitions
-        item.topic_authorized_operations = topic_authorized_operations
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -464,19 +453,17 @@ def _read_describe_topic_partitions_response_topic_list_1(data: Buffer, pos: int
 
 
 def _read_response_cursor_1(data: Buffer, pos: int) -> tuple[ResponseCursor, int]:
+    item = new(ResponseCursor)
     n_topic_name = data[pos]
     pos += 1
     if n_topic_name < 128:
-        topic_name, partition_index, tags = compact_s_iB[n_topic_name](data, pos)
-        topic_name = topic_name.decode()
+        raw, item.partition_index, tags = compact_s_iB[n_topic_name](data, pos)
+        item.topic_name = raw.decode()
         pos += n_topic_name + 4
     else:
-        topic_name, pos = compact_text(data, pos, n_topic_name)
-        partition_index, tags = unpack_iB(data, pos)
+        item.topic_name, pos = compact_text(data, pos, n_topic_name)
+        item.partition_index, tags = unpack_iB(data, pos)
         pos += 5
-    item = new(ResponseCursor)
-    item.topic_name = topic_name
-    item.partition_index = partition_index
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -484,29 +471,26 @@ def _read_response_cursor_1(data: Buffer, pos: int) -> tuple[ResponseCursor, int
 
 
 def _read_describe_topic_partitions_response_1(data: Buffer, pos: int) -> tuple[DescribeTopicPartitionsResponse, int]:
-    throttle_time_ms, n_topics = unpack_iB(data, pos)
+    item = new(DescribeTopicPartitionsResponse)
+    item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
     if 0 < n_topics < 128:
-        topics, pos = _read_describe_topic_partitions_response_topic_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_describe_topic_partitions_response_topic_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_describe_topic_partitions_response_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_describe_topic_partitions_response_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
     (n_next_cursor,) = unpack_b(data, pos)
     pos += 1
     if n_next_cursor == 1:
-        next_cursor, pos = _read_response_cursor_1(data, pos)
+        item.next_cursor, pos = _read_response_cursor_1(data, pos)
     elif n_next_cursor == -1:
-        next_cursor = None
+        item.next_cursor = None
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DescribeTopicPartitionsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.topics = topics
-    item.next_cursor = next_cursor
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -146,13 +146,12 @@ class DescribeTransactionsResponse(Message):
 
 
 def _read_describe_transactions_request_1(data: Buffer, pos: int) -> tuple[DescribeTransactionsRequest, int]:
+    item = new(DescribeTransactionsRequest)
     n_transactional_ids = data[pos]
     pos += 1
-    transactional_ids, pos = compact_texts(data, pos, n_transactional_ids)
+    item.transactional_ids, pos = compact_texts(data, pos, n_transactional_ids)
     tags = data[pos]
     pos += 1
-    item = new(DescribeTransactionsRequest)
-    item.transactional_ids = transactional_ids
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -175,26 +174,26 @@ def _write_describe_transactions_request_1(item: DescribeTransactionsRequest, ou
 def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicData], int]:
     items = []
     for _ in range(count):
+        item = new(TopicData)
         n_topic = data[pos]
         pos += 1
         if n_topic < 128:
-            topic, n_partitions = compact_s_B[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partitions = compact_s_B[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic
         else:
-            topic, pos = compact_text(data, pos, n_topic)
+            item.topic, pos = compact_text(data, pos, n_topic)
             n_partitions = data[pos]
             pos += 1
         if n_partitions < 128:
-            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            values = [*compact_i_B[n_partitions](data, pos)]
+            tags = values.pop()
+            item.partitions = values
             pos += 4 * n_partitions - 3
         else:
-            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            item.partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(TopicData)
-        item.topic = topic
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -205,42 +204,34 @@ def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
 def _read_transaction_state_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TransactionState], int]:
     items = []
     for _ in range(count):
-        error_code, n_transactional_id = unpack_hB(data, pos)
+        item = new(TransactionState)
+        item.error_code, n_transactional_id = unpack_hB(data, pos)
         pos += 3
         if n_transactional_id < 128:
-            transactional_id, n_transaction_state = compact_s_B[n_transactional_id](data, pos)
-            transactional_id = transactional_id.decode()
+            raw, n_transaction_state = compact_s_B[n_transactional_id](data, pos)
+            item.transactional_id = raw.decode()
             pos += n_transactional_id
         else:
-            transactional_id, pos = compact_text(data, pos, n_transactional_id)
+            item.transactional_id, pos = compact_text(data, pos, n_transactional_id)
             n_transaction_state = data[pos]
             pos += 1
         if n_transaction_state < 128:
-            transaction_state, transaction_timeout_ms, transaction_start_time_ms, producer_id, producer_epoch, n_topics = compact_s_iqqhB[n_transaction_state](data, pos)
-            transaction_state = transaction_state.decode()
+            raw, item.transaction_timeout_ms, item.transaction_start_time_ms, item.producer_id, item.producer_epoch, n_topics = compact_s_iqqhB[n_transaction_state](data, pos)
+            item.transaction_state = raw.decode()
             pos += n_transaction_state + 22
         else:
-            transaction_state, pos = compact_text(data, pos, n_transaction_state)
-            transaction_timeout_ms, transaction_start_time_ms, producer_id, producer_epoch, n_topics = unpack_iqqhB(data, pos)
+            item.transaction_state, pos = compact_text(data, pos, n_transaction_state)
+            item.transaction_timeout_ms, item.transaction_start_time_ms, item.producer_id, item.producer_epoch, n_topics = unpack_iqqhB(data, pos)
             pos += 23
         if 0 < n_topics < 128:
-            topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
+            item.topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
-            topics, pos = _read_topic_data_list_1(data, pos, n_topics)
+            item.topics, pos = _read_topic_data_list_1(data, pos, n_topics)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(TransactionState)
-        item.error_code = error_code
-        item.transactional_id = transactional_id
-        item.transaction_state = transaction_state
-        item.transaction_timeout_ms = transaction_timeout_ms
-        item.transaction_start_time_ms = transaction_start_time_ms
-        item.producer_id = producer_id
-        item.producer_epoch = producer_epoch
-        item.topics = topics
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -249,20 +240,18 @@ def _read_transaction_state_list_1(data: Buffer, pos: int, count: int) -> tuple[
 
 
 def _read_describe_transactions_response_1(data: Buffer, pos: int) -> tuple[DescribeTransactionsResponse, int]:
-    throttle_time_ms, n_transaction_states = unpack_iB(data, pos)
+    item = new(DescribeTransactionsResponse)
+    item.throttle_time_ms, n_transaction_states = unpack_iB(data, pos)
     pos += 5
     if 0 < n_transaction_states < 128:
-        transaction_states, pos = _read_transaction_state_list_1(data, pos, n_transaction_states - 1)
+        item.transaction_states, pos = _read_transaction_state_list_1(data, pos, n_transaction_states - 1)
     elif n_transaction_states:
         n_transaction_states, pos = long_count(data, pos, n_transaction_states)
-        transaction_states, pos = _read_transaction_state_list_1(data, pos, n_transaction_states)
+        item.transaction_states, pos = _read_transaction_state_list_1(data, pos, n_transaction_states)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DescribeTransactionsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.transaction_states = transaction_states
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

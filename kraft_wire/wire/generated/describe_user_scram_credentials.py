@@ -160,18 +160,17 @@ class DescribeUserScramCredentialsResponse(Message):
 def _read_user_name_list_1(data: Buffer, pos: int, count: int) -> tuple[list[UserName], int]:
     items = []
     for _ in range(count):
+        item = new(UserName)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, tags = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, tags = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             tags = data[pos]
             pos += 1
-        item = new(UserName)
-        item.name = name
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -180,19 +179,18 @@ def _read_user_name_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Use
 
 
 def _read_describe_user_scram_credentials_request_1(data: Buffer, pos: int) -> tuple[DescribeUserScramCredentialsRequest, int]:
+    item = new(DescribeUserScramCredentialsRequest)
     n_users = data[pos]
     pos += 1
     if 0 < n_users < 128:
-        users, pos = _read_user_name_list_1(data, pos, n_users - 1)
+        item.users, pos = _read_user_name_list_1(data, pos, n_users - 1)
     elif n_users:
         n_users, pos = long_count(data, pos, n_users)
-        users, pos = _read_user_name_list_1(data, pos, n_users)
+        item.users, pos = _read_user_name_list_1(data, pos, n_users)
     else:
-        users = None
+        item.users = None
     tags = data[pos]
     pos += 1
-    item = new(DescribeUserScramCredentialsRequest)
-    item.users = users
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -248,42 +246,38 @@ def _read_credential_info_list_1(data: Buffer, pos: int, count: int) -> tuple[li
 def _read_describe_user_scram_credentials_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeUserScramCredentialsResult], int]:
     items = []
     for _ in range(count):
+        item = new(DescribeUserScramCredentialsResult)
         n_user = data[pos]
         pos += 1
         if n_user < 128:
-            user, error_code, n_error_message = compact_s_hB[n_user](data, pos)
-            user = user.decode()
+            raw, item.error_code, n_error_message = compact_s_hB[n_user](data, pos)
+            item.user = raw.decode()
             pos += n_user + 2
         else:
-            user, pos = compact_text(data, pos, n_user)
-            error_code, n_error_message = unpack_hB(data, pos)
+            item.user, pos = compact_text(data, pos, n_user)
+            item.error_code, n_error_message = unpack_hB(data, pos)
             pos += 3
-        if 0 < n_error_message < 128:
-            error_message, n_credential_infos = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
+        if n_error_message == 0:
+            item.error_message = None
             n_credential_infos = data[pos]
             pos += 1
+        elif n_error_message < 128:
+            raw, n_credential_infos = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
             n_credential_infos = data[pos]
             pos += 1
         if 0 < n_credential_infos < 128:
-            credential_infos, pos = _read_credential_info_list_1(data, pos, n_credential_infos - 1)
+            item.credential_infos, pos = _read_credential_info_list_1(data, pos, n_credential_infos - 1)
         elif n_credential_infos:
             n_credential_infos, pos = long_count(data, pos, n_credential_infos)
-            credential_infos, pos = _read_credential_info_list_1(data, pos, n_credential_infos)
+            item.credential_infos, pos = _read_credential_info_list_1(data, pos, n_credential_infos)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(DescribeUserScramCredentialsResult)
-        item.user = user
-        item.error_code = error_code
-        item.error_message = error_message
-        item.credential_infos = credential_infos
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -292,34 +286,30 @@ def _read_describe_user_scram_credentials_result_list_1(data: Buffer, pos: int, 
 
 
 def _read_describe_user_scram_credentials_response_1(data: Buffer, pos: int) -> tuple[DescribeUserScramCredentialsResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    item = new(DescribeUserScramCredentialsResponse)
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_error_message < 128:
-        error_message, n_results = compact_s_B[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message
-    elif n_error_message == 0:
-        error_message = None
+    if n_error_message == 0:
+        item.error_message = None
         n_results = data[pos]
         pos += 1
+    elif n_error_message < 128:
+        raw, n_results = compact_s_B[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message
     else:
-        error_message, pos = compact_text(data, pos, n_error_message)
+        item.error_message, pos = compact_text(data, pos, n_error_message)
         n_results = data[pos]
         pos += 1
     if 0 < n_results < 128:
-        results, pos = _read_describe_user_scram_credentials_result_list_1(data, pos, n_results - 1)
+        item.results, pos = _read_describe_user_scram_credentials_result_list_1(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)
-        results, pos = _read_describe_user_scram_credentials_result_list_1(data, pos, n_results)
+        item.results, pos = _read_describe_user_scram_credentials_result_list_1(data, pos, n_results)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(DescribeUserScramCredentialsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
-    item.results = results
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -181,59 +181,53 @@ class ElectLeadersResponse(Message):
 def _read_topic_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartitions], int]:
     items = []
     for _ in range(count):
+        item = new(TopicPartitions)
         (n_topic,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_topic < 128:
-            topic, n_partitions = classic_s_i[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partitions = classic_s_i[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic + 4
         else:
-            topic, pos = classic_text(data, pos, n_topic)
+            item.topic, pos = classic_text(data, pos, n_topic)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if 0 <= n_partitions < 128:
-            partitions = list(classic_i[n_partitions](data, pos))
+            values = [*classic_i[n_partitions](data, pos)]
+            item.partitions = values
             pos += 4 * n_partitions
         else:
-            partitions, pos = classic_numbers(data, pos, n_partitions, "i", 4)
-        item = new(TopicPartitions)
-        item.topic = topic
-        item.partitions = partitions
+            item.partitions, pos = classic_numbers(data, pos, n_partitions, "i", 4)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_elect_leaders_request_1(data: Buffer, pos: int) -> tuple[ElectLeadersRequest, int]:
+    item = new(ElectLeadersRequest)
     (n_topic_partitions,) = unpack_i(data, pos)
     pos += 4
     if n_topic_partitions >= 0:
-        topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
+        item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
     else:
-        topic_partitions = None
-    (timeout_ms,) = unpack_i(data, pos)
+        item.topic_partitions = None
+    (item.timeout_ms,) = unpack_i(data, pos)
     pos += 4
-    item = new(ElectLeadersRequest)
-    item.topic_partitions = topic_partitions
-    item.timeout_ms = timeout_ms
     item.election_type = 0
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_elect_leaders_request_2(data: Buffer, pos: int) -> tuple[ElectLeadersRequest, int]:
-    election_type, n_topic_partitions = unpack_bi(data, pos)
+    item = new(ElectLeadersRequest)
+    item.election_type, n_topic_partitions = unpack_bi(data, pos)
     pos += 5
     if n_topic_partitions >= 0:
-        topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
+        item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
     else:
-        topic_partitions = None
-    (timeout_ms,) = unpack_i(data, pos)
+        item.topic_partitions = None
+    (item.timeout_ms,) = unpack_i(data, pos)
     pos += 4
-    item = new(ElectLeadersRequest)
-    item.election_type = election_type
-    item.topic_partitions = topic_partitions
-    item.timeout_ms = timeout_ms
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -241,26 +235,26 @@ def _read_elect_leaders_request_2(data: Buffer, pos: int) -> tuple[ElectLeadersR
 def _read_topic_partitions_list_2(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartitions], int]:
     items = []
     for _ in range(count):
+        item = new(TopicPartitions)
         n_topic = data[pos]
         pos += 1
         if n_topic < 128:
-            topic, n_partitions = compact_s_B[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partitions = compact_s_B[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic
         else:
-            topic, pos = compact_text(data, pos, n_topic)
+            item.topic, pos = compact_text(data, pos, n_topic)
             n_partitions = data[pos]
             pos += 1
         if n_partitions < 128:
-            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            values = [*compact_i_B[n_partitions](data, pos)]
+            tags = values.pop()
+            item.partitions = values
             pos += 4 * n_partitions - 3
         else:
-            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            item.partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(TopicPartitions)
-        item.topic = topic
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -269,21 +263,18 @@ def _read_topic_partitions_list_2(data: Buffer, pos: int, count: int) -> tuple[l
 
 
 def _read_elect_leaders_request_3(data: Buffer, pos: int) -> tuple[ElectLeadersRequest, int]:
-    election_type, n_topic_partitions = unpack_bB(data, pos)
+    item = new(ElectLeadersRequest)
+    item.election_type, n_topic_partitions = unpack_bB(data, pos)
     pos += 2
     if 0 < n_topic_partitions < 128:
-        topic_partitions, pos = _read_topic_partitions_list_2(data, pos, n_topic_partitions - 1)
+        item.topic_partitions, pos = _read_topic_partitions_list_2(data, pos, n_topic_partitions - 1)
     elif n_topic_partitions:
         n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
-        topic_partitions, pos = _read_topic_partitions_list_2(data, pos, n_topic_partitions)
+        item.topic_partitions, pos = _read_topic_partitions_list_2(data, pos, n_topic_partitions)
     else:
-        topic_partitions = None
-    timeout_ms, tags = unpack_iB(data, pos)
+        item.topic_partitions = None
+    item.timeout_ms, tags = unpack_iB(data, pos)
     pos += 5
-    item = new(ElectLeadersRequest)
-    item.election_type = election_type
-    item.topic_partitions = topic_partitions
-    item.timeout_ms = timeout_ms
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -378,20 +369,17 @@ def _write_elect_leaders_request_3(item: ElectLeadersRequest, out: Append) -> No
 def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionResult], int]:
     items = []
     for _ in range(count):
-        partition_id, error_code, n_error_message = unpack_ihh(data, pos)
+        item = new(PartitionResult)
+        item.partition_id, item.error_code, n_error_message = unpack_ihh(data, pos)
         pos += 8
         if 0 <= n_error_message < 128:
-            error_message, = classic_s[n_error_message](data, pos)
-            error_message = error_message.decode()
+            (raw,) = classic_s[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message
         elif n_error_message < 0:
-            error_message = None
+            item.error_message = None
         else:
-            error_message, pos = classic_text(data, pos, n_error_message)
-        item = new(PartitionResult)
-        item.partition_id = partition_id
-        item.error_code = error_code
-        item.error_message = error_message
+            item.error_message, pos = classic_text(data, pos, n_error_message)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -400,54 +388,47 @@ def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[l
 def _read_replica_election_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ReplicaElectionResult], int]:
     items = []
     for _ in range(count):
+        item = new(ReplicaElectionResult)
         (n_topic,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_topic < 128:
-            topic, n_partition_result = classic_s_i[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partition_result = classic_s_i[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic + 4
         else:
-            topic, pos = classic_text(data, pos, n_topic)
+            item.topic, pos = classic_text(data, pos, n_topic)
             (n_partition_result,) = unpack_i(data, pos)
             pos += 4
         if n_partition_result >= 0:
-            partition_result, pos = _read_partition_result_list_1(data, pos, n_partition_result)
+            item.partition_result, pos = _read_partition_result_list_1(data, pos, n_partition_result)
         else:
             raise Unusual
-        item = new(ReplicaElectionResult)
-        item.topic = topic
-        item.partition_result = partition_result
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_elect_leaders_response_1(data: Buffer, pos: int) -> tuple[ElectLeadersResponse, int]:
-    throttle_time_ms, n_replica_election_results = unpack_ii(data, pos)
+    item = new(ElectLeadersResponse)
+    item.throttle_time_ms, n_replica_election_results = unpack_ii(data, pos)
     pos += 8
     if n_replica_election_results >= 0:
-        replica_election_results, pos = _read_replica_election_result_list_1(data, pos, n_replica_election_results)
+        item.replica_election_results, pos = _read_replica_election_result_list_1(data, pos, n_replica_election_results)
     else:
         raise Unusual
-    item = new(ElectLeadersResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.replica_election_results = replica_election_results
     item.error_code = 0
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_elect_leaders_response_2(data: Buffer, pos: int) -> tuple[ElectLeadersResponse, int]:
-    throttle_time_ms, error_code, n_replica_election_results = unpack_ihi(data, pos)
+    item = new(ElectLeadersResponse)
+    item.throttle_time_ms, item.error_code, n_replica_election_results = unpack_ihi(data, pos)
     pos += 10
     if n_replica_election_results >= 0:
-        replica_election_results, pos = _read_replica_election_result_list_1(data, pos, n_replica_election_results)
+        item.replica_election_results, pos = _read_replica_election_result_list_1(data, pos, n_replica_election_results)
     else:
         raise Unusual
-    item = new(ElectLeadersResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.replica_election_results = replica_election_results
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -455,24 +436,21 @@ def _read_elect_leaders_response_2(data: Buffer, pos: int) -> tuple[ElectLeaders
 def _read_partition_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[PartitionResult], int]:
     items = []
     for _ in range(count):
-        partition_id, error_code, n_error_message = unpack_ihB(data, pos)
-        pos += 7
-        if 0 < n_error_message < 128:
-            error_message, tags = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
-            tags = data[pos]
-            pos += 1
-        else:
-            error_message, pos = compact_text(data, pos, n_error_message)
-            tags = data[pos]
-            pos += 1
         item = new(PartitionResult)
-        item.partition_id = partition_id
-        item.error_code = error_code
-        item.error_message = error_message
+        item.partition_id, item.error_code, n_error_message = unpack_ihB(data, pos)
+        pos += 7
+        if n_error_message == 0:
+            item.error_message = None
+            tags = data[pos]
+            pos += 1
+        elif n_error_message < 128:
+            raw, tags = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message
+        else:
+            item.error_message, pos = compact_text(data, pos, n_error_message)
+            tags = data[pos]
+            pos += 1
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -483,28 +461,26 @@ def _read_partition_result_list_2(data: Buffer, pos: int, count: int) -> tuple[l
 def _read_replica_election_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ReplicaElectionResult], int]:
     items = []
     for _ in range(count):
+        item = new(ReplicaElectionResult)
         n_topic = data[pos]
         pos += 1
         if n_topic < 128:
-            topic, n_partition_result = compact_s_B[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partition_result = compact_s_B[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic
         else:
-            topic, pos = compact_text(data, pos, n_topic)
+            item.topic, pos = compact_text(data, pos, n_topic)
             n_partition_result = data[pos]
             pos += 1
         if 0 < n_partition_result < 128:
-            partition_result, pos = _read_partition_result_list_2(data, pos, n_partition_result - 1)
+            item.partition_result, pos = _read_partition_result_list_2(data, pos, n_partition_result - 1)
         elif n_partition_result:
             n_partition_result, pos = long_count(data, pos, n_partition_result)
-            partition_result, pos = _read_partition_result_list_2(data, pos, n_partition_result)
+            item.partition_result, pos = _read_partition_result_list_2(data, pos, n_partition_result)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ReplicaElectionResult)
-        item.topic = topic
-        item.partition_result = partition_result
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -513,21 +489,18 @@ def _read_replica_election_result_list_2(data: Buffer, pos: int, count: int) -> 
 
 
 def _read_elect_leaders_response_3(data: Buffer, pos: int) -> tuple[ElectLeadersResponse, int]:
-    throttle_time_ms, error_code, n_replica_election_results = unpack_ihB(data, pos)
+    item = new(ElectLeadersResponse)
+    item.throttle_time_ms, item.error_code, n_replica_election_results = unpack_ihB(data, pos)
     pos += 7
     if 0 < n_replica_election_results < 128:
-        replica_election_results, pos = _read_replica_election_result_list_2(data, pos, n_replica_election_results - 1)
+        item.replica_election_results, pos = _read_replica_election_result_list_2(data, pos, n_replica_election_results - 1)
     elif n_replica_election_results:
         n_replica_election_results, pos = long_count(data, pos, n_replica_election_results)
-        replica_election_results, pos = _read_replica_election_result_list_2(data, pos, n_replica_election_results)
+        item.replica_election_results, pos = _read_replica_election_result_list_2(data, pos, n_replica_election_results)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ElectLeadersResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.replica_election_results = replica_election_results
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

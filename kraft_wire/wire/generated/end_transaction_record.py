@@ -36,9 +36,9 @@ class EndTransactionRecord(Message):
 
 
 def _read_end_transaction_record_1(data: Buffer, pos: int) -> tuple[EndTransactionRecord, int]:
+    item = new(EndTransactionRecord)
     tags = data[pos]
     pos += 1
-    item = new(EndTransactionRecord)
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

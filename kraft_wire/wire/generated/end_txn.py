@@ -102,41 +102,33 @@ class EndTxnResponse(Message):
 
 
 def _read_end_txn_request_1(data: Buffer, pos: int) -> tuple[EndTxnRequest, int]:
+    item = new(EndTxnRequest)
     (n_transactional_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_transactional_id < 128:
-        transactional_id, producer_id, producer_epoch, committed = classic_s_qht[n_transactional_id](data, pos)
-        transactional_id = transactional_id.decode()
+        raw, item.producer_id, item.producer_epoch, item.committed = classic_s_qht[n_transactional_id](data, pos)
+        item.transactional_id = raw.decode()
         pos += n_transactional_id + 11
     else:
-        transactional_id, pos = classic_text(data, pos, n_transactional_id)
-        producer_id, producer_epoch, committed = unpack_qht(data, pos)
+        item.transactional_id, pos = classic_text(data, pos, n_transactional_id)
+        item.producer_id, item.producer_epoch, item.committed = unpack_qht(data, pos)
         pos += 11
-    item = new(EndTxnRequest)
-    item.transactional_id = transactional_id
-    item.producer_id = producer_id
-    item.producer_epoch = producer_epoch
-    item.committed = committed
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_end_txn_request_2(data: Buffer, pos: int) -> tuple[EndTxnRequest, int]:
+    item = new(EndTxnRequest)
     n_transactional_id = data[pos]
     pos += 1
     if n_transactional_id < 128:
-        transactional_id, producer_id, producer_epoch, committed, tags = compact_s_qhtB[n_transactional_id](data, pos)
-        transactional_id = transactional_id.decode()
+        raw, item.producer_id, item.producer_epoch, item.committed, tags = compact_s_qhtB[n_transactional_id](data, pos)
+        item.transactional_id = raw.decode()
         pos += n_transactional_id + 11
     else:
-        transactional_id, pos = compact_text(data, pos, n_transactional_id)
-        producer_id, producer_epoch, committed, tags = unpack_qhtB(data, pos)
+        item.transactional_id, pos = compact_text(data, pos, n_transactional_id)
+        item.producer_id, item.producer_epoch, item.committed, tags = unpack_qhtB(data, pos)
         pos += 12
-    item = new(EndTxnRequest)
-    item.transactional_id = transactional_id
-    item.producer_id = producer_id
-    item.producer_epoch = producer_epoch
-    item.committed = committed
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -169,11 +161,9 @@ def _write_end_txn_request_2(item: EndTxnRequest, out: Append) -> None:
 
 
 def _read_end_txn_response_1(data: Buffer, pos: int) -> tuple[EndTxnResponse, int]:
-    throttle_time_ms, error_code = unpack_ih(data, pos)
-    pos += 6
     item = new(EndTxnResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
+    item.throttle_time_ms, item.error_code = unpack_ih(data, pos)
+    pos += 6
     item.producer_id = -1
     item.producer_epoch = -1
     item.unknown_tagged_fields = None
@@ -181,11 +171,9 @@ def _read_end_txn_response_1(data: Buffer, pos: int) -> tuple[EndTxnResponse, in
 
 
 def _read_end_txn_response_2(data: Buffer, pos: int) -> tuple[EndTxnResponse, int]:
-    throttle_time_ms, error_code, tags = unpack_ihB(data, pos)
-    pos += 7
     item = new(EndTxnResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
+    item.throttle_time_ms, item.error_code, tags = unpack_ihB(data, pos)
+    pos += 7
     item.producer_id = -1
     item.producer_epoch = -1
     item.unknown_tagged_fields = None
@@ -195,13 +183,9 @@ def _read_end_txn_response_2(data: Buffer, pos: int) -> tuple[EndTxnResponse, in
 
 
 def _read_end_txn_response_3(data: Buffer, pos: int) -> tuple[EndTxnResponse, int]:
-    throttle_time_ms, error_code, producer_id, producer_epoch, tags = unpack_ihqhB(data, pos)
-    pos += 17
     item = new(EndTxnResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.producer_id = producer_id
-    item.producer_epoch = producer_epoch
+    item.throttle_time_ms, item.error_code, item.producer_id, item.producer_epoch, tags = unpack_ihqhB(data, pos)
+    pos += 17
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -39,10 +39,9 @@ class EndTxnMarker(Message):
 
 
 def _read_end_txn_marker_1(data: Buffer, pos: int) -> tuple[EndTxnMarker, int]:
-    (coordinator_epoch,) = unpack_i(data, pos)
-    pos += 4
     item = new(EndTxnMarker)
-    item.coordinator_epoch = coordinator_epoch
+    (item.coordinator_epoch,) = unpack_i(data, pos)
+    pos += 4
     return item, pos
 
 

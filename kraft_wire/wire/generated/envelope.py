@@ -80,24 +80,21 @@ class EnvelopeResponse(Message):
 
 
 def _read_envelope_request_1(data: Buffer, pos: int) -> tuple[EnvelopeRequest, int]:
+    item = new(EnvelopeRequest)
     n_request_data = data[pos]
     pos += 1
-    request_data, pos = compact_blob(data, pos, n_request_data)
+    item.request_data, pos = compact_blob(data, pos, n_request_data)
     n_request_principal = data[pos]
     pos += 1
     if n_request_principal:
-        request_principal, pos = compact_blob(data, pos, n_request_principal)
+        item.request_principal, pos = compact_blob(data, pos, n_request_principal)
     else:
-        request_principal = None
+        item.request_principal = None
     n_client_host_address = data[pos]
     pos += 1
-    client_host_address, pos = compact_blob(data, pos, n_client_host_address)
+    item.client_host_address, pos = compact_blob(data, pos, n_client_host_address)
     tags = data[pos]
     pos += 1
-    item = new(EnvelopeRequest)
-    item.request_data = request_data
-    item.request_principal = request_principal
-    item.client_host_address = client_host_address
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -135,17 +132,15 @@ def _write_envelope_request_1(item: EnvelopeRequest, out: Append) -> None:
 
 
 def _read_envelope_response_1(data: Buffer, pos: int) -> tuple[EnvelopeResponse, int]:
+    item = new(EnvelopeResponse)
     n_response_data = data[pos]
     pos += 1
     if n_response_data:
-        response_data, pos = compact_blob(data, pos, n_response_data)
+        item.response_data, pos = compact_blob(data, pos, n_response_data)
     else:
-        response_data = None
-    error_code, tags = unpack_hB(data, pos)
+        item.response_data = None
+    item.error_code, tags = unpack_hB(data, pos)
     pos += 3
-    item = new(EnvelopeResponse)
-    item.response_data = response_data
-    item.error_code = error_code
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -48,19 +48,17 @@ class FeatureLevelRecord(Message):
 
 
 def _read_feature_level_record_1(data: Buffer, pos: int) -> tuple[FeatureLevelRecord, int]:
+    item = new(FeatureLevelRecord)
     n_name = data[pos]
     pos += 1
     if n_name < 128:
-        name, feature_level, tags = compact_s_hB[n_name](data, pos)
-        name = name.decode()
+        raw, item.feature_level, tags = compact_s_hB[n_name](data, pos)
+        item.name = raw.decode()
         pos += n_name + 2
     else:
-        name, pos = compact_text(data, pos, n_name)
-        feature_level, tags = unpack_hB(data, pos)
+        item.name, pos = compact_text(data, pos, n_name)
+        item.feature_level, tags = unpack_hB(data, pos)
         pos += 3
-    item = new(FeatureLevelRecord)
-    item.name = name
-    item.feature_level = feature_level
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -500,23 +500,21 @@ def _read_fetch_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[li
 def _read_fetch_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[FetchTopic], int]:
     items = []
     for _ in range(count):
+        item = new(FetchTopic)
         (n_topic,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_topic < 128:
-            topic, n_partitions = classic_s_i[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partitions = classic_s_i[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic + 4
         else:
-            topic, pos = classic_text(data, pos, n_topic)
+            item.topic, pos = classic_text(data, pos, n_topic)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_fetch_partition_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_fetch_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(FetchTopic)
-        item.topic = topic
-        item.partitions = partitions
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         items.append(item)
@@ -524,19 +522,13 @@ def _read_fetch_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[F
 
 
 def _read_fetch_request_1(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
-    replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level, n_topics = unpack_iiiibi(data, pos)
+    item = new(FetchRequest)
+    item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, n_topics = unpack_iiiibi(data, pos)
     pos += 21
     if n_topics >= 0:
-        topics, pos = _read_fetch_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_fetch_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(FetchRequest)
-    item.replica_id = replica_id
-    item.max_wait_ms = max_wait_ms
-    item.min_bytes = min_bytes
-    item.max_bytes = max_bytes
-    item.isolation_level = isolation_level
-    item.topics = topics
     item.cluster_id = None
     item.replica_state = None
     item.session_id = 0
@@ -571,23 +563,21 @@ def _read_fetch_partition_list_2(data: Buffer, pos: int, count: int) -> tuple[li
 def _read_fetch_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[FetchTopic], int]:
     items = []
     for _ in range(count):
+        item = new(FetchTopic)
         (n_topic,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_topic < 128:
-            topic, n_partitions = classic_s_i[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partitions = classic_s_i[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic + 4
         else:
-            topic, pos = classic_text(data, pos, n_topic)
+            item.topic, pos = classic_text(data, pos, n_topic)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_fetch_partition_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_fetch_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(FetchTopic)
-        item.topic = topic
-        item.partitions = partitions
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         items.append(item)
@@ -595,19 +585,13 @@ def _read_fetch_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[F
 
 
 def _read_fetch_request_2(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
-    replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level, n_topics = unpack_iiiibi(data, pos)
+    item = new(FetchRequest)
+    item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, n_topics = unpack_iiiibi(data, pos)
     pos += 21
     if n_topics >= 0:
-        topics, pos = _read_fetch_topic_list_2(data, pos, n_topics)
+        item.topics, pos = _read_fetch_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(FetchRequest)
-    item.replica_id = replica_id
-    item.max_wait_ms = max_wait_ms
-    item.min_bytes = min_bytes
-    item.max_bytes = max_bytes
-    item.isolation_level = isolation_level
-    item.topics = topics
     item.cluster_id = None
     item.replica_state = None
     item.session_id = 0
@@ -621,24 +605,23 @@ def _read_fetch_request_2(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
 def _read_forgotten_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ForgottenTopic], int]:
     items = []
     for _ in range(count):
+        item = new(ForgottenTopic)
         (n_topic,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_topic < 128:
-            topic, n_partitions = classic_s_i[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partitions = classic_s_i[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic + 4
         else:
-            topic, pos = classic_text(data, pos, n_topic)
+            item.topic, pos = classic_text(data, pos, n_topic)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if 0 <= n_partitions < 128:
-            partitions = list(classic_i[n_partitions](data, pos))
+            values = [*classic_i[n_partitions](data, pos)]
+            item.partitions = values
             pos += 4 * n_partitions
         else:
-            partitions, pos = classic_numbers(data, pos, n_partitions, "i", 4)
-        item = new(ForgottenTopic)
-        item.topic = topic
-        item.partitions = partitions
+            item.partitions, pos = classic_numbers(data, pos, n_partitions, "i", 4)
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         items.append(item)
@@ -646,28 +629,19 @@ def _read_forgotten_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[li
 
 
 def _read_fetch_request_3(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
-    replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch, n_topics = unpack_iiiibiii(data, pos)
+    item = new(FetchRequest)
+    item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiiibiii(data, pos)
     pos += 29
     if n_topics >= 0:
-        topics, pos = _read_fetch_topic_list_2(data, pos, n_topics)
+        item.topics, pos = _read_fetch_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
     (n_forgotten_topics_data,) = unpack_i(data, pos)
     pos += 4
     if n_forgotten_topics_data >= 0:
-        forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
+        item.forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
     else:
         raise Unusual
-    item = new(FetchRequest)
-    item.replica_id = replica_id
-    item.max_wait_ms = max_wait_ms
-    item.min_bytes = min_bytes
-    item.max_bytes = max_bytes
-    item.isolation_level = isolation_level
-    item.session_id = session_id
-    item.session_epoch = session_epoch
-    item.topics = topics
-    item.forgotten_topics_data = forgotten_topics_data
     item.cluster_id = None
     item.replica_state = None
     item.rack_id = ''
@@ -699,23 +673,21 @@ def _read_fetch_partition_list_3(data: Buffer, pos: int, count: int) -> tuple[li
 def _read_fetch_topic_list_3(data: Buffer, pos: int, count: int) -> tuple[list[FetchTopic], int]:
     items = []
     for _ in range(count):
+        item = new(FetchTopic)
         (n_topic,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_topic < 128:
-            topic, n_partitions = classic_s_i[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partitions = classic_s_i[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic + 4
         else:
-            topic, pos = classic_text(data, pos, n_topic)
+            item.topic, pos = classic_text(data, pos, n_topic)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_fetch_partition_list_3(data, pos, n_partitions)
+            item.partitions, pos = _read_fetch_partition_list_3(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(FetchTopic)
-        item.topic = topic
-        item.partitions = partitions
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         items.append(item)
@@ -723,28 +695,19 @@ def _read_fetch_topic_list_3(data: Buffer, pos: int, count: int) -> tuple[list[F
 
 
 def _read_fetch_request_4(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
-    replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch, n_topics = unpack_iiiibiii(data, pos)
+    item = new(FetchRequest)
+    item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiiibiii(data, pos)
     pos += 29
     if n_topics >= 0:
-        topics, pos = _read_fetch_topic_list_3(data, pos, n_topics)
+        item.topics, pos = _read_fetch_topic_list_3(data, pos, n_topics)
     else:
         raise Unusual
     (n_forgotten_topics_data,) = unpack_i(data, pos)
     pos += 4
     if n_forgotten_topics_data >= 0:
-        forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
+        item.forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
     else:
         raise Unusual
-    item = new(FetchRequest)
-    item.replica_id = replica_id
-    item.max_wait_ms = max_wait_ms
-    item.min_bytes = min_bytes
-    item.max_bytes = max_bytes
-    item.isolation_level = isolation_level
-    item.session_id = session_id
-    item.session_epoch = session_epoch
-    item.topics = topics
-    item.forgotten_topics_data = forgotten_topics_data
     item.cluster_id = None
     item.replica_state = None
     item.rack_id = ''
@@ -753,37 +716,27 @@ def _read_fetch_request_4(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
 
 
 def _read_fetch_request_5(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
-    replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch, n_topics = unpack_iiiibiii(data, pos)
+    item = new(FetchRequest)
+    item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiiibiii(data, pos)
     pos += 29
     if n_topics >= 0:
-        topics, pos = _read_fetch_topic_list_3(data, pos, n_topics)
+        item.topics, pos = _read_fetch_topic_list_3(data, pos, n_topics)
     else:
         raise Unusual
     (n_forgotten_topics_data,) = unpack_i(data, pos)
     pos += 4
     if n_forgotten_topics_data >= 0:
-        forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
+        item.forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
     else:
         raise Unusual
     (n_rack_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_rack_id < 128:
-        rack_id, = classic_s[n_rack_id](data, pos)
-        rack_id = rack_id.decode()
+        (raw,) = classic_s[n_rack_id](data, pos)
+        item.rack_id = raw.decode()
         pos += n_rack_id
     else:
-        rack_id, pos = classic_text(data, pos, n_rack_id)
-    item = new(FetchRequest)
-    item.replica_id = replica_id
-    item.max_wait_ms = max_wait_ms
-    item.min_bytes = min_bytes
-    item.max_bytes = max_bytes
-    item.isolation_level = isolation_level
-    item.session_id = session_id
-    item.session_epoch = session_epoch
-    item.topics = topics
-    item.forgotten_topics_data = forgotten_topics_data
-    item.rack_id = rack_id
+        item.rack_id, pos = classic_text(data, pos, n_rack_id)
     item.cluster_id = None
     item.replica_state = None
     item.unknown_tagged_fields = None
@@ -816,28 +769,26 @@ def _read_fetch_partition_list_4(data: Buffer, pos: int, count: int) -> tuple[li
 def _read_fetch_topic_list_4(data: Buffer, pos: int, count: int) -> tuple[list[FetchTopic], int]:
     items = []
     for _ in range(count):
+        item = new(FetchTopic)
         n_topic = data[pos]
         pos += 1
         if n_topic < 128:
-            topic, n_partitions = compact_s_B[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partitions = compact_s_B[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic
         else:
-            topic, pos = compact_text(data, pos, n_topic)
+            item.topic, pos = compact_text(data, pos, n_topic)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_fetch_partition_list_4(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_fetch_partition_list_4(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_fetch_partition_list_4(data, pos, n_partitions)
+            item.partitions, pos = _read_fetch_partition_list_4(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(FetchTopic)
-        item.topic = topic
-        item.partitions = partitions
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         if tags:
@@ -849,26 +800,26 @@ def _read_fetch_topic_list_4(data: Buffer, pos: int, count: int) -> tuple[list[F
 def _read_forgotten_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ForgottenTopic], int]:
     items = []
     for _ in range(count):
+        item = new(ForgottenTopic)
         n_topic = data[pos]
         pos += 1
         if n_topic < 128:
-            topic, n_partitions = compact_s_B[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partitions = compact_s_B[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic
         else:
-            topic, pos = compact_text(data, pos, n_topic)
+            item.topic, pos = compact_text(data, pos, n_topic)
             n_partitions = data[pos]
             pos += 1
         if n_partitions < 128:
-            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            values = [*compact_i_B[n_partitions](data, pos)]
+            tags = values.pop()
+            item.partitions = values
             pos += 4 * n_partitions - 3
         else:
-            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            item.partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(ForgottenTopic)
-        item.topic = topic
-        item.partitions = partitions
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         if tags:
@@ -886,15 +837,14 @@ def _read_fetch_request_tags_1(item: FetchRequest, data: Buffer, pos: int, count
         if tag == 0:
             n_cluster_id = data[pos]
             pos += 1
-            if 0 < n_cluster_id < 128:
-                cluster_id, = compact_s[n_cluster_id](data, pos)
-                cluster_id = cluster_id.decode()
+            if n_cluster_id == 0:
+                item.cluster_id = None
+            elif n_cluster_id < 128:
+                (raw,) = compact_s[n_cluster_id](data, pos)
+                item.cluster_id = raw.decode()
                 pos += n_cluster_id - 1
-            elif n_cluster_id == 0:
-                cluster_id = None
             else:
-                cluster_id, pos = compact_text(data, pos, n_cluster_id)
-            item.cluster_id = cluster_id
+                item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         elif tag in (1,):
             raise Unusual
         else:
@@ -906,45 +856,35 @@ def _read_fetch_request_tags_1(item: FetchRequest, data: Buffer, pos: int, count
 
 
 def _read_fetch_request_6(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
-    replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch, n_topics = unpack_iiiibiiB(data, pos)
+    item = new(FetchRequest)
+    item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiiibiiB(data, pos)
     pos += 26
     if 0 < n_topics < 128:
-        topics, pos = _read_fetch_topic_list_4(data, pos, n_topics - 1)
+        item.topics, pos = _read_fetch_topic_list_4(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_fetch_topic_list_4(data, pos, n_topics)
+        item.topics, pos = _read_fetch_topic_list_4(data, pos, n_topics)
     else:
         raise Unusual
     n_forgotten_topics_data = data[pos]
     pos += 1
     if 0 < n_forgotten_topics_data < 128:
-        forgotten_topics_data, pos = _read_forgotten_topic_list_2(data, pos, n_forgotten_topics_data - 1)
+        item.forgotten_topics_data, pos = _read_forgotten_topic_list_2(data, pos, n_forgotten_topics_data - 1)
     elif n_forgotten_topics_data:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
-        forgotten_topics_data, pos = _read_forgotten_topic_list_2(data, pos, n_forgotten_topics_data)
+        item.forgotten_topics_data, pos = _read_forgotten_topic_list_2(data, pos, n_forgotten_topics_data)
     else:
         raise Unusual
     n_rack_id = data[pos]
     pos += 1
     if n_rack_id < 128:
-        rack_id, tags = compact_s_B[n_rack_id](data, pos)
-        rack_id = rack_id.decode()
+        raw, tags = compact_s_B[n_rack_id](data, pos)
+        item.rack_id = raw.decode()
         pos += n_rack_id
     else:
-        rack_id, pos = compact_text(data, pos, n_rack_id)
+        item.rack_id, pos = compact_text(data, pos, n_rack_id)
         tags = data[pos]
         pos += 1
-    item = new(FetchRequest)
-    item.replica_id = replica_id
-    item.max_wait_ms = max_wait_ms
-    item.min_bytes = min_bytes
-    item.max_bytes = max_bytes
-    item.isolation_level = isolation_level
-    item.session_id = session_id
-    item.session_epoch = session_epoch
-    item.topics = topics
-    item.forgotten_topics_data = forgotten_topics_data
-    item.rack_id = rack_id
     item.cluster_id = None
     item.replica_state = None
     item.unknown_tagged_fields = None
@@ -956,20 +896,18 @@ def _read_fetch_request_6(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
 def _read_fetch_topic_list_5(data: Buffer, pos: int, count: int) -> tuple[list[FetchTopic], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(FetchTopic)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_fetch_partition_list_4(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_fetch_partition_list_4(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_fetch_partition_list_4(data, pos, n_partitions)
+            item.partitions, pos = _read_fetch_partition_list_4(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(FetchTopic)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.topic = ''
         item.unknown_tagged_fields = None
         if tags:
@@ -981,18 +919,18 @@ def _read_fetch_topic_list_5(data: Buffer, pos: int, count: int) -> tuple[list[F
 def _read_forgotten_topic_list_3(data: Buffer, pos: int, count: int) -> tuple[list[ForgottenTopic], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(ForgottenTopic)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if n_partitions < 128:
-            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            values = [*compact_i_B[n_partitions](data, pos)]
+            tags = values.pop()
+            item.partitions = values
             pos += 4 * n_partitions - 3
         else:
-            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            item.partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(ForgottenTopic)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.topic = ''
         item.unknown_tagged_fields = None
         if tags:
@@ -1010,15 +948,14 @@ def _read_fetch_request_tags_2(item: FetchRequest, data: Buffer, pos: int, count
         if tag == 0:
             n_cluster_id = data[pos]
             pos += 1
-            if 0 < n_cluster_id < 128:
-                cluster_id, = compact_s[n_cluster_id](data, pos)
-                cluster_id = cluster_id.decode()
+            if n_cluster_id == 0:
+                item.cluster_id = None
+            elif n_cluster_id < 128:
+                (raw,) = compact_s[n_cluster_id](data, pos)
+                item.cluster_id = raw.decode()
                 pos += n_cluster_id - 1
-            elif n_cluster_id == 0:
-                cluster_id = None
             else:
-                cluster_id, pos = compact_text(data, pos, n_cluster_id)
-            item.cluster_id = cluster_id
+                item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         elif tag in (1,):
             raise Unusual
         else:
@@ -1030,45 +967,35 @@ def _read_fetch_request_tags_2(item: FetchRequest, data: Buffer, pos: int, count
 
 
 def _read_fetch_request_7(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
-    replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch, n_topics = unpack_iiiibiiB(data, pos)
+    item = new(FetchRequest)
+    item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiiibiiB(data, pos)
     pos += 26
     if 0 < n_topics < 128:
-        topics, pos = _read_fetch_topic_list_5(data, pos, n_topics - 1)
+        item.topics, pos = _read_fetch_topic_list_5(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_fetch_topic_list_5(data, pos, n_topics)
+        item.topics, pos = _read_fetch_topic_list_5(data, pos, n_topics)
     else:
         raise Unusual
     n_forgotten_topics_data = data[pos]
     pos += 1
     if 0 < n_forgotten_topics_data < 128:
-        forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
+        item.forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
     elif n_forgotten_topics_data:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
-        forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data)
+        item.forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data)
     else:
         raise Unusual
     n_rack_id = data[pos]
     pos += 1
     if n_rack_id < 128:
-        rack_id, tags = compact_s_B[n_rack_id](data, pos)
-        rack_id = rack_id.decode()
+        raw, tags = compact_s_B[n_rack_id](data, pos)
+        item.rack_id = raw.decode()
         pos += n_rack_id
     else:
-        rack_id, pos = compact_text(data, pos, n_rack_id)
+        item.rack_id, pos = compact_text(data, pos, n_rack_id)
         tags = data[pos]
         pos += 1
-    item = new(FetchRequest)
-    item.replica_id = replica_id
-    item.max_wait_ms = max_wait_ms
-    item.min_bytes = min_bytes
-    item.max_bytes = max_bytes
-    item.isolation_level = isolation_level
-    item.session_id = session_id
-    item.session_epoch = session_epoch
-    item.topics = topics
-    item.forgotten_topics_data = forgotten_topics_data
-    item.rack_id = rack_id
     item.cluster_id = None
     item.replica_state = None
     item.unknown_tagged_fields = None
@@ -1078,11 +1005,9 @@ def _read_fetch_request_7(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
 
 
 def _read_replica_state_1(data: Buffer, pos: int) -> tuple[ReplicaState, int]:
-    replica_id, replica_epoch, tags = unpack_iqB(data, pos)
-    pos += 13
     item = new(ReplicaState)
-    item.replica_id = replica_id
-    item.replica_epoch = replica_epoch
+    item.replica_id, item.replica_epoch, tags = unpack_iqB(data, pos)
+    pos += 13
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1098,18 +1023,16 @@ def _read_fetch_request_tags_3(item: FetchRequest, data: Buffer, pos: int, count
         if tag == 0:
             n_cluster_id = data[pos]
             pos += 1
-            if 0 < n_cluster_id < 128:
-                cluster_id, = compact_s[n_cluster_id](data, pos)
-                cluster_id = cluster_id.decode()
+            if n_cluster_id == 0:
+                item.cluster_id = None
+            elif n_cluster_id < 128:
+                (raw,) = compact_s[n_cluster_id](data, pos)
+                item.cluster_id = raw.decode()
                 pos += n_cluster_id - 1
-            elif n_cluster_id == 0:
-                cluster_id = None
             else:
-                cluster_id, pos = compact_text(data, pos, n_cluster_id)
-            item.cluster_id = cluster_id
+                item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         elif tag == 1:
-            replica_state, pos = _read_replica_state_1(data, pos)
-            item.replica_state = replica_state
+            item.replica_state, pos = _read_replica_state_1(data, pos)
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -1119,44 +1042,35 @@ def _read_fetch_request_tags_3(item: FetchRequest, data: Buffer, pos: int, count
 
 
 def _read_fetch_request_8(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
-    max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch, n_topics = unpack_iiibiiB(data, pos)
+    item = new(FetchRequest)
+    item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiibiiB(data, pos)
     pos += 22
     if 0 < n_topics < 128:
-        topics, pos = _read_fetch_topic_list_5(data, pos, n_topics - 1)
+        item.topics, pos = _read_fetch_topic_list_5(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_fetch_topic_list_5(data, pos, n_topics)
+        item.topics, pos = _read_fetch_topic_list_5(data, pos, n_topics)
     else:
         raise Unusual
     n_forgotten_topics_data = data[pos]
     pos += 1
     if 0 < n_forgotten_topics_data < 128:
-        forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
+        item.forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
     elif n_forgotten_topics_data:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
-        forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data)
+        item.forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data)
     else:
         raise Unusual
     n_rack_id = data[pos]
     pos += 1
     if n_rack_id < 128:
-        rack_id, tags = compact_s_B[n_rack_id](data, pos)
-        rack_id = rack_id.decode()
+        raw, tags = compact_s_B[n_rack_id](data, pos)
+        item.rack_id = raw.decode()
         pos += n_rack_id
     else:
-        rack_id, pos = compact_text(data, pos, n_rack_id)
+        item.rack_id, pos = compact_text(data, pos, n_rack_id)
         tags = data[pos]
         pos += 1
-    item = new(FetchRequest)
-    item.max_wait_ms = max_wait_ms
-    item.min_bytes = min_bytes
-    item.max_bytes = max_bytes
-    item.isolation_level = isolation_level
-    item.session_id = session_id
-    item.session_epoch = session_epoch
-    item.topics = topics
-    item.forgotten_topics_data = forgotten_topics_data
-    item.rack_id = rack_id
     item.cluster_id = None
     item.replica_state = None
     item.replica_id = -1
@@ -1173,9 +1087,8 @@ def _read_fetch_partition_tags_1(item: FetchPartition, data: Buffer, pos: int, c
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            (replica_directory_id,) = unpack_u(data, pos)
+            (item.replica_directory_id,) = unpack_u(data, pos)
             pos += 16
-            item.replica_directory_id = replica_directory_id
         elif tag in (1,):
             raise Unusual
         else:
@@ -1189,15 +1102,9 @@ def _read_fetch_partition_tags_1(item: FetchPartition, data: Buffer, pos: int, c
 def _read_fetch_partition_list_5(data: Buffer, pos: int, count: int) -> tuple[list[FetchPartition], int]:
     items = []
     for _ in range(count):
-        partition, current_leader_epoch, fetch_offset, last_fetched_epoch, log_start_offset, partition_max_bytes, tags = unpack_iiqiqiB(data, pos)
-        pos += 33
         item = new(FetchPartition)
-        item.partition = partition
-        item.current_leader_epoch = current_leader_epoch
-        item.fetch_offset = fetch_offset
-        item.last_fetched_epoch = last_fetched_epoch
-        item.log_start_offset = log_start_offset
-        item.partition_max_bytes = partition_max_bytes
+        item.partition, item.current_leader_epoch, item.fetch_offset, item.last_fetched_epoch, item.log_start_offset, item.partition_max_bytes, tags = unpack_iiqiqiB(data, pos)
+        pos += 33
         item.replica_directory_id = ZERO_UUID
         item.high_watermark = 9223372036854775807
         item.unknown_tagged_fields = None
@@ -1210,20 +1117,18 @@ def _read_fetch_partition_list_5(data: Buffer, pos: int, count: int) -> tuple[li
 def _read_fetch_topic_list_6(data: Buffer, pos: int, count: int) -> tuple[list[FetchTopic], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(FetchTopic)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_fetch_partition_list_5(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_fetch_partition_list_5(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_fetch_partition_list_5(data, pos, n_partitions)
+            item.partitions, pos = _read_fetch_partition_list_5(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(FetchTopic)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.topic = ''
         item.unknown_tagged_fields = None
         if tags:
@@ -1241,18 +1146,16 @@ def _read_fetch_request_tags_4(item: FetchRequest, data: Buffer, pos: int, count
         if tag == 0:
             n_cluster_id = data[pos]
             pos += 1
-            if 0 < n_cluster_id < 128:
-                cluster_id, = compact_s[n_cluster_id](data, pos)
-                cluster_id = cluster_id.decode()
+            if n_cluster_id == 0:
+                item.cluster_id = None
+            elif n_cluster_id < 128:
+                (raw,) = compact_s[n_cluster_id](data, pos)
+                item.cluster_id = raw.decode()
                 pos += n_cluster_id - 1
-            elif n_cluster_id == 0:
-                cluster_id = None
             else:
-                cluster_id, pos = compact_text(data, pos, n_cluster_id)
-            item.cluster_id = cluster_id
+                item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         elif tag == 1:
-            replica_state, pos = _read_replica_state_1(data, pos)
-            item.replica_state = replica_state
+            item.replica_state, pos = _read_replica_state_1(data, pos)
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -1262,44 +1165,35 @@ def _read_fetch_request_tags_4(item: FetchRequest, data: Buffer, pos: int, count
 
 
 def _read_fetch_request_9(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
-    max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch, n_topics = unpack_iiibiiB(data, pos)
+    item = new(FetchRequest)
+    item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiibiiB(data, pos)
     pos += 22
     if 0 < n_topics < 128:
-        topics, pos = _read_fetch_topic_list_6(data, pos, n_topics - 1)
+        item.topics, pos = _read_fetch_topic_list_6(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_fetch_topic_list_6(data, pos, n_topics)
+        item.topics, pos = _read_fetch_topic_list_6(data, pos, n_topics)
     else:
         raise Unusual
     n_forgotten_topics_data = data[pos]
     pos += 1
     if 0 < n_forgotten_topics_data < 128:
-        forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
+        item.forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
     elif n_forgotten_topics_data:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
-        forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data)
+        item.forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data)
     else:
         raise Unusual
     n_rack_id = data[pos]
     pos += 1
     if n_rack_id < 128:
-        rack_id, tags = compact_s_B[n_rack_id](data, pos)
-        rack_id = rack_id.decode()
+        raw, tags = compact_s_B[n_rack_id](data, pos)
+        item.rack_id = raw.decode()
         pos += n_rack_id
     else:
-        rack_id, pos = compact_text(data, pos, n_rack_id)
+        item.rack_id, pos = compact_text(data, pos, n_rack_id)
         tags = data[pos]
         pos += 1
-    item = new(FetchRequest)
-    item.max_wait_ms = max_wait_ms
-    item.min_bytes = min_bytes
-    item.max_bytes = max_bytes
-    item.isolation_level = isolation_level
-    item.session_id = session_id
-    item.session_epoch = session_epoch
-    item.topics = topics
-    item.forgotten_topics_data = forgotten_topics_data
-    item.rack_id = rack_id
     item.cluster_id = None
     item.replica_state = None
     item.replica_id = -1
@@ -1316,13 +1210,11 @@ def _read_fetch_partition_tags_2(item: FetchPartition, data: Buffer, pos: int, c
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            (replica_directory_id,) = unpack_u(data, pos)
+            (item.replica_directory_id,) = unpack_u(data, pos)
             pos += 16
-            item.replica_directory_id = replica_directory_id
         elif tag == 1:
-            (high_watermark,) = unpack_q(data, pos)
+            (item.high_watermark,) = unpack_q(data, pos)
             pos += 8
-            item.high_watermark = high_watermark
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -1334,15 +1226,9 @@ def _read_fetch_partition_tags_2(item: FetchPartition, data: Buffer, pos: int, c
 def _read_fetch_partition_list_6(data: Buffer, pos: int, count: int) -> tuple[list[FetchPartition], int]:
     items = []
     for _ in range(count):
-        partition, current_leader_epoch, fetch_offset, last_fetched_epoch, log_start_offset, partition_max_bytes, tags = unpack_iiqiqiB(data, pos)
-        pos += 33
         item = new(FetchPartition)
-        item.partition = partition
-        item.current_leader_epoch = current_leader_epoch
-        item.fetch_offset = fetch_offset
-        item.last_fetched_epoch = last_fetched_epoch
-        item.log_start_offset = log_start_offset
-        item.partition_max_bytes = partition_max_bytes
+        item.partition, item.current_leader_epoch, item.fetch_offset, item.last_fetched_epoch, item.log_start_offset, item.partition_max_bytes, tags = unpack_iiqiqiB(data, pos)
+        pos += 33
         item.replica_directory_id = ZERO_UUID
         item.high_watermark = 9223372036854775807
         item.unknown_tagged_fields = None
@@ -1355,20 +1241,18 @@ def _read_fetch_partition_list_6(data: Buffer, pos: int, count: int) -> tuple[li
 def _read_fetch_topic_list_7(data: Buffer, pos: int, count: int) -> tuple[list[FetchTopic], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(FetchTopic)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_fetch_partition_list_6(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_fetch_partition_list_6(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_fetch_partition_list_6(data, pos, n_partitions)
+            item.partitions, pos = _read_fetch_partition_list_6(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(FetchTopic)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.topic = ''
         item.unknown_tagged_fields = None
         if tags:
@@ -1386,18 +1270,16 @@ def _read_fetch_request_tags_5(item: FetchRequest, data: Buffer, pos: int, count
         if tag == 0:
             n_cluster_id = data[pos]
             pos += 1
-            if 0 < n_cluster_id < 128:
-                cluster_id, = compact_s[n_cluster_id](data, pos)
-                cluster_id = cluster_id.decode()
+            if n_cluster_id == 0:
+                item.cluster_id = None
+            elif n_cluster_id < 128:
+                (raw,) = compact_s[n_cluster_id](data, pos)
+                item.cluster_id = raw.decode()
                 pos += n_cluster_id - 1
-            elif n_cluster_id == 0:
-                cluster_id = None
             else:
-                cluster_id, pos = compact_text(data, pos, n_cluster_id)
-            item.cluster_id = cluster_id
+                item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         elif tag == 1:
-            replica_state, pos = _read_replica_state_1(data, pos)
-            item.replica_state = replica_state
+            item.replica_state, pos = _read_replica_state_1(data, pos)
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -1407,44 +1289,35 @@ def _read_fetch_request_tags_5(item: FetchRequest, data: Buffer, pos: int, count
 
 
 def _read_fetch_request_10(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
-    max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch, n_topics = unpack_iiibiiB(data, pos)
+    item = new(FetchRequest)
+    item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiibiiB(data, pos)
     pos += 22
     if 0 < n_topics < 128:
-        topics, pos = _read_fetch_topic_list_7(data, pos, n_topics - 1)
+        item.topics, pos = _read_fetch_topic_list_7(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_fetch_topic_list_7(data, pos, n_topics)
+        item.topics, pos = _read_fetch_topic_list_7(data, pos, n_topics)
     else:
         raise Unusual
     n_forgotten_topics_data = data[pos]
     pos += 1
     if 0 < n_forgotten_topics_data < 128:
-        forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
+        item.forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
     elif n_forgotten_topics_data:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
-        forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data)
+        item.forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data)
     else:
         raise Unusual
     n_rack_id = data[pos]
     pos += 1
     if n_rack_id < 128:
-        rack_id, tags = compact_s_B[n_rack_id](data, pos)
-        rack_id = rack_id.decode()
+        raw, tags = compact_s_B[n_rack_id](data, pos)
+        item.rack_id = raw.decode()
         pos += n_rack_id
     else:
-        rack_id, pos = compact_text(data, pos, n_rack_id)
+        item.rack_id, pos = compact_text(data, pos, n_rack_id)
         tags = data[pos]
         pos += 1
-    item = new(FetchRequest)
-    item.max_wait_ms = max_wait_ms
-    item.min_bytes = min_bytes
-    item.max_bytes = max_bytes
-    item.isolation_level = isolation_level
-    item.session_id = session_id
-    item.session_epoch = session_epoch
-    item.topics = topics
-    item.forgotten_topics_data = forgotten_topics_data
-    item.rack_id = rack_id
     item.cluster_id = None
     item.replica_state = None
     item.replica_id = -1
@@ -2066,25 +1939,19 @@ def _read_aborted_transaction_list_1(data: Buffer, pos: int, count: int) -> tupl
 def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
     items = []
     for _ in range(count):
-        partition_index, error_code, high_watermark, last_stable_offset, n_aborted_transactions = unpack_ihqqi(data, pos)
+        item = new(PartitionData)
+        item.partition_index, item.error_code, item.high_watermark, item.last_stable_offset, n_aborted_transactions = unpack_ihqqi(data, pos)
         pos += 26
         if n_aborted_transactions >= 0:
-            aborted_transactions, pos = _read_aborted_transaction_list_1(data, pos, n_aborted_transactions)
+            item.aborted_transactions, pos = _read_aborted_transaction_list_1(data, pos, n_aborted_transactions)
         else:
-            aborted_transactions = None
+            item.aborted_transactions = None
         (n_records,) = unpack_i(data, pos)
         pos += 4
         if n_records >= 0:
-            records, pos = classic_blob(data, pos, n_records)
+            item.records, pos = classic_blob(data, pos, n_records)
         else:
-            records = None
-        item = new(PartitionData)
-        item.partition_index = partition_index
-        item.error_code = error_code
-        item.high_watermark = high_watermark
-        item.last_stable_offset = last_stable_offset
-        item.aborted_transactions = aborted_transactions
-        item.records = records
+            item.records = None
         item.log_start_offset = -1
         item.diverging_epoch = None
         item.current_leader = None
@@ -2098,23 +1965,21 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
 def _read_fetchable_topic_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[FetchableTopicResponse], int]:
     items = []
     for _ in range(count):
+        item = new(FetchableTopicResponse)
         (n_topic,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_topic < 128:
-            topic, n_partitions = classic_s_i[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partitions = classic_s_i[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic + 4
         else:
-            topic, pos = classic_text(data, pos, n_topic)
+            item.topic, pos = classic_text(data, pos, n_topic)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(FetchableTopicResponse)
-        item.topic = topic
-        item.partitions = partitions
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         items.append(item)
@@ -2122,15 +1987,13 @@ def _read_fetchable_topic_response_list_1(data: Buffer, pos: int, count: int) ->
 
 
 def _read_fetch_response_1(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
-    throttle_time_ms, n_responses = unpack_ii(data, pos)
+    item = new(FetchResponse)
+    item.throttle_time_ms, n_responses = unpack_ii(data, pos)
     pos += 8
     if n_responses >= 0:
-        responses, pos = _read_fetchable_topic_response_list_1(data, pos, n_responses)
+        item.responses, pos = _read_fetchable_topic_response_list_1(data, pos, n_responses)
     else:
         raise Unusual
-    item = new(FetchResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.responses = responses
     item.error_code = 0
     item.session_id = 0
     item.node_endpoints = []
@@ -2141,26 +2004,19 @@ def _read_fetch_response_1(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
 def _read_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
     items = []
     for _ in range(count):
-        partition_index, error_code, high_watermark, last_stable_offset, log_start_offset, n_aborted_transactions = unpack_ihqqqi(data, pos)
+        item = new(PartitionData)
+        item.partition_index, item.error_code, item.high_watermark, item.last_stable_offset, item.log_start_offset, n_aborted_transactions = unpack_ihqqqi(data, pos)
         pos += 34
         if n_aborted_transactions >= 0:
-            aborted_transactions, pos = _read_aborted_transaction_list_1(data, pos, n_aborted_transactions)
+            item.aborted_transactions, pos = _read_aborted_transaction_list_1(data, pos, n_aborted_transactions)
         else:
-            aborted_transactions = None
+            item.aborted_transactions = None
         (n_records,) = unpack_i(data, pos)
         pos += 4
         if n_records >= 0:
-            records, pos = classic_blob(data, pos, n_records)
+            item.records, pos = classic_blob(data, pos, n_records)
         else:
-            records = None
-        item = new(PartitionData)
-        item.partition_index = partition_index
-        item.error_code = error_code
-        item.high_watermark = high_watermark
-        item.last_stable_offset = last_stable_offset
-        item.log_start_offset = log_start_offset
-        item.aborted_transactions = aborted_transactions
-        item.records = records
+            item.records = None
         item.diverging_epoch = None
         item.current_leader = None
         item.snapshot_id = None
@@ -2173,23 +2029,21 @@ def _read_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[lis
 def _read_fetchable_topic_response_list_2(data: Buffer, pos: int, count: int) -> tuple[list[FetchableTopicResponse], int]:
     items = []
     for _ in range(count):
+        item = new(FetchableTopicResponse)
         (n_topic,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_topic < 128:
-            topic, n_partitions = classic_s_i[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partitions = classic_s_i[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic + 4
         else:
-            topic, pos = classic_text(data, pos, n_topic)
+            item.topic, pos = classic_text(data, pos, n_topic)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_partition_data_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_partition_data_list_2(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(FetchableTopicResponse)
-        item.topic = topic
-        item.partitions = partitions
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         items.append(item)
@@ -2197,15 +2051,13 @@ def _read_fetchable_topic_response_list_2(data: Buffer, pos: int, count: int) ->
 
 
 def _read_fetch_response_2(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
-    throttle_time_ms, n_responses = unpack_ii(data, pos)
+    item = new(FetchResponse)
+    item.throttle_time_ms, n_responses = unpack_ii(data, pos)
     pos += 8
     if n_responses >= 0:
-        responses, pos = _read_fetchable_topic_response_list_2(data, pos, n_responses)
+        item.responses, pos = _read_fetchable_topic_response_list_2(data, pos, n_responses)
     else:
         raise Unusual
-    item = new(FetchResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.responses = responses
     item.error_code = 0
     item.session_id = 0
     item.node_endpoints = []
@@ -2214,17 +2066,13 @@ def _read_fetch_response_2(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
 
 
 def _read_fetch_response_3(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
-    throttle_time_ms, error_code, session_id, n_responses = unpack_ihii(data, pos)
+    item = new(FetchResponse)
+    item.throttle_time_ms, item.error_code, item.session_id, n_responses = unpack_ihii(data, pos)
     pos += 14
     if n_responses >= 0:
-        responses, pos = _read_fetchable_topic_response_list_2(data, pos, n_responses)
+        item.responses, pos = _read_fetchable_topic_response_list_2(data, pos, n_responses)
     else:
         raise Unusual
-    item = new(FetchResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.session_id = session_id
-    item.responses = responses
     item.node_endpoints = []
     item.unknown_tagged_fields = None
     return item, pos
@@ -2233,27 +2081,19 @@ def _read_fetch_response_3(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
 def _read_partition_data_list_3(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
     items = []
     for _ in range(count):
-        partition_index, error_code, high_watermark, last_stable_offset, log_start_offset, n_aborted_transactions = unpack_ihqqqi(data, pos)
+        item = new(PartitionData)
+        item.partition_index, item.error_code, item.high_watermark, item.last_stable_offset, item.log_start_offset, n_aborted_transactions = unpack_ihqqqi(data, pos)
         pos += 34
         if n_aborted_transactions >= 0:
-            aborted_transactions, pos = _read_aborted_transaction_list_1(data, pos, n_aborted_transactions)
+            item.aborted_transactions, pos = _read_aborted_transaction_list_1(data, pos, n_aborted_transactions)
         else:
-            aborted_transactions = None
-        preferred_read_replica, n_records = unpack_ii(data, pos)
+            item.aborted_transactions = None
+        item.preferred_read_replica, n_records = unpack_ii(data, pos)
         pos += 8
         if n_records >= 0:
-            records, pos = classic_blob(data, pos, n_records)
+            item.records, pos = classic_blob(data, pos, n_records)
         else:
-            records = None
-        item = new(PartitionData)
-        item.partition_index = partition_index
-        item.error_code = error_code
-        item.high_watermark = high_watermark
-        item.last_stable_offset = last_stable_offset
-        item.log_start_offset = log_start_offset
-        item.aborted_transactions = aborted_transactions
-        item.preferred_read_replica = preferred_read_replica
-        item.records = records
+            item.records = None
         item.diverging_epoch = None
         item.current_leader = None
         item.snapshot_id = None
@@ -2265,23 +2105,21 @@ def _read_partition_data_list_3(data: Buffer, pos: int, count: int) -> tuple[lis
 def _read_fetchable_topic_response_list_3(data: Buffer, pos: int, count: int) -> tuple[list[FetchableTopicResponse], int]:
     items = []
     for _ in range(count):
+        item = new(FetchableTopicResponse)
         (n_topic,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_topic < 128:
-            topic, n_partitions = classic_s_i[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partitions = classic_s_i[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic + 4
         else:
-            topic, pos = classic_text(data, pos, n_topic)
+            item.topic, pos = classic_text(data, pos, n_topic)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_partition_data_list_3(data, pos, n_partitions)
+            item.partitions, pos = _read_partition_data_list_3(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(FetchableTopicResponse)
-        item.topic = topic
-        item.partitions = partitions
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         items.append(item)
@@ -2289,17 +2127,13 @@ def _read_fetchable_topic_response_list_3(data: Buffer, pos: int, count: int) ->
 
 
 def _read_fetch_response_4(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
-    throttle_time_ms, error_code, session_id, n_responses = unpack_ihii(data, pos)
+    item = new(FetchResponse)
+    item.throttle_time_ms, item.error_code, item.session_id, n_responses = unpack_ihii(data, pos)
     pos += 14
     if n_responses >= 0:
-        responses, pos = _read_fetchable_topic_response_list_3(data, pos, n_responses)
+        item.responses, pos = _read_fetchable_topic_response_list_3(data, pos, n_responses)
     else:
         raise Unusual
-    item = new(FetchResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.session_id = session_id
-    item.responses = responses
     item.node_endpoints = []
     item.unknown_tagged_fields = None
     return item, pos
@@ -2323,11 +2157,9 @@ def _read_aborted_transaction_list_2(data: Buffer, pos: int, count: int) -> tupl
 
 
 def _read_epoch_end_offset_1(data: Buffer, pos: int) -> tuple[EpochEndOffset, int]:
-    epoch, end_offset, tags = unpack_iqB(data, pos)
-    pos += 13
     item = new(EpochEndOffset)
-    item.epoch = epoch
-    item.end_offset = end_offset
+    item.epoch, item.end_offset, tags = unpack_iqB(data, pos)
+    pos += 13
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -2335,11 +2167,9 @@ def _read_epoch_end_offset_1(data: Buffer, pos: int) -> tuple[EpochEndOffset, in
 
 
 def _read_leader_id_and_epoch_1(data: Buffer, pos: int) -> tuple[LeaderIdAndEpoch, int]:
-    leader_id, leader_epoch, tags = unpack_iiB(data, pos)
-    pos += 9
     item = new(LeaderIdAndEpoch)
-    item.leader_id = leader_id
-    item.leader_epoch = leader_epoch
+    item.leader_id, item.leader_epoch, tags = unpack_iiB(data, pos)
+    pos += 9
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -2347,11 +2177,9 @@ def _read_leader_id_and_epoch_1(data: Buffer, pos: int) -> tuple[LeaderIdAndEpoc
 
 
 def _read_snapshot_id_1(data: Buffer, pos: int) -> tuple[SnapshotId, int]:
-    end_offset, epoch, tags = unpack_qiB(data, pos)
-    pos += 13
     item = new(SnapshotId)
-    item.end_offset = end_offset
-    item.epoch = epoch
+    item.end_offset, item.epoch, tags = unpack_qiB(data, pos)
+    pos += 13
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -2365,14 +2193,11 @@ def _read_partition_data_tags_1(item: PartitionData, data: Buffer, pos: int, cou
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            diverging_epoch, pos = _read_epoch_end_offset_1(data, pos)
-            item.diverging_epoch = diverging_epoch
+            item.diverging_epoch, pos = _read_epoch_end_offset_1(data, pos)
         elif tag == 1:
-            current_leader, pos = _read_leader_id_and_epoch_1(data, pos)
-            item.current_leader = current_leader
+            item.current_leader, pos = _read_leader_id_and_epoch_1(data, pos)
         elif tag == 2:
-            snapshot_id, pos = _read_snapshot_id_1(data, pos)
-            item.snapshot_id = snapshot_id
+            item.snapshot_id, pos = _read_snapshot_id_1(data, pos)
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -2384,32 +2209,24 @@ def _read_partition_data_tags_1(item: PartitionData, data: Buffer, pos: int, cou
 def _read_partition_data_list_4(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
     items = []
     for _ in range(count):
-        partition_index, error_code, high_watermark, last_stable_offset, log_start_offset, n_aborted_transactions = unpack_ihqqqB(data, pos)
+        item = new(PartitionData)
+        item.partition_index, item.error_code, item.high_watermark, item.last_stable_offset, item.log_start_offset, n_aborted_transactions = unpack_ihqqqB(data, pos)
         pos += 31
         if 0 < n_aborted_transactions < 128:
-            aborted_transactions, pos = _read_aborted_transaction_list_2(data, pos, n_aborted_transactions - 1)
+            item.aborted_transactions, pos = _read_aborted_transaction_list_2(data, pos, n_aborted_transactions - 1)
         elif n_aborted_transactions:
             n_aborted_transactions, pos = long_count(data, pos, n_aborted_transactions)
-            aborted_transactions, pos = _read_aborted_transaction_list_2(data, pos, n_aborted_transactions)
+            item.aborted_transactions, pos = _read_aborted_transaction_list_2(data, pos, n_aborted_transactions)
         else:
-            aborted_transactions = None
-        preferred_read_replica, n_records = unpack_iB(data, pos)
+            item.aborted_transactions = None
+        item.preferred_read_replica, n_records = unpack_iB(data, pos)
         pos += 5
         if n_records:
-            records, pos = compact_blob(data, pos, n_records)
+            item.records, pos = compact_blob(data, pos, n_records)
         else:
-            records = None
+            item.records = None
         tags = data[pos]
         pos += 1
-        item = new(PartitionData)
-        item.partition_index = partition_index
-        item.error_code = error_code
-        item.high_watermark = high_watermark
-        item.last_stable_offset = last_stable_offset
-        item.log_start_offset = log_start_offset
-        item.aborted_transactions = aborted_transactions
-        item.preferred_read_replica = preferred_read_replica
-        item.records = records
         item.diverging_epoch = None
         item.current_leader = None
         item.snapshot_id = None
@@ -2423,28 +2240,26 @@ def _read_partition_data_list_4(data: Buffer, pos: int, count: int) -> tuple[lis
 def _read_fetchable_topic_response_list_4(data: Buffer, pos: int, count: int) -> tuple[list[FetchableTopicResponse], int]:
     items = []
     for _ in range(count):
+        item = new(FetchableTopicResponse)
         n_topic = data[pos]
         pos += 1
         if n_topic < 128:
-            topic, n_partitions = compact_s_B[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partitions = compact_s_B[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic
         else:
-            topic, pos = compact_text(data, pos, n_topic)
+            item.topic, pos = compact_text(data, pos, n_topic)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_partition_data_list_4(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_partition_data_list_4(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_partition_data_list_4(data, pos, n_partitions)
+            item.partitions, pos = _read_partition_data_list_4(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(FetchableTopicResponse)
-        item.topic = topic
-        item.partitions = partitions
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         if tags:
@@ -2470,22 +2285,18 @@ def _read_fetch_response_tags_1(item: FetchResponse, data: Buffer, pos: int, cou
 
 
 def _read_fetch_response_5(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
-    throttle_time_ms, error_code, session_id, n_responses = unpack_ihiB(data, pos)
+    item = new(FetchResponse)
+    item.throttle_time_ms, item.error_code, item.session_id, n_responses = unpack_ihiB(data, pos)
     pos += 11
     if 0 < n_responses < 128:
-        responses, pos = _read_fetchable_topic_response_list_4(data, pos, n_responses - 1)
+        item.responses, pos = _read_fetchable_topic_response_list_4(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
-        responses, pos = _read_fetchable_topic_response_list_4(data, pos, n_responses)
+        item.responses, pos = _read_fetchable_topic_response_list_4(data, pos, n_responses)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(FetchResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.session_id = session_id
-    item.responses = responses
     item.node_endpoints = []
     item.unknown_tagged_fields = None
     if tags:
@@ -2496,20 +2307,18 @@ def _read_fetch_response_5(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
 def _read_fetchable_topic_response_list_5(data: Buffer, pos: int, count: int) -> tuple[list[FetchableTopicResponse], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(FetchableTopicResponse)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_partition_data_list_4(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_partition_data_list_4(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_partition_data_list_4(data, pos, n_partitions)
+            item.partitions, pos = _read_partition_data_list_4(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(FetchableTopicResponse)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.topic = ''
         item.unknown_tagged_fields = None
         if tags:
@@ -2535,22 +2344,18 @@ def _read_fetch_response_tags_2(item: FetchResponse, data: Buffer, pos: int, cou
 
 
 def _read_fetch_response_6(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
-    throttle_time_ms, error_code, session_id, n_responses = unpack_ihiB(data, pos)
+    item = new(FetchResponse)
+    item.throttle_time_ms, item.error_code, item.session_id, n_responses = unpack_ihiB(data, pos)
     pos += 11
     if 0 < n_responses < 128:
-        responses, pos = _read_fetchable_topic_response_list_5(data, pos, n_responses - 1)
+        item.responses, pos = _read_fetchable_topic_response_list_5(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
-        responses, pos = _read_fetchable_topic_response_list_5(data, pos, n_responses)
+        item.responses, pos = _read_fetchable_topic_response_list_5(data, pos, n_responses)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(FetchResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.session_id = session_id
-    item.responses = responses
     item.node_endpoints = []
     item.unknown_tagged_fields = None
     if tags:
@@ -2561,33 +2366,29 @@ def _read_fetch_response_6(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
 def _read_node_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[NodeEndpoint], int]:
     items = []
     for _ in range(count):
-        node_id, n_host = unpack_iB(data, pos)
+        item = new(NodeEndpoint)
+        item.node_id, n_host = unpack_iB(data, pos)
         pos += 5
         if n_host < 128:
-            host, port, n_rack = compact_s_iB[n_host](data, pos)
-            host = host.decode()
+            raw, item.port, n_rack = compact_s_iB[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 4
         else:
-            host, pos = compact_text(data, pos, n_host)
-            port, n_rack = unpack_iB(data, pos)
+            item.host, pos = compact_text(data, pos, n_host)
+            item.port, n_rack = unpack_iB(data, pos)
             pos += 5
-        if 0 < n_rack < 128:
-            rack, tags = compact_s_B[n_rack](data, pos)
-            rack = rack.decode()
+        if n_rack == 0:
+            item.rack = None
+            tags = data[pos]
+            pos += 1
+        elif n_rack < 128:
+            raw, tags = compact_s_B[n_rack](data, pos)
+            item.rack = raw.decode()
             pos += n_rack
-        elif n_rack == 0:
-            rack = None
-            tags = data[pos]
-            pos += 1
         else:
-            rack, pos = compact_text(data, pos, n_rack)
+            item.rack, pos = compact_text(data, pos, n_rack)
             tags = data[pos]
             pos += 1
-        item = new(NodeEndpoint)
-        item.node_id = node_id
-        item.host = host
-        item.port = port
-        item.rack = rack
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -2605,13 +2406,12 @@ def _read_fetch_response_tags_3(item: FetchResponse, data: Buffer, pos: int, cou
             n_node_endpoints = data[pos]
             pos += 1
             if 0 < n_node_endpoints < 128:
-                node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
+                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
             elif n_node_endpoints:
                 n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
-                node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
+                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
             else:
                 raise Unusual
-            item.node_endpoints = node_endpoints
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -2621,22 +2421,18 @@ def _read_fetch_response_tags_3(item: FetchResponse, data: Buffer, pos: int, cou
 
 
 def _read_fetch_response_7(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
-    throttle_time_ms, error_code, session_id, n_responses = unpack_ihiB(data, pos)
+    item = new(FetchResponse)
+    item.throttle_time_ms, item.error_code, item.session_id, n_responses = unpack_ihiB(data, pos)
     pos += 11
     if 0 < n_responses < 128:
-        responses, pos = _read_fetchable_topic_response_list_5(data, pos, n_responses - 1)
+        item.responses, pos = _read_fetchable_topic_response_list_5(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
-        responses, pos = _read_fetchable_topic_response_list_5(data, pos, n_responses)
+        item.responses, pos = _read_fetchable_topic_response_list_5(data, pos, n_responses)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(FetchResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.session_id = session_id
-    item.responses = responses
     item.node_endpoints = []
     item.unknown_tagged_fields = None
     if tags:

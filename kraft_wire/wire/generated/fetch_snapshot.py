@@ -311,11 +311,9 @@ class FetchSnapshotResponse(Message):
 
 
 def _read_snapshot_id_1(data: Buffer, pos: int) -> tuple[SnapshotId, int]:
-    end_offset, epoch, tags = unpack_qiB(data, pos)
-    pos += 13
     item = new(SnapshotId)
-    item.end_offset = end_offset
-    item.epoch = epoch
+    item.end_offset, item.epoch, tags = unpack_qiB(data, pos)
+    pos += 13
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -341,16 +339,12 @@ def _read_partition_snapshot_tags_1(item: PartitionSnapshot, data: Buffer, pos: 
 def _read_partition_snapshot_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionSnapshot], int]:
     items = []
     for _ in range(count):
-        partition, current_leader_epoch = unpack_ii(data, pos)
-        pos += 8
-        snapshot_id, pos = _read_snapshot_id_1(data, pos)
-        position, tags = unpack_qB(data, pos)
-        pos += 9
         item = new(PartitionSnapshot)
-        item.partition = partition
-        item.current_leader_epoch = current_leader_epoch
-        item.snapshot_id = snapshot_id
-        item.position = position
+        item.partition, item.current_leader_epoch = unpack_ii(data, pos)
+        pos += 8
+        item.snapshot_id, pos = _read_snapshot_id_1(data, pos)
+        item.position, tags = unpack_qB(data, pos)
+        pos += 9
         item.replica_directory_id = ZERO_UUID
         item.unknown_tagged_fields = None
         if tags:
@@ -362,28 +356,26 @@ def _read_partition_snapshot_list_1(data: Buffer, pos: int, count: int) -> tuple
 def _read_topic_snapshot_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicSnapshot], int]:
     items = []
     for _ in range(count):
+        item = new(TopicSnapshot)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partitions = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_partition_snapshot_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_partition_snapshot_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_partition_snapshot_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_partition_snapshot_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(TopicSnapshot)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -400,15 +392,14 @@ def _read_fetch_snapshot_request_tags_1(item: FetchSnapshotRequest, data: Buffer
         if tag == 0:
             n_cluster_id = data[pos]
             pos += 1
-            if 0 < n_cluster_id < 128:
-                cluster_id, = compact_s[n_cluster_id](data, pos)
-                cluster_id = cluster_id.decode()
+            if n_cluster_id == 0:
+                item.cluster_id = None
+            elif n_cluster_id < 128:
+                (raw,) = compact_s[n_cluster_id](data, pos)
+                item.cluster_id = raw.decode()
                 pos += n_cluster_id - 1
-            elif n_cluster_id == 0:
-                cluster_id = None
             else:
-                cluster_id, pos = compact_text(data, pos, n_cluster_id)
-            item.cluster_id = cluster_id
+                item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -418,21 +409,18 @@ def _read_fetch_snapshot_request_tags_1(item: FetchSnapshotRequest, data: Buffer
 
 
 def _read_fetch_snapshot_request_1(data: Buffer, pos: int) -> tuple[FetchSnapshotRequest, int]:
-    replica_id, max_bytes, n_topics = unpack_iiB(data, pos)
+    item = new(FetchSnapshotRequest)
+    item.replica_id, item.max_bytes, n_topics = unpack_iiB(data, pos)
     pos += 9
     if 0 < n_topics < 128:
-        topics, pos = _read_topic_snapshot_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_topic_snapshot_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_topic_snapshot_list_1(data, pos, n_topics)
+        item.topics, pos = _read_topic_snapshot_list_1(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(FetchSnapshotRequest)
-    item.replica_id = replica_id
-    item.max_bytes = max_bytes
-    item.topics = topics
     item.cluster_id = None
     item.unknown_tagged_fields = None
     if tags:
@@ -447,9 +435,8 @@ def _read_partition_snapshot_tags_2(item: PartitionSnapshot, data: Buffer, pos: 
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            (replica_directory_id,) = unpack_u(data, pos)
+            (item.replica_directory_id,) = unpack_u(data, pos)
             pos += 16
-            item.replica_directory_id = replica_directory_id
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -461,16 +448,12 @@ def _read_partition_snapshot_tags_2(item: PartitionSnapshot, data: Buffer, pos: 
 def _read_partition_snapshot_list_2(data: Buffer, pos: int, count: int) -> tuple[list[PartitionSnapshot], int]:
     items = []
     for _ in range(count):
-        partition, current_leader_epoch = unpack_ii(data, pos)
-        pos += 8
-        snapshot_id, pos = _read_snapshot_id_1(data, pos)
-        position, tags = unpack_qB(data, pos)
-        pos += 9
         item = new(PartitionSnapshot)
-        item.partition = partition
-        item.current_leader_epoch = current_leader_epoch
-        item.snapshot_id = snapshot_id
-        item.position = position
+        item.partition, item.current_leader_epoch = unpack_ii(data, pos)
+        pos += 8
+        item.snapshot_id, pos = _read_snapshot_id_1(data, pos)
+        item.position, tags = unpack_qB(data, pos)
+        pos += 9
         item.replica_directory_id = ZERO_UUID
         item.unknown_tagged_fields = None
         if tags:
@@ -482,28 +465,26 @@ def _read_partition_snapshot_list_2(data: Buffer, pos: int, count: int) -> tuple
 def _read_topic_snapshot_list_2(data: Buffer, pos: int, count: int) -> tuple[list[TopicSnapshot], int]:
     items = []
     for _ in range(count):
+        item = new(TopicSnapshot)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partitions = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_partition_snapshot_list_2(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_partition_snapshot_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_partition_snapshot_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_partition_snapshot_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(TopicSnapshot)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -520,15 +501,14 @@ def _read_fetch_snapshot_request_tags_2(item: FetchSnapshotRequest, data: Buffer
         if tag == 0:
             n_cluster_id = data[pos]
             pos += 1
-            if 0 < n_cluster_id < 128:
-                cluster_id, = compact_s[n_cluster_id](data, pos)
-                cluster_id = cluster_id.decode()
+            if n_cluster_id == 0:
+                item.cluster_id = None
+            elif n_cluster_id < 128:
+                (raw,) = compact_s[n_cluster_id](data, pos)
+                item.cluster_id = raw.decode()
                 pos += n_cluster_id - 1
-            elif n_cluster_id == 0:
-                cluster_id = None
             else:
-                cluster_id, pos = compact_text(data, pos, n_cluster_id)
-            item.cluster_id = cluster_id
+                item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -538,21 +518,18 @@ def _read_fetch_snapshot_request_tags_2(item: FetchSnapshotRequest, data: Buffer
 
 
 def _read_fetch_snapshot_request_2(data: Buffer, pos: int) -> tuple[FetchSnapshotRequest, int]:
-    replica_id, max_bytes, n_topics = unpack_iiB(data, pos)
+    item = new(FetchSnapshotRequest)
+    item.replica_id, item.max_bytes, n_topics = unpack_iiB(data, pos)
     pos += 9
     if 0 < n_topics < 128:
-        topics, pos = _read_topic_snapshot_list_2(data, pos, n_topics - 1)
+        item.topics, pos = _read_topic_snapshot_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_topic_snapshot_list_2(data, pos, n_topics)
+        item.topics, pos = _read_topic_snapshot_list_2(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(FetchSnapshotRequest)
-    item.replica_id = replica_id
-    item.max_bytes = max_bytes
-    item.topics = topics
     item.cluster_id = None
     item.unknown_tagged_fields = None
     if tags:
@@ -707,11 +684,9 @@ def _write_fetch_snapshot_request_2(item: FetchSnapshotRequest, out: Append) -> 
 
 
 def _read_response_snapshot_id_1(data: Buffer, pos: int) -> tuple[ResponseSnapshotId, int]:
-    end_offset, epoch, tags = unpack_qiB(data, pos)
-    pos += 13
     item = new(ResponseSnapshotId)
-    item.end_offset = end_offset
-    item.epoch = epoch
+    item.end_offset, item.epoch, tags = unpack_qiB(data, pos)
+    pos += 13
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -719,11 +694,9 @@ def _read_response_snapshot_id_1(data: Buffer, pos: int) -> tuple[ResponseSnapsh
 
 
 def _read_leader_id_and_epoch_1(data: Buffer, pos: int) -> tuple[LeaderIdAndEpoch, int]:
-    leader_id, leader_epoch, tags = unpack_iiB(data, pos)
-    pos += 9
     item = new(LeaderIdAndEpoch)
-    item.leader_id = leader_id
-    item.leader_epoch = leader_epoch
+    item.leader_id, item.leader_epoch, tags = unpack_iiB(data, pos)
+    pos += 9
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -737,8 +710,7 @@ def _read_response_partition_snapshot_tags_1(item: ResponsePartitionSnapshot, da
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            current_leader, pos = _read_leader_id_and_epoch_1(data, pos)
-            item.current_leader = current_leader
+            item.current_leader, pos = _read_leader_id_and_epoch_1(data, pos)
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -750,21 +722,15 @@ def _read_response_partition_snapshot_tags_1(item: ResponsePartitionSnapshot, da
 def _read_response_partition_snapshot_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponsePartitionSnapshot], int]:
     items = []
     for _ in range(count):
-        index, error_code = unpack_ih(data, pos)
+        item = new(ResponsePartitionSnapshot)
+        item.index, item.error_code = unpack_ih(data, pos)
         pos += 6
-        snapshot_id, pos = _read_response_snapshot_id_1(data, pos)
-        size_, position, n_unaligned_records = unpack_qqB(data, pos)
+        item.snapshot_id, pos = _read_response_snapshot_id_1(data, pos)
+        item.size, item.position, n_unaligned_records = unpack_qqB(data, pos)
         pos += 17
-        unaligned_records, pos = compact_blob(data, pos, n_unaligned_records)
+        item.unaligned_records, pos = compact_blob(data, pos, n_unaligned_records)
         tags = data[pos]
         pos += 1
-        item = new(ResponsePartitionSnapshot)
-        item.index = index
-        item.error_code = error_code
-        item.snapshot_id = snapshot_id
-        item.size = size_
-        item.position = position
-        item.unaligned_records = unaligned_records
         item.current_leader = None
         item.unknown_tagged_fields = None
         if tags:
@@ -776,28 +742,26 @@ def _read_response_partition_snapshot_list_1(data: Buffer, pos: int, count: int)
 def _read_response_topic_snapshot_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicSnapshot], int]:
     items = []
     for _ in range(count):
+        item = new(ResponseTopicSnapshot)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partitions = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_response_partition_snapshot_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_response_partition_snapshot_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_response_partition_snapshot_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_response_partition_snapshot_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ResponseTopicSnapshot)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -822,21 +786,18 @@ def _read_fetch_snapshot_response_tags_1(item: FetchSnapshotResponse, data: Buff
 
 
 def _read_fetch_snapshot_response_1(data: Buffer, pos: int) -> tuple[FetchSnapshotResponse, int]:
-    throttle_time_ms, error_code, n_topics = unpack_ihB(data, pos)
+    item = new(FetchSnapshotResponse)
+    item.throttle_time_ms, item.error_code, n_topics = unpack_ihB(data, pos)
     pos += 7
     if 0 < n_topics < 128:
-        topics, pos = _read_response_topic_snapshot_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_response_topic_snapshot_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_response_topic_snapshot_list_1(data, pos, n_topics)
+        item.topics, pos = _read_response_topic_snapshot_list_1(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(FetchSnapshotResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.topics = topics
     item.node_endpoints = []
     item.unknown_tagged_fields = None
     if tags:
@@ -847,20 +808,17 @@ def _read_fetch_snapshot_response_1(data: Buffer, pos: int) -> tuple[FetchSnapsh
 def _read_node_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[NodeEndpoint], int]:
     items = []
     for _ in range(count):
-        node_id, n_host = unpack_iB(data, pos)
+        item = new(NodeEndpoint)
+        item.node_id, n_host = unpack_iB(data, pos)
         pos += 5
         if n_host < 128:
-            host, port, tags = compact_s_HB[n_host](data, pos)
-            host = host.decode()
+            raw, item.port, tags = compact_s_HB[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 2
         else:
-            host, pos = compact_text(data, pos, n_host)
-            port, tags = unpack_HB(data, pos)
+            item.host, pos = compact_text(data, pos, n_host)
+            item.port, tags = unpack_HB(data, pos)
             pos += 3
-        item = new(NodeEndpoint)
-        item.node_id = node_id
-        item.host = host
-        item.port = port
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -878,13 +836,12 @@ def _read_fetch_snapshot_response_tags_2(item: FetchSnapshotResponse, data: Buff
             n_node_endpoints = data[pos]
             pos += 1
             if 0 < n_node_endpoints < 128:
-                node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
+                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
             elif n_node_endpoints:
                 n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
-                node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
+                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
             else:
                 raise Unusual
-            item.node_endpoints = node_endpoints
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -894,21 +851,18 @@ def _read_fetch_snapshot_response_tags_2(item: FetchSnapshotResponse, data: Buff
 
 
 def _read_fetch_snapshot_response_2(data: Buffer, pos: int) -> tuple[FetchSnapshotResponse, int]:
-    throttle_time_ms, error_code, n_topics = unpack_ihB(data, pos)
+    item = new(FetchSnapshotResponse)
+    item.throttle_time_ms, item.error_code, n_topics = unpack_ihB(data, pos)
     pos += 7
     if 0 < n_topics < 128:
-        topics, pos = _read_response_topic_snapshot_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_response_topic_snapshot_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_response_topic_snapshot_list_1(data, pos, n_topics)
+        item.topics, pos = _read_response_topic_snapshot_list_1(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(FetchSnapshotResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.topics = topics
     item.node_endpoints = []
     item.unknown_tagged_fields = None
     if tags:

@@ -165,16 +165,15 @@ class FindCoordinatorResponse(Message):
 
 
 def _read_find_coordinator_request_1(data: Buffer, pos: int) -> tuple[FindCoordinatorRequest, int]:
+    item = new(FindCoordinatorRequest)
     (n_key,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_key < 128:
-        key, = classic_s[n_key](data, pos)
-        key = key.decode()
+        (raw,) = classic_s[n_key](data, pos)
+        item.key = raw.decode()
         pos += n_key
     else:
-        key, pos = classic_text(data, pos, n_key)
-    item = new(FindCoordinatorRequest)
-    item.key = key
+        item.key, pos = classic_text(data, pos, n_key)
     item.key_type = 0
     item.coordinator_keys = []
     item.unknown_tagged_fields = None
@@ -182,38 +181,34 @@ def _read_find_coordinator_request_1(data: Buffer, pos: int) -> tuple[FindCoordi
 
 
 def _read_find_coordinator_request_2(data: Buffer, pos: int) -> tuple[FindCoordinatorRequest, int]:
+    item = new(FindCoordinatorRequest)
     (n_key,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_key < 128:
-        key, key_type = classic_s_b[n_key](data, pos)
-        key = key.decode()
+        raw, item.key_type = classic_s_b[n_key](data, pos)
+        item.key = raw.decode()
         pos += n_key + 1
     else:
-        key, pos = classic_text(data, pos, n_key)
-        (key_type,) = unpack_b(data, pos)
+        item.key, pos = classic_text(data, pos, n_key)
+        (item.key_type,) = unpack_b(data, pos)
         pos += 1
-    item = new(FindCoordinatorRequest)
-    item.key = key
-    item.key_type = key_type
     item.coordinator_keys = []
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_find_coordinator_request_3(data: Buffer, pos: int) -> tuple[FindCoordinatorRequest, int]:
+    item = new(FindCoordinatorRequest)
     n_key = data[pos]
     pos += 1
     if n_key < 128:
-        key, key_type, tags = compact_s_bB[n_key](data, pos)
-        key = key.decode()
+        raw, item.key_type, tags = compact_s_bB[n_key](data, pos)
+        item.key = raw.decode()
         pos += n_key + 1
     else:
-        key, pos = compact_text(data, pos, n_key)
-        key_type, tags = unpack_bB(data, pos)
+        item.key, pos = compact_text(data, pos, n_key)
+        item.key_type, tags = unpack_bB(data, pos)
         pos += 2
-    item = new(FindCoordinatorRequest)
-    item.key = key
-    item.key_type = key_type
     item.coordinator_keys = []
     item.unknown_tagged_fields = None
     if tags:
@@ -222,14 +217,12 @@ def _read_find_coordinator_request_3(data: Buffer, pos: int) -> tuple[FindCoordi
 
 
 def _read_find_coordinator_request_4(data: Buffer, pos: int) -> tuple[FindCoordinatorRequest, int]:
-    key_type, n_coordinator_keys = unpack_bB(data, pos)
+    item = new(FindCoordinatorRequest)
+    item.key_type, n_coordinator_keys = unpack_bB(data, pos)
     pos += 2
-    coordinator_keys, pos = compact_texts(data, pos, n_coordinator_keys)
+    item.coordinator_keys, pos = compact_texts(data, pos, n_coordinator_keys)
     tags = data[pos]
     pos += 1
-    item = new(FindCoordinatorRequest)
-    item.key_type = key_type
-    item.coordinator_keys = coordinator_keys
     item.key = ''
     item.unknown_tagged_fields = None
     if tags:
@@ -299,21 +292,17 @@ def _write_find_coordinator_request_4(item: FindCoordinatorRequest, out: Append)
 
 
 def _read_find_coordinator_response_1(data: Buffer, pos: int) -> tuple[FindCoordinatorResponse, int]:
-    error_code, node_id, n_host = unpack_hih(data, pos)
+    item = new(FindCoordinatorResponse)
+    item.error_code, item.node_id, n_host = unpack_hih(data, pos)
     pos += 8
     if 0 <= n_host < 128:
-        host, port = classic_s_i[n_host](data, pos)
-        host = host.decode()
+        raw, item.port = classic_s_i[n_host](data, pos)
+        item.host = raw.decode()
         pos += n_host + 4
     else:
-        host, pos = classic_text(data, pos, n_host)
-        (port,) = unpack_i(data, pos)
+        item.host, pos = classic_text(data, pos, n_host)
+        (item.port,) = unpack_i(data, pos)
         pos += 4
-    item = new(FindCoordinatorResponse)
-    item.error_code = error_code
-    item.node_id = node_id
-    item.host = host
-    item.port = port
     item.throttle_time_ms = 0
     item.error_message = ''
     item.coordinators = []
@@ -322,70 +311,58 @@ def _read_find_coordinator_response_1(data: Buffer, pos: int) -> tuple[FindCoord
 
 
 def _read_find_coordinator_response_2(data: Buffer, pos: int) -> tuple[FindCoordinatorResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihh(data, pos)
+    item = new(FindCoordinatorResponse)
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihh(data, pos)
     pos += 8
     if 0 <= n_error_message < 128:
-        error_message, node_id, n_host = classic_s_ih[n_error_message](data, pos)
-        error_message = error_message.decode()
+        raw, item.node_id, n_host = classic_s_ih[n_error_message](data, pos)
+        item.error_message = raw.decode()
         pos += n_error_message + 6
     elif n_error_message < 0:
-        error_message = None
-        node_id, n_host = unpack_ih(data, pos)
+        item.error_message = None
+        item.node_id, n_host = unpack_ih(data, pos)
         pos += 6
     else:
-        error_message, pos = classic_text(data, pos, n_error_message)
-        node_id, n_host = unpack_ih(data, pos)
+        item.error_message, pos = classic_text(data, pos, n_error_message)
+        item.node_id, n_host = unpack_ih(data, pos)
         pos += 6
     if 0 <= n_host < 128:
-        host, port = classic_s_i[n_host](data, pos)
-        host = host.decode()
+        raw, item.port = classic_s_i[n_host](data, pos)
+        item.host = raw.decode()
         pos += n_host + 4
     else:
-        host, pos = classic_text(data, pos, n_host)
-        (port,) = unpack_i(data, pos)
+        item.host, pos = classic_text(data, pos, n_host)
+        (item.port,) = unpack_i(data, pos)
         pos += 4
-    item = new(FindCoordinatorResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
-    item.node_id = node_id
-    item.host = host
-    item.port = port
     item.coordinators = []
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_find_coordinator_response_3(data: Buffer, pos: int) -> tuple[FindCoordinatorResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    item = new(FindCoordinatorResponse)
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_error_message < 128:
-        error_message, node_id, n_host = compact_s_iB[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message + 4
-    elif n_error_message == 0:
-        error_message = None
-        node_id, n_host = unpack_iB(data, pos)
+    if n_error_message == 0:
+        item.error_message = None
+        item.node_id, n_host = unpack_iB(data, pos)
         pos += 5
+    elif n_error_message < 128:
+        raw, item.node_id, n_host = compact_s_iB[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message + 4
     else:
-        error_message, pos = compact_text(data, pos, n_error_message)
-        node_id, n_host = unpack_iB(data, pos)
+        item.error_message, pos = compact_text(data, pos, n_error_message)
+        item.node_id, n_host = unpack_iB(data, pos)
         pos += 5
     if n_host < 128:
-        host, port, tags = compact_s_iB[n_host](data, pos)
-        host = host.decode()
+        raw, item.port, tags = compact_s_iB[n_host](data, pos)
+        item.host = raw.decode()
         pos += n_host + 4
     else:
-        host, pos = compact_text(data, pos, n_host)
-        port, tags = unpack_iB(data, pos)
+        item.host, pos = compact_text(data, pos, n_host)
+        item.port, tags = unpack_iB(data, pos)
         pos += 5
-    item = new(FindCoordinatorResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
-    item.node_id = node_id
-    item.host = host
-    item.port = port
     item.coordinators = []
     item.unknown_tagged_fields = None
     if tags:
@@ -396,43 +373,37 @@ def _read_find_coordinator_response_3(data: Buffer, pos: int) -> tuple[FindCoord
 def _read_coordinator_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Coordinator], int]:
     items = []
     for _ in range(count):
+        item = new(Coordinator)
         n_key = data[pos]
         pos += 1
         if n_key < 128:
-            key, node_id, n_host = compact_s_iB[n_key](data, pos)
-            key = key.decode()
+            raw, item.node_id, n_host = compact_s_iB[n_key](data, pos)
+            item.key = raw.decode()
             pos += n_key + 4
         else:
-            key, pos = compact_text(data, pos, n_key)
-            node_id, n_host = unpack_iB(data, pos)
+            item.key, pos = compact_text(data, pos, n_key)
+            item.node_id, n_host = unpack_iB(data, pos)
             pos += 5
         if n_host < 128:
-            host, port, error_code, n_error_message = compact_s_ihB[n_host](data, pos)
-            host = host.decode()
+            raw, item.port, item.error_code, n_error_message = compact_s_ihB[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 6
         else:
-            host, pos = compact_text(data, pos, n_host)
-            port, error_code, n_error_message = unpack_ihB(data, pos)
+            item.host, pos = compact_text(data, pos, n_host)
+            item.port, item.error_code, n_error_message = unpack_ihB(data, pos)
             pos += 7
-        if 0 < n_error_message < 128:
-            error_message, tags = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
+        if n_error_message == 0:
+            item.error_message = None
+            tags = data[pos]
+            pos += 1
+        elif n_error_message < 128:
+            raw, tags = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
-            tags = data[pos]
-            pos += 1
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
             tags = data[pos]
             pos += 1
-        item = new(Coordinator)
-        item.key = key
-        item.node_id = node_id
-        item.host = host
-        item.port = port
-        item.error_code = error_code
-        item.error_message = error_message
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -441,20 +412,18 @@ def _read_coordinator_list_1(data: Buffer, pos: int, count: int) -> tuple[list[C
 
 
 def _read_find_coordinator_response_4(data: Buffer, pos: int) -> tuple[FindCoordinatorResponse, int]:
-    throttle_time_ms, n_coordinators = unpack_iB(data, pos)
+    item = new(FindCoordinatorResponse)
+    item.throttle_time_ms, n_coordinators = unpack_iB(data, pos)
     pos += 5
     if 0 < n_coordinators < 128:
-        coordinators, pos = _read_coordinator_list_1(data, pos, n_coordinators - 1)
+        item.coordinators, pos = _read_coordinator_list_1(data, pos, n_coordinators - 1)
     elif n_coordinators:
         n_coordinators, pos = long_count(data, pos, n_coordinators)
-        coordinators, pos = _read_coordinator_list_1(data, pos, n_coordinators)
+        item.coordinators, pos = _read_coordinator_list_1(data, pos, n_coordinators)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(FindCoordinatorResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.coordinators = coordinators
     item.error_code = 0
     item.error_message = ''
     item.node_id = 0

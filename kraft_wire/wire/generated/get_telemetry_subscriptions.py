@@ -102,10 +102,9 @@ class GetTelemetrySubscriptionsResponse(Message):
 
 
 def _read_get_telemetry_subscriptions_request_1(data: Buffer, pos: int) -> tuple[GetTelemetrySubscriptionsRequest, int]:
-    client_instance_id, tags = unpack_uB(data, pos)
-    pos += 17
     item = new(GetTelemetrySubscriptionsRequest)
-    item.client_instance_id = client_instance_id
+    item.client_instance_id, tags = unpack_uB(data, pos)
+    pos += 17
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -119,28 +118,24 @@ def _write_get_telemetry_subscriptions_request_1(item: GetTelemetrySubscriptions
 
 
 def _read_get_telemetry_subscriptions_response_1(data: Buffer, pos: int) -> tuple[GetTelemetrySubscriptionsResponse, int]:
-    throttle_time_ms, error_code, client_instance_id, subscription_id, n_accepted_compression_types = unpack_ihuiB(data, pos)
+    item = new(GetTelemetrySubscriptionsResponse)
+    item.throttle_time_ms, item.error_code, item.client_instance_id, item.subscription_id, n_accepted_compression_types = unpack_ihuiB(data, pos)
     pos += 27
     if n_accepted_compression_types < 128:
-        *accepted_compression_types, push_interval_ms, telemetry_max_bytes, delta_temporality, n_requested_metrics = compact_b_iitB[n_accepted_compression_types](data, pos)
+        values = [*compact_b_iitB[n_accepted_compression_types](data, pos)]
+        n_requested_metrics = values.pop()
+        item.delta_temporality = values.pop()
+        item.telemetry_max_bytes = values.pop()
+        item.push_interval_ms = values.pop()
+        item.accepted_compression_types = values
         pos += n_accepted_compression_types + 9
     else:
-        accepted_compression_types, pos = compact_numbers(data, pos, n_accepted_compression_types, "b", 1)
-        push_interval_ms, telemetry_max_bytes, delta_temporality, n_requested_metrics = unpack_iitB(data, pos)
+        item.accepted_compression_types, pos = compact_numbers(data, pos, n_accepted_compression_types, "b", 1)
+        item.push_interval_ms, item.telemetry_max_bytes, item.delta_temporality, n_requested_metrics = unpack_iitB(data, pos)
         pos += 10
-    requested_metrics, pos = compact_texts(data, pos, n_requested_metrics)
+    item.requested_metrics, pos = compact_texts(data, pos, n_requested_metrics)
     tags = data[pos]
     pos += 1
-    item = new(GetTelemetrySubscriptionsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.client_instance_id = client_instance_id
-    item.subscription_id = subscription_id
-    item.accepted_compression_types = accepted_compression_types
-    item.push_interval_ms = push_interval_ms
-    item.telemetry_max_bytes = telemetry_max_bytes
-    item.delta_temporality = delta_temporality
-    item.requested_metrics = requested_metrics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

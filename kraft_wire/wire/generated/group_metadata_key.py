@@ -41,16 +41,15 @@ class GroupMetadataKey(Message):
 
 
 def _read_group_metadata_key_1(data: Buffer, pos: int) -> tuple[GroupMetadataKey, int]:
+    item = new(GroupMetadataKey)
     (n_group,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group < 128:
-        group, = classic_s[n_group](data, pos)
-        group = group.decode()
+        (raw,) = classic_s[n_group](data, pos)
+        item.group = raw.decode()
         pos += n_group
     else:
-        group, pos = classic_text(data, pos, n_group)
-    item = new(GroupMetadataKey)
-    item.group = group
+        item.group, pos = classic_text(data, pos, n_group)
     return item, pos
 
 

@@ -131,43 +131,37 @@ class GroupMetadataValue(Message):
 def _read_member_metadata_list_1(data: Buffer, pos: int, count: int) -> tuple[list[MemberMetadata], int]:
     items = []
     for _ in range(count):
+        item = new(MemberMetadata)
         (n_member_id,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_member_id < 128:
-            member_id, n_client_id = classic_s_h[n_member_id](data, pos)
-            member_id = member_id.decode()
+            raw, n_client_id = classic_s_h[n_member_id](data, pos)
+            item.member_id = raw.decode()
             pos += n_member_id + 2
         else:
-            member_id, pos = classic_text(data, pos, n_member_id)
+            item.member_id, pos = classic_text(data, pos, n_member_id)
             (n_client_id,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_client_id < 128:
-            client_id, n_client_host = classic_s_h[n_client_id](data, pos)
-            client_id = client_id.decode()
+            raw, n_client_host = classic_s_h[n_client_id](data, pos)
+            item.client_id = raw.decode()
             pos += n_client_id + 2
         else:
-            client_id, pos = classic_text(data, pos, n_client_id)
+            item.client_id, pos = classic_text(data, pos, n_client_id)
             (n_client_host,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_client_host < 128:
-            client_host, session_timeout, n_subscription = classic_s_ii[n_client_host](data, pos)
-            client_host = client_host.decode()
+            raw, item.session_timeout, n_subscription = classic_s_ii[n_client_host](data, pos)
+            item.client_host = raw.decode()
             pos += n_client_host + 8
         else:
-            client_host, pos = classic_text(data, pos, n_client_host)
-            session_timeout, n_subscription = unpack_ii(data, pos)
+            item.client_host, pos = classic_text(data, pos, n_client_host)
+            item.session_timeout, n_subscription = unpack_ii(data, pos)
             pos += 8
-        subscription, pos = classic_blob(data, pos, n_subscription)
+        item.subscription, pos = classic_blob(data, pos, n_subscription)
         (n_assignment,) = unpack_i(data, pos)
         pos += 4
-        assignment, pos = classic_blob(data, pos, n_assignment)
-        item = new(MemberMetadata)
-        item.member_id = member_id
-        item.client_id = client_id
-        item.client_host = client_host
-        item.session_timeout = session_timeout
-        item.subscription = subscription
-        item.assignment = assignment
+        item.assignment, pos = classic_blob(data, pos, n_assignment)
         item.group_instance_id = None
         item.rebalance_timeout = -1
         item.unknown_tagged_fields = None
@@ -176,50 +170,45 @@ def _read_member_metadata_list_1(data: Buffer, pos: int, count: int) -> tuple[li
 
 
 def _read_group_metadata_value_1(data: Buffer, pos: int) -> tuple[GroupMetadataValue, int]:
+    item = new(GroupMetadataValue)
     (n_protocol_type,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_protocol_type < 128:
-        protocol_type, generation, n_protocol = classic_s_ih[n_protocol_type](data, pos)
-        protocol_type = protocol_type.decode()
+        raw, item.generation, n_protocol = classic_s_ih[n_protocol_type](data, pos)
+        item.protocol_type = raw.decode()
         pos += n_protocol_type + 6
     else:
-        protocol_type, pos = classic_text(data, pos, n_protocol_type)
-        generation, n_protocol = unpack_ih(data, pos)
+        item.protocol_type, pos = classic_text(data, pos, n_protocol_type)
+        item.generation, n_protocol = unpack_ih(data, pos)
         pos += 6
     if 0 <= n_protocol < 128:
-        protocol, n_leader = classic_s_h[n_protocol](data, pos)
-        protocol = protocol.decode()
+        raw, n_leader = classic_s_h[n_protocol](data, pos)
+        item.protocol = raw.decode()
         pos += n_protocol + 2
     elif n_protocol < 0:
-        protocol = None
+        item.protocol = None
         (n_leader,) = unpack_h(data, pos)
         pos += 2
     else:
-        protocol, pos = classic_text(data, pos, n_protocol)
+        item.protocol, pos = classic_text(data, pos, n_protocol)
         (n_leader,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_leader < 128:
-        leader, n_members = classic_s_i[n_leader](data, pos)
-        leader = leader.decode()
+        raw, n_members = classic_s_i[n_leader](data, pos)
+        item.leader = raw.decode()
         pos += n_leader + 4
     elif n_leader < 0:
-        leader = None
+        item.leader = None
         (n_members,) = unpack_i(data, pos)
         pos += 4
     else:
-        leader, pos = classic_text(data, pos, n_leader)
+        item.leader, pos = classic_text(data, pos, n_leader)
         (n_members,) = unpack_i(data, pos)
         pos += 4
     if n_members >= 0:
-        members, pos = _read_member_metadata_list_1(data, pos, n_members)
+        item.members, pos = _read_member_metadata_list_1(data, pos, n_members)
     else:
         raise Unusual
-    item = new(GroupMetadataValue)
-    item.protocol_type = protocol_type
-    item.generation = generation
-    item.protocol = protocol
-    item.leader = leader
-    item.members = members
     item.current_state_timestamp = -1
     item.unknown_tagged_fields = None
     return item, pos
@@ -228,44 +217,37 @@ def _read_group_metadata_value_1(data: Buffer, pos: int) -> tuple[GroupMetadataV
 def _read_member_metadata_list_2(data: Buffer, pos: int, count: int) -> tuple[list[MemberMetadata], int]:
     items = []
     for _ in range(count):
+        item = new(MemberMetadata)
         (n_member_id,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_member_id < 128:
-            member_id, n_client_id = classic_s_h[n_member_id](data, pos)
-            member_id = member_id.decode()
+            raw, n_client_id = classic_s_h[n_member_id](data, pos)
+            item.member_id = raw.decode()
             pos += n_member_id + 2
         else:
-            member_id, pos = classic_text(data, pos, n_member_id)
+            item.member_id, pos = classic_text(data, pos, n_member_id)
             (n_client_id,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_client_id < 128:
-            client_id, n_client_host = classic_s_h[n_client_id](data, pos)
-            client_id = client_id.decode()
+            raw, n_client_host = classic_s_h[n_client_id](data, pos)
+            item.client_id = raw.decode()
             pos += n_client_id + 2
         else:
-            client_id, pos = classic_text(data, pos, n_client_id)
+            item.client_id, pos = classic_text(data, pos, n_client_id)
             (n_client_host,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_client_host < 128:
-            client_host, rebalance_timeout, session_timeout, n_subscription = classic_s_iii[n_client_host](data, pos)
-            client_host = client_host.decode()
+            raw, item.rebalance_timeout, item.session_timeout, n_subscription = classic_s_iii[n_client_host](data, pos)
+            item.client_host = raw.decode()
             pos += n_client_host + 12
         else:
-            client_host, pos = classic_text(data, pos, n_client_host)
-            rebalance_timeout, session_timeout, n_subscription = unpack_iii(data, pos)
+            item.client_host, pos = classic_text(data, pos, n_client_host)
+            item.rebalance_timeout, item.session_timeout, n_subscription = unpack_iii(data, pos)
             pos += 12
-        subscription, pos = classic_blob(data, pos, n_subscription)
+        item.subscription, pos = classic_blob(data, pos, n_subscription)
         (n_assignment,) = unpack_i(data, pos)
         pos += 4
-        assignment, pos = classic_blob(data, pos, n_assignment)
-        item = new(MemberMetadata)
-        item.member_id = member_id
-        item.client_id = client_id
-        item.client_host = client_host
-        item.rebalance_timeout = rebalance_timeout
-        item.session_timeout = session_timeout
-        item.subscription = subscription
-        item.assignment = assignment
+        item.assignment, pos = classic_blob(data, pos, n_assignment)
         item.group_instance_id = None
         item.unknown_tagged_fields = None
         items.append(item)
@@ -273,101 +255,90 @@ def _read_member_metadata_list_2(data: Buffer, pos: int, count: int) -> tuple[li
 
 
 def _read_group_metadata_value_2(data: Buffer, pos: int) -> tuple[GroupMetadataValue, int]:
+    item = new(GroupMetadataValue)
     (n_protocol_type,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_protocol_type < 128:
-        protocol_type, generation, n_protocol = classic_s_ih[n_protocol_type](data, pos)
-        protocol_type = protocol_type.decode()
+        raw, item.generation, n_protocol = classic_s_ih[n_protocol_type](data, pos)
+        item.protocol_type = raw.decode()
         pos += n_protocol_type + 6
     else:
-        protocol_type, pos = classic_text(data, pos, n_protocol_type)
-        generation, n_protocol = unpack_ih(data, pos)
+        item.protocol_type, pos = classic_text(data, pos, n_protocol_type)
+        item.generation, n_protocol = unpack_ih(data, pos)
         pos += 6
     if 0 <= n_protocol < 128:
-        protocol, n_leader = classic_s_h[n_protocol](data, pos)
-        protocol = protocol.decode()
+        raw, n_leader = classic_s_h[n_protocol](data, pos)
+        item.protocol = raw.decode()
         pos += n_protocol + 2
     elif n_protocol < 0:
-        protocol = None
+        item.protocol = None
         (n_leader,) = unpack_h(data, pos)
         pos += 2
     else:
-        protocol, pos = classic_text(data, pos, n_protocol)
+        item.protocol, pos = classic_text(data, pos, n_protocol)
         (n_leader,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_leader < 128:
-        leader, n_members = classic_s_i[n_leader](data, pos)
-        leader = leader.decode()
+        raw, n_members = classic_s_i[n_leader](data, pos)
+        item.leader = raw.decode()
         pos += n_leader + 4
     elif n_leader < 0:
-        leader = None
+        item.leader = None
         (n_members,) = unpack_i(data, pos)
         pos += 4
     else:
-        leader, pos = classic_text(data, pos, n_leader)
+        item.leader, pos = classic_text(data, pos, n_leader)
         (n_members,) = unpack_i(data, pos)
         pos += 4
     if n_members >= 0:
-        members, pos = _read_member_metadata_list_2(data, pos, n_members)
+        item.members, pos = _read_member_metadata_list_2(data, pos, n_members)
     else:
         raise Unusual
-    item = new(GroupMetadataValue)
-    item.protocol_type = protocol_type
-    item.generation = generation
-    item.protocol = protocol
-    item.leader = leader
-    item.members = members
     item.current_state_timestamp = -1
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_group_metadata_value_3(data: Buffer, pos: int) -> tuple[GroupMetadataValue, int]:
+    item = new(GroupMetadataValue)
     (n_protocol_type,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_protocol_type < 128:
-        protocol_type, generation, n_protocol = classic_s_ih[n_protocol_type](data, pos)
-        protocol_type = protocol_type.decode()
+        raw, item.generation, n_protocol = classic_s_ih[n_protocol_type](data, pos)
+        item.protocol_type = raw.decode()
         pos += n_protocol_type + 6
     else:
-        protocol_type, pos = classic_text(data, pos, n_protocol_type)
-        generation, n_protocol = unpack_ih(data, pos)
+        item.protocol_type, pos = classic_text(data, pos, n_protocol_type)
+        item.generation, n_protocol = unpack_ih(data, pos)
         pos += 6
     if 0 <= n_protocol < 128:
-        protocol, n_leader = classic_s_h[n_protocol](data, pos)
-        protocol = protocol.decode()
+        raw, n_leader = classic_s_h[n_protocol](data, pos)
+        item.protocol = raw.decode()
         pos += n_protocol + 2
     elif n_protocol < 0:
-        protocol = None
+        item.protocol = None
         (n_leader,) = unpack_h(data, pos)
         pos += 2
     else:
-        protocol, pos = classic_text(data, pos, n_protocol)
+        item.protocol, pos = classic_text(data, pos, n_protocol)
         (n_leader,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_leader < 128:
-        leader, current_state_timestamp, n_members = classic_s_qi[n_leader](data, pos)
-        leader = leader.decode()
+        raw, item.current_state_timestamp, n_members = classic_s_qi[n_leader](data, pos)
+        item.leader = raw.decode()
         pos += n_leader + 12
     elif n_leader < 0:
-        leader = None
-        current_state_timestamp, n_members = unpack_qi(data, pos)
+        item.leader = None
+        item.current_state_timestamp, n_members = unpack_qi(data, pos)
         pos += 12
     else:
-        leader, pos = classic_text(data, pos, n_leader)
-        current_state_timestamp, n_members = unpack_qi(data, pos)
+        item.leader, pos = classic_text(data, pos, n_leader)
+        item.current_state_timestamp, n_members = unpack_qi(data, pos)
         pos += 12
     if n_members >= 0:
-        members, pos = _read_member_metadata_list_2(data, pos, n_members)
+        item.members, pos = _read_member_metadata_list_2(data, pos, n_members)
     else:
         raise Unusual
-    item = new(GroupMetadataValue)
-    item.protocol_type = protocol_type
-    item.generation = generation
-    item.protocol = protocol
-    item.leader = leader
-    item.current_state_timestamp = current_state_timestamp
-    item.members = members
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -375,108 +346,94 @@ def _read_group_metadata_value_3(data: Buffer, pos: int) -> tuple[GroupMetadataV
 def _read_member_metadata_list_3(data: Buffer, pos: int, count: int) -> tuple[list[MemberMetadata], int]:
     items = []
     for _ in range(count):
+        item = new(MemberMetadata)
         (n_member_id,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_member_id < 128:
-            member_id, n_group_instance_id = classic_s_h[n_member_id](data, pos)
-            member_id = member_id.decode()
+            raw, n_group_instance_id = classic_s_h[n_member_id](data, pos)
+            item.member_id = raw.decode()
             pos += n_member_id + 2
         else:
-            member_id, pos = classic_text(data, pos, n_member_id)
+            item.member_id, pos = classic_text(data, pos, n_member_id)
             (n_group_instance_id,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_group_instance_id < 128:
-            group_instance_id, n_client_id = classic_s_h[n_group_instance_id](data, pos)
-            group_instance_id = group_instance_id.decode()
+            raw, n_client_id = classic_s_h[n_group_instance_id](data, pos)
+            item.group_instance_id = raw.decode()
             pos += n_group_instance_id + 2
         elif n_group_instance_id < 0:
-            group_instance_id = None
+            item.group_instance_id = None
             (n_client_id,) = unpack_h(data, pos)
             pos += 2
         else:
-            group_instance_id, pos = classic_text(data, pos, n_group_instance_id)
+            item.group_instance_id, pos = classic_text(data, pos, n_group_instance_id)
             (n_client_id,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_client_id < 128:
-            client_id, n_client_host = classic_s_h[n_client_id](data, pos)
-            client_id = client_id.decode()
+            raw, n_client_host = classic_s_h[n_client_id](data, pos)
+            item.client_id = raw.decode()
             pos += n_client_id + 2
         else:
-            client_id, pos = classic_text(data, pos, n_client_id)
+            item.client_id, pos = classic_text(data, pos, n_client_id)
             (n_client_host,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_client_host < 128:
-            client_host, rebalance_timeout, session_timeout, n_subscription = classic_s_iii[n_client_host](data, pos)
-            client_host = client_host.decode()
+            raw, item.rebalance_timeout, item.session_timeout, n_subscription = classic_s_iii[n_client_host](data, pos)
+            item.client_host = raw.decode()
             pos += n_client_host + 12
         else:
-            client_host, pos = classic_text(data, pos, n_client_host)
-            rebalance_timeout, session_timeout, n_subscription = unpack_iii(data, pos)
+            item.client_host, pos = classic_text(data, pos, n_client_host)
+            item.rebalance_timeout, item.session_timeout, n_subscription = unpack_iii(data, pos)
             pos += 12
-        subscription, pos = classic_blob(data, pos, n_subscription)
+        item.subscription, pos = classic_blob(data, pos, n_subscription)
         (n_assignment,) = unpack_i(data, pos)
         pos += 4
-        assignment, pos = classic_blob(data, pos, n_assignment)
-        item = new(MemberMetadata)
-        item.member_id = member_id
-        item.group_instance_id = group_instance_id
-        item.client_id = client_id
-        item.client_host = client_host
-        item.rebalance_timeout = rebalance_timeout
-        item.session_timeout = session_timeout
-        item.subscription = subscription
-        item.assignment = assignment
+        item.assignment, pos = classic_blob(data, pos, n_assignment)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_group_metadata_value_4(data: Buffer, pos: int) -> tuple[GroupMetadataValue, int]:
+    item = new(GroupMetadataValue)
     (n_protocol_type,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_protocol_type < 128:
-        protocol_type, generation, n_protocol = classic_s_ih[n_protocol_type](data, pos)
-        protocol_type = protocol_type.decode()
+        raw, item.generation, n_protocol = classic_s_ih[n_protocol_type](data, pos)
+        item.protocol_type = raw.decode()
         pos += n_protocol_type + 6
     else:
-        protocol_type, pos = classic_text(data, pos, n_protocol_type)
-        generation, n_protocol = unpack_ih(data, pos)
+        item.protocol_type, pos = classic_text(data, pos, n_protocol_type)
+        item.generation, n_protocol = unpack_ih(data, pos)
         pos += 6
     if 0 <= n_protocol < 128:
-        protocol, n_leader = classic_s_h[n_protocol](data, pos)
-        protocol = protocol.decode()
+        raw, n_leader = classic_s_h[n_protocol](data, pos)
+        item.protocol = raw.decode()
         pos += n_protocol + 2
     elif n_protocol < 0:
-        protocol = None
+        item.protocol = None
         (n_leader,) = unpack_h(data, pos)
         pos += 2
     else:
-        protocol, pos = classic_text(data, pos, n_protocol)
+        item.protocol, pos = classic_text(data, pos, n_protocol)
         (n_leader,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_leader < 128:
-        leader, current_state_timestamp, n_members = classic_s_qi[n_leader](data, pos)
-        leader = leader.decode()
+        raw, item.current_state_timestamp, n_members = classic_s_qi[n_leader](data, pos)
+        item.leader = raw.decode()
         pos += n_leader + 12
     elif n_leader < 0:
-        leader = None
-        current_state_timestamp, n_members = unpack_qi(data, pos)
+        item.leader = None
+        item.current_state_timestamp, n_members = unpack_qi(data, pos)
         pos += 12
     else:
-        leader, pos = classic_text(data, pos, n_leader)
-        current_state_timestamp, n_members = unpack_qi(data, pos)
+        item.leader, pos = classic_text(data, pos, n_leader)
+        item.current_state_timestamp, n_members = unpack_qi(data, pos)
         pos += 12
     if n_members >= 0:
-        members, pos = _read_member_metadata_list_3(data, pos, n_members)
+        item.members, pos = _read_member_metadata_list_3(data, pos, n_members)
     else:
         raise Unusual
-    item = new(GroupMetadataValue)
-    item.protocol_type = protocol_type
-    item.generation = generation
-    item.protocol = protocol
-    item.leader = leader
-    item.current_state_timestamp = current_state_timestamp
-    item.members = members
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -484,59 +441,51 @@ def _read_group_metadata_value_4(data: Buffer, pos: int) -> tuple[GroupMetadataV
 def _read_member_metadata_list_4(data: Buffer, pos: int, count: int) -> tuple[list[MemberMetadata], int]:
     items = []
     for _ in range(count):
+        item = new(MemberMetadata)
         n_member_id = data[pos]
         pos += 1
         if n_member_id < 128:
-            member_id, n_group_instance_id = compact_s_B[n_member_id](data, pos)
-            member_id = member_id.decode()
+            raw, n_group_instance_id = compact_s_B[n_member_id](data, pos)
+            item.member_id = raw.decode()
             pos += n_member_id
         else:
-            member_id, pos = compact_text(data, pos, n_member_id)
+            item.member_id, pos = compact_text(data, pos, n_member_id)
             n_group_instance_id = data[pos]
             pos += 1
-        if 0 < n_group_instance_id < 128:
-            group_instance_id, n_client_id = compact_s_B[n_group_instance_id](data, pos)
-            group_instance_id = group_instance_id.decode()
-            pos += n_group_instance_id
-        elif n_group_instance_id == 0:
-            group_instance_id = None
+        if n_group_instance_id == 0:
+            item.group_instance_id = None
             n_client_id = data[pos]
             pos += 1
+        elif n_group_instance_id < 128:
+            raw, n_client_id = compact_s_B[n_group_instance_id](data, pos)
+            item.group_instance_id = raw.decode()
+            pos += n_group_instance_id
         else:
-            group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
+            item.group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
             n_client_id = data[pos]
             pos += 1
         if n_client_id < 128:
-            client_id, n_client_host = compact_s_B[n_client_id](data, pos)
-            client_id = client_id.decode()
+            raw, n_client_host = compact_s_B[n_client_id](data, pos)
+            item.client_id = raw.decode()
             pos += n_client_id
         else:
-            client_id, pos = compact_text(data, pos, n_client_id)
+            item.client_id, pos = compact_text(data, pos, n_client_id)
             n_client_host = data[pos]
             pos += 1
         if n_client_host < 128:
-            client_host, rebalance_timeout, session_timeout, n_subscription = compact_s_iiB[n_client_host](data, pos)
-            client_host = client_host.decode()
+            raw, item.rebalance_timeout, item.session_timeout, n_subscription = compact_s_iiB[n_client_host](data, pos)
+            item.client_host = raw.decode()
             pos += n_client_host + 8
         else:
-            client_host, pos = compact_text(data, pos, n_client_host)
-            rebalance_timeout, session_timeout, n_subscription = unpack_iiB(data, pos)
+            item.client_host, pos = compact_text(data, pos, n_client_host)
+            item.rebalance_timeout, item.session_timeout, n_subscription = unpack_iiB(data, pos)
             pos += 9
-        subscription, pos = compact_blob(data, pos, n_subscription)
+        item.subscription, pos = compact_blob(data, pos, n_subscription)
         n_assignment = data[pos]
         pos += 1
-        assignment, pos = compact_blob(data, pos, n_assignment)
+        item.assignment, pos = compact_blob(data, pos, n_assignment)
         tags = data[pos]
         pos += 1
-        item = new(MemberMetadata)
-        item.member_id = member_id
-        item.group_instance_id = group_instance_id
-        item.client_id = client_id
-        item.client_host = client_host
-        item.rebalance_timeout = rebalance_timeout
-        item.session_timeout = session_timeout
-        item.subscription = subscription
-        item.assignment = assignment
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -545,56 +494,50 @@ def _read_member_metadata_list_4(data: Buffer, pos: int, count: int) -> tuple[li
 
 
 def _read_group_metadata_value_5(data: Buffer, pos: int) -> tuple[GroupMetadataValue, int]:
+    item = new(GroupMetadataValue)
     n_protocol_type = data[pos]
     pos += 1
     if n_protocol_type < 128:
-        protocol_type, generation, n_protocol = compact_s_iB[n_protocol_type](data, pos)
-        protocol_type = protocol_type.decode()
+        raw, item.generation, n_protocol = compact_s_iB[n_protocol_type](data, pos)
+        item.protocol_type = raw.decode()
         pos += n_protocol_type + 4
     else:
-        protocol_type, pos = compact_text(data, pos, n_protocol_type)
-        generation, n_protocol = unpack_iB(data, pos)
+        item.protocol_type, pos = compact_text(data, pos, n_protocol_type)
+        item.generation, n_protocol = unpack_iB(data, pos)
         pos += 5
-    if 0 < n_protocol < 128:
-        protocol, n_leader = compact_s_B[n_protocol](data, pos)
-        protocol = protocol.decode()
+    if n_protocol == 0:
+        item.protocol = None
+        n_leader = data[pos]
+        pos += 1
+    elif n_protocol < 128:
+        raw, n_leader = compact_s_B[n_protocol](data, pos)
+        item.protocol = raw.decode()
         pos += n_protocol
-    elif n_protocol == 0:
-        protocol = None
-        n_leader = data[pos]
-        pos += 1
     else:
-        protocol, pos = compact_text(data, pos, n_protocol)
+        item.protocol, pos = compact_text(data, pos, n_protocol)
         n_leader = data[pos]
         pos += 1
-    if 0 < n_leader < 128:
-        leader, current_state_timestamp, n_members = compact_s_qB[n_leader](data, pos)
-        leader = leader.decode()
-        pos += n_leader + 8
-    elif n_leader == 0:
-        leader = None
-        current_state_timestamp, n_members = unpack_qB(data, pos)
+    if n_leader == 0:
+        item.leader = None
+        item.current_state_timestamp, n_members = unpack_qB(data, pos)
         pos += 9
+    elif n_leader < 128:
+        raw, item.current_state_timestamp, n_members = compact_s_qB[n_leader](data, pos)
+        item.leader = raw.decode()
+        pos += n_leader + 8
     else:
-        leader, pos = compact_text(data, pos, n_leader)
-        current_state_timestamp, n_members = unpack_qB(data, pos)
+        item.leader, pos = compact_text(data, pos, n_leader)
+        item.current_state_timestamp, n_members = unpack_qB(data, pos)
         pos += 9
     if 0 < n_members < 128:
-        members, pos = _read_member_metadata_list_4(data, pos, n_members - 1)
+        item.members, pos = _read_member_metadata_list_4(data, pos, n_members - 1)
     elif n_members:
         n_members, pos = long_count(data, pos, n_members)
-        members, pos = _read_member_metadata_list_4(data, pos, n_members)
+        item.members, pos = _read_member_metadata_list_4(data, pos, n_members)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(GroupMetadataValue)
-    item.protocol_type = protocol_type
-    item.generation = generation
-    item.protocol = protocol
-    item.leader = leader
-    item.current_state_timestamp = current_state_timestamp
-    item.members = members
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -99,103 +99,92 @@ class HeartbeatResponse(Message):
 
 
 def _read_heartbeat_request_1(data: Buffer, pos: int) -> tuple[HeartbeatRequest, int]:
+    item = new(HeartbeatRequest)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group_id < 128:
-        group_id, generation_id, n_member_id = classic_s_ih[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, item.generation_id, n_member_id = classic_s_ih[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 6
     else:
-        group_id, pos = classic_text(data, pos, n_group_id)
-        generation_id, n_member_id = unpack_ih(data, pos)
+        item.group_id, pos = classic_text(data, pos, n_group_id)
+        item.generation_id, n_member_id = unpack_ih(data, pos)
         pos += 6
     if 0 <= n_member_id < 128:
-        member_id, = classic_s[n_member_id](data, pos)
-        member_id = member_id.decode()
+        (raw,) = classic_s[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id
     else:
-        member_id, pos = classic_text(data, pos, n_member_id)
-    item = new(HeartbeatRequest)
-    item.group_id = group_id
-    item.generation_id = generation_id
-    item.member_id = member_id
+        item.member_id, pos = classic_text(data, pos, n_member_id)
     item.group_instance_id = None
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_heartbeat_request_2(data: Buffer, pos: int) -> tuple[HeartbeatRequest, int]:
+    item = new(HeartbeatRequest)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group_id < 128:
-        group_id, generation_id, n_member_id = classic_s_ih[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, item.generation_id, n_member_id = classic_s_ih[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 6
     else:
-        group_id, pos = classic_text(data, pos, n_group_id)
-        generation_id, n_member_id = unpack_ih(data, pos)
+        item.group_id, pos = classic_text(data, pos, n_group_id)
+        item.generation_id, n_member_id = unpack_ih(data, pos)
         pos += 6
     if 0 <= n_member_id < 128:
-        member_id, n_group_instance_id = classic_s_h[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, n_group_instance_id = classic_s_h[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id + 2
     else:
-        member_id, pos = classic_text(data, pos, n_member_id)
+        item.member_id, pos = classic_text(data, pos, n_member_id)
         (n_group_instance_id,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_group_instance_id < 128:
-        group_instance_id, = classic_s[n_group_instance_id](data, pos)
-        group_instance_id = group_instance_id.decode()
+        (raw,) = classic_s[n_group_instance_id](data, pos)
+        item.group_instance_id = raw.decode()
         pos += n_group_instance_id
     elif n_group_instance_id < 0:
-        group_instance_id = None
+        item.group_instance_id = None
     else:
-        group_instance_id, pos = classic_text(data, pos, n_group_instance_id)
-    item = new(HeartbeatRequest)
-    item.group_id = group_id
-    item.generation_id = generation_id
-    item.member_id = member_id
-    item.group_instance_id = group_instance_id
+        item.group_instance_id, pos = classic_text(data, pos, n_group_instance_id)
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_heartbeat_request_3(data: Buffer, pos: int) -> tuple[HeartbeatRequest, int]:
+    item = new(HeartbeatRequest)
     n_group_id = data[pos]
     pos += 1
     if n_group_id < 128:
-        group_id, generation_id, n_member_id = compact_s_iB[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, item.generation_id, n_member_id = compact_s_iB[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 4
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
-        generation_id, n_member_id = unpack_iB(data, pos)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
+        item.generation_id, n_member_id = unpack_iB(data, pos)
         pos += 5
     if n_member_id < 128:
-        member_id, n_group_instance_id = compact_s_B[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, n_group_instance_id = compact_s_B[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id
     else:
-        member_id, pos = compact_text(data, pos, n_member_id)
+        item.member_id, pos = compact_text(data, pos, n_member_id)
         n_group_instance_id = data[pos]
         pos += 1
-    if 0 < n_group_instance_id < 128:
-        group_instance_id, tags = compact_s_B[n_group_instance_id](data, pos)
-        group_instance_id = group_instance_id.decode()
+    if n_group_instance_id == 0:
+        item.group_instance_id = None
+        tags = data[pos]
+        pos += 1
+    elif n_group_instance_id < 128:
+        raw, tags = compact_s_B[n_group_instance_id](data, pos)
+        item.group_instance_id = raw.decode()
         pos += n_group_instance_id
-    elif n_group_instance_id == 0:
-        group_instance_id = None
-        tags = data[pos]
-        pos += 1
     else:
-        group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
+        item.group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
         tags = data[pos]
         pos += 1
-    item = new(HeartbeatRequest)
-    item.group_id = group_id
-    item.generation_id = generation_id
-    item.member_id = member_id
-    item.group_instance_id = group_instance_id
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -283,31 +272,26 @@ def _write_heartbeat_request_3(item: HeartbeatRequest, out: Append) -> None:
 
 
 def _read_heartbeat_response_1(data: Buffer, pos: int) -> tuple[HeartbeatResponse, int]:
-    (error_code,) = unpack_h(data, pos)
-    pos += 2
     item = new(HeartbeatResponse)
-    item.error_code = error_code
+    (item.error_code,) = unpack_h(data, pos)
+    pos += 2
     item.throttle_time_ms = 0
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_heartbeat_response_2(data: Buffer, pos: int) -> tuple[HeartbeatResponse, int]:
-    throttle_time_ms, error_code = unpack_ih(data, pos)
-    pos += 6
     item = new(HeartbeatResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
+    item.throttle_time_ms, item.error_code = unpack_ih(data, pos)
+    pos += 6
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_heartbeat_response_3(data: Buffer, pos: int) -> tuple[HeartbeatResponse, int]:
-    throttle_time_ms, error_code, tags = unpack_ihB(data, pos)
-    pos += 7
     item = new(HeartbeatResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
+    item.throttle_time_ms, item.error_code, tags = unpack_ihB(data, pos)
+    pos += 7
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

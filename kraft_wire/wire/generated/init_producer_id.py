@@ -126,23 +126,21 @@ class InitProducerIdResponse(Message):
 
 
 def _read_init_producer_id_request_1(data: Buffer, pos: int) -> tuple[InitProducerIdRequest, int]:
+    item = new(InitProducerIdRequest)
     (n_transactional_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_transactional_id < 128:
-        transactional_id, transaction_timeout_ms = classic_s_i[n_transactional_id](data, pos)
-        transactional_id = transactional_id.decode()
+        raw, item.transaction_timeout_ms = classic_s_i[n_transactional_id](data, pos)
+        item.transactional_id = raw.decode()
         pos += n_transactional_id + 4
     elif n_transactional_id < 0:
-        transactional_id = None
-        (transaction_timeout_ms,) = unpack_i(data, pos)
+        item.transactional_id = None
+        (item.transaction_timeout_ms,) = unpack_i(data, pos)
         pos += 4
     else:
-        transactional_id, pos = classic_text(data, pos, n_transactional_id)
-        (transaction_timeout_ms,) = unpack_i(data, pos)
+        item.transactional_id, pos = classic_text(data, pos, n_transactional_id)
+        (item.transaction_timeout_ms,) = unpack_i(data, pos)
         pos += 4
-    item = new(InitProducerIdRequest)
-    item.transactional_id = transactional_id
-    item.transaction_timeout_ms = transaction_timeout_ms
     item.producer_id = -1
     item.producer_epoch = -1
     item.enable2_pc = False
@@ -152,23 +150,21 @@ def _read_init_producer_id_request_1(data: Buffer, pos: int) -> tuple[InitProduc
 
 
 def _read_init_producer_id_request_2(data: Buffer, pos: int) -> tuple[InitProducerIdRequest, int]:
+    item = new(InitProducerIdRequest)
     n_transactional_id = data[pos]
     pos += 1
-    if 0 < n_transactional_id < 128:
-        transactional_id, transaction_timeout_ms, tags = compact_s_iB[n_transactional_id](data, pos)
-        transactional_id = transactional_id.decode()
+    if n_transactional_id == 0:
+        item.transactional_id = None
+        item.transaction_timeout_ms, tags = unpack_iB(data, pos)
+        pos += 5
+    elif n_transactional_id < 128:
+        raw, item.transaction_timeout_ms, tags = compact_s_iB[n_transactional_id](data, pos)
+        item.transactional_id = raw.decode()
         pos += n_transactional_id + 4
-    elif n_transactional_id == 0:
-        transactional_id = None
-        transaction_timeout_ms, tags = unpack_iB(data, pos)
-        pos += 5
     else:
-        transactional_id, pos = compact_text(data, pos, n_transactional_id)
-        transaction_timeout_ms, tags = unpack_iB(data, pos)
+        item.transactional_id, pos = compact_text(data, pos, n_transactional_id)
+        item.transaction_timeout_ms, tags = unpack_iB(data, pos)
         pos += 5
-    item = new(InitProducerIdRequest)
-    item.transactional_id = transactional_id
-    item.transaction_timeout_ms = transaction_timeout_ms
     item.producer_id = -1
     item.producer_epoch = -1
     item.enable2_pc = False
@@ -180,25 +176,21 @@ def _read_init_producer_id_request_2(data: Buffer, pos: int) -> tuple[InitProduc
 
 
 def _read_init_producer_id_request_3(data: Buffer, pos: int) -> tuple[InitProducerIdRequest, int]:
+    item = new(InitProducerIdRequest)
     n_transactional_id = data[pos]
     pos += 1
-    if 0 < n_transactional_id < 128:
-        transactional_id, transaction_timeout_ms, producer_id, producer_epoch, tags = compact_s_iqhB[n_transactional_id](data, pos)
-        transactional_id = transactional_id.decode()
+    if n_transactional_id == 0:
+        item.transactional_id = None
+        item.transaction_timeout_ms, item.producer_id, item.producer_epoch, tags = unpack_iqhB(data, pos)
+        pos += 15
+    elif n_transactional_id < 128:
+        raw, item.transaction_timeout_ms, item.producer_id, item.producer_epoch, tags = compact_s_iqhB[n_transactional_id](data, pos)
+        item.transactional_id = raw.decode()
         pos += n_transactional_id + 14
-    elif n_transactional_id == 0:
-        transactional_id = None
-        transaction_timeout_ms, producer_id, producer_epoch, tags = unpack_iqhB(data, pos)
-        pos += 15
     else:
-        transactional_id, pos = compact_text(data, pos, n_transactional_id)
-        transaction_timeout_ms, producer_id, producer_epoch, tags = unpack_iqhB(data, pos)
+        item.transactional_id, pos = compact_text(data, pos, n_transactional_id)
+        item.transaction_timeout_ms, item.producer_id, item.producer_epoch, tags = unpack_iqhB(data, pos)
         pos += 15
-    item = new(InitProducerIdRequest)
-    item.transactional_id = transactional_id
-    item.transaction_timeout_ms = transaction_timeout_ms
-    item.producer_id = producer_id
-    item.producer_epoch = producer_epoch
     item.enable2_pc = False
     item.keep_prepared_txn = False
     item.unknown_tagged_fields = None
@@ -208,27 +200,21 @@ def _read_init_producer_id_request_3(data: Buffer, pos: int) -> tuple[InitProduc
 
 
 def _read_init_producer_id_request_4(data: Buffer, pos: int) -> tuple[InitProducerIdRequest, int]:
+    item = new(InitProducerIdRequest)
     n_transactional_id = data[pos]
     pos += 1
-    if 0 < n_transactional_id < 128:
-        transactional_id, transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, tags = compact_s_iqhttB[n_transactional_id](data, pos)
-        transactional_id = transactional_id.decode()
+    if n_transactional_id == 0:
+        item.transactional_id = None
+        item.transaction_timeout_ms, item.producer_id, item.producer_epoch, item.enable2_pc, item.keep_prepared_txn, tags = unpack_iqhttB(data, pos)
+        pos += 17
+    elif n_transactional_id < 128:
+        raw, item.transaction_timeout_ms, item.producer_id, item.producer_epoch, item.enable2_pc, item.keep_prepared_txn, tags = compact_s_iqhttB[n_transactional_id](data, pos)
+        item.transactional_id = raw.decode()
         pos += n_transactional_id + 16
-    elif n_transactional_id == 0:
-        transactional_id = None
-        transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, tags = unpack_iqhttB(data, pos)
-        pos += 17
     else:
-        transactional_id, pos = compact_text(data, pos, n_transactional_id)
-        transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, tags = unpack_iqhttB(data, pos)
+        item.transactional_id, pos = compact_text(data, pos, n_transactional_id)
+        item.transaction_timeout_ms, item.producer_id, item.producer_epoch, item.enable2_pc, item.keep_prepared_txn, tags = unpack_iqhttB(data, pos)
         pos += 17
-    item = new(InitProducerIdRequest)
-    item.transactional_id = transactional_id
-    item.transaction_timeout_ms = transaction_timeout_ms
-    item.producer_id = producer_id
-    item.producer_epoch = producer_epoch
-    item.enable2_pc = enable2_pc
-    item.keep_prepared_txn = keep_prepared_txn
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -321,13 +307,9 @@ def _write_init_producer_id_request_4(item: InitProducerIdRequest, out: Append) 
 
 
 def _read_init_producer_id_response_1(data: Buffer, pos: int) -> tuple[InitProducerIdResponse, int]:
-    throttle_time_ms, error_code, producer_id, producer_epoch = unpack_ihqh(data, pos)
-    pos += 16
     item = new(InitProducerIdResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.producer_id = producer_id
-    item.producer_epoch = producer_epoch
+    item.throttle_time_ms, item.error_code, item.producer_id, item.producer_epoch = unpack_ihqh(data, pos)
+    pos += 16
     item.ongoing_txn_producer_id = -1
     item.ongoing_txn_producer_epoch = -1
     item.unknown_tagged_fields = None
@@ -335,13 +317,9 @@ def _read_init_producer_id_response_1(data: Buffer, pos: int) -> tuple[InitProdu
 
 
 def _read_init_producer_id_response_2(data: Buffer, pos: int) -> tuple[InitProducerIdResponse, int]:
-    throttle_time_ms, error_code, producer_id, producer_epoch, tags = unpack_ihqhB(data, pos)
-    pos += 17
     item = new(InitProducerIdResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.producer_id = producer_id
-    item.producer_epoch = producer_epoch
+    item.throttle_time_ms, item.error_code, item.producer_id, item.producer_epoch, tags = unpack_ihqhB(data, pos)
+    pos += 17
     item.ongoing_txn_producer_id = -1
     item.ongoing_txn_producer_epoch = -1
     item.unknown_tagged_fields = None
@@ -351,15 +329,9 @@ def _read_init_producer_id_response_2(data: Buffer, pos: int) -> tuple[InitProdu
 
 
 def _read_init_producer_id_response_3(data: Buffer, pos: int) -> tuple[InitProducerIdResponse, int]:
-    throttle_time_ms, error_code, producer_id, producer_epoch, ongoing_txn_producer_id, ongoing_txn_producer_epoch, tags = unpack_ihqhqhB(data, pos)
-    pos += 27
     item = new(InitProducerIdResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.producer_id = producer_id
-    item.producer_epoch = producer_epoch
-    item.ongoing_txn_producer_id = ongoing_txn_producer_id
-    item.ongoing_txn_producer_epoch = ongoing_txn_producer_epoch
+    item.throttle_time_ms, item.error_code, item.producer_id, item.producer_epoch, item.ongoing_txn_producer_id, item.ongoing_txn_producer_epoch, tags = unpack_ihqhqhB(data, pos)
+    pos += 27
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -194,20 +194,18 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
 def _read_initialize_state_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[InitializeStateData], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(InitializeStateData)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(InitializeStateData)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -216,28 +214,26 @@ def _read_initialize_state_data_list_1(data: Buffer, pos: int, count: int) -> tu
 
 
 def _read_initialize_share_group_state_request_1(data: Buffer, pos: int) -> tuple[InitializeShareGroupStateRequest, int]:
+    item = new(InitializeShareGroupStateRequest)
     n_group_id = data[pos]
     pos += 1
     if n_group_id < 128:
-        group_id, n_topics = compact_s_B[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, n_topics = compact_s_B[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
         n_topics = data[pos]
         pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_initialize_state_data_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_initialize_state_data_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_initialize_state_data_list_1(data, pos, n_topics)
+        item.topics, pos = _read_initialize_state_data_list_1(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(InitializeShareGroupStateRequest)
-    item.group_id = group_id
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -288,24 +284,21 @@ def _write_initialize_share_group_state_request_1(item: InitializeShareGroupStat
 def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionResult], int]:
     items = []
     for _ in range(count):
-        partition, error_code, n_error_message = unpack_ihB(data, pos)
-        pos += 7
-        if 0 < n_error_message < 128:
-            error_message, tags = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
-            tags = data[pos]
-            pos += 1
-        else:
-            error_message, pos = compact_text(data, pos, n_error_message)
-            tags = data[pos]
-            pos += 1
         item = new(PartitionResult)
-        item.partition = partition
-        item.error_code = error_code
-        item.error_message = error_message
+        item.partition, item.error_code, n_error_message = unpack_ihB(data, pos)
+        pos += 7
+        if n_error_message == 0:
+            item.error_message = None
+            tags = data[pos]
+            pos += 1
+        elif n_error_message < 128:
+            raw, tags = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message
+        else:
+            item.error_message, pos = compact_text(data, pos, n_error_message)
+            tags = data[pos]
+            pos += 1
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -316,20 +309,18 @@ def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[l
 def _read_initialize_state_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[InitializeStateResult], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(InitializeStateResult)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_partition_result_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_partition_result_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_partition_result_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_partition_result_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(InitializeStateResult)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -338,19 +329,18 @@ def _read_initialize_state_result_list_1(data: Buffer, pos: int, count: int) -> 
 
 
 def _read_initialize_share_group_state_response_1(data: Buffer, pos: int) -> tuple[InitializeShareGroupStateResponse, int]:
+    item = new(InitializeShareGroupStateResponse)
     n_results = data[pos]
     pos += 1
     if 0 < n_results < 128:
-        results, pos = _read_initialize_state_result_list_1(data, pos, n_results - 1)
+        item.results, pos = _read_initialize_state_result_list_1(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)
-        results, pos = _read_initialize_state_result_list_1(data, pos, n_results)
+        item.results, pos = _read_initialize_state_result_list_1(data, pos, n_results)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(InitializeShareGroupStateResponse)
-    item.results = results
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -198,62 +198,55 @@ class JoinGroupResponse(Message):
 def _read_join_group_request_protocol_list_1(data: Buffer, pos: int, count: int) -> tuple[list[JoinGroupRequestProtocol], int]:
     items = []
     for _ in range(count):
+        item = new(JoinGroupRequestProtocol)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_metadata = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_metadata = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_metadata,) = unpack_i(data, pos)
             pos += 4
-        metadata, pos = classic_blob(data, pos, n_metadata)
-        item = new(JoinGroupRequestProtocol)
-        item.name = name
-        item.metadata = metadata
+        item.metadata, pos = classic_blob(data, pos, n_metadata)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_join_group_request_1(data: Buffer, pos: int) -> tuple[JoinGroupRequest, int]:
+    item = new(JoinGroupRequest)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group_id < 128:
-        group_id, session_timeout_ms, n_member_id = classic_s_ih[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, item.session_timeout_ms, n_member_id = classic_s_ih[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 6
     else:
-        group_id, pos = classic_text(data, pos, n_group_id)
-        session_timeout_ms, n_member_id = unpack_ih(data, pos)
+        item.group_id, pos = classic_text(data, pos, n_group_id)
+        item.session_timeout_ms, n_member_id = unpack_ih(data, pos)
         pos += 6
     if 0 <= n_member_id < 128:
-        member_id, n_protocol_type = classic_s_h[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, n_protocol_type = classic_s_h[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id + 2
     else:
-        member_id, pos = classic_text(data, pos, n_member_id)
+        item.member_id, pos = classic_text(data, pos, n_member_id)
         (n_protocol_type,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_protocol_type < 128:
-        protocol_type, n_protocols = classic_s_i[n_protocol_type](data, pos)
-        protocol_type = protocol_type.decode()
+        raw, n_protocols = classic_s_i[n_protocol_type](data, pos)
+        item.protocol_type = raw.decode()
         pos += n_protocol_type + 4
     else:
-        protocol_type, pos = classic_text(data, pos, n_protocol_type)
+        item.protocol_type, pos = classic_text(data, pos, n_protocol_type)
         (n_protocols,) = unpack_i(data, pos)
         pos += 4
     if n_protocols >= 0:
-        protocols, pos = _read_join_group_request_protocol_list_1(data, pos, n_protocols)
+        item.protocols, pos = _read_join_group_request_protocol_list_1(data, pos, n_protocols)
     else:
         raise Unusual
-    item = new(JoinGroupRequest)
-    item.group_id = group_id
-    item.session_timeout_ms = session_timeout_ms
-    item.member_id = member_id
-    item.protocol_type = protocol_type
-    item.protocols = protocols
     item.rebalance_timeout_ms = -1
     item.group_instance_id = None
     item.reason = None
@@ -262,43 +255,37 @@ def _read_join_group_request_1(data: Buffer, pos: int) -> tuple[JoinGroupRequest
 
 
 def _read_join_group_request_2(data: Buffer, pos: int) -> tuple[JoinGroupRequest, int]:
+    item = new(JoinGroupRequest)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group_id < 128:
-        group_id, session_timeout_ms, rebalance_timeout_ms, n_member_id = classic_s_iih[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, item.session_timeout_ms, item.rebalance_timeout_ms, n_member_id = classic_s_iih[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 10
     else:
-        group_id, pos = classic_text(data, pos, n_group_id)
-        session_timeout_ms, rebalance_timeout_ms, n_member_id = unpack_iih(data, pos)
+        item.group_id, pos = classic_text(data, pos, n_group_id)
+        item.session_timeout_ms, item.rebalance_timeout_ms, n_member_id = unpack_iih(data, pos)
         pos += 10
     if 0 <= n_member_id < 128:
-        member_id, n_protocol_type = classic_s_h[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, n_protocol_type = classic_s_h[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id + 2
     else:
-        member_id, pos = classic_text(data, pos, n_member_id)
+        item.member_id, pos = classic_text(data, pos, n_member_id)
         (n_protocol_type,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_protocol_type < 128:
-        protocol_type, n_protocols = classic_s_i[n_protocol_type](data, pos)
-        protocol_type = protocol_type.decode()
+        raw, n_protocols = classic_s_i[n_protocol_type](data, pos)
+        item.protocol_type = raw.decode()
         pos += n_protocol_type + 4
     else:
-        protocol_type, pos = classic_text(data, pos, n_protocol_type)
+        item.protocol_type, pos = classic_text(data, pos, n_protocol_type)
         (n_protocols,) = unpack_i(data, pos)
         pos += 4
     if n_protocols >= 0:
-        protocols, pos = _read_join_group_request_protocol_list_1(data, pos, n_protocols)
+        item.protocols, pos = _read_join_group_request_protocol_list_1(data, pos, n_protocols)
     else:
         raise Unusual
-    item = new(JoinGroupRequest)
-    item.group_id = group_id
-    item.session_timeout_ms = session_timeout_ms
-    item.rebalance_timeout_ms = rebalance_timeout_ms
-    item.member_id = member_id
-    item.protocol_type = protocol_type
-    item.protocols = protocols
     item.group_instance_id = None
     item.reason = None
     item.unknown_tagged_fields = None
@@ -306,56 +293,49 @@ def _read_join_group_request_2(data: Buffer, pos: int) -> tuple[JoinGroupRequest
 
 
 def _read_join_group_request_3(data: Buffer, pos: int) -> tuple[JoinGroupRequest, int]:
+    item = new(JoinGroupRequest)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group_id < 128:
-        group_id, session_timeout_ms, rebalance_timeout_ms, n_member_id = classic_s_iih[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, item.session_timeout_ms, item.rebalance_timeout_ms, n_member_id = classic_s_iih[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 10
     else:
-        group_id, pos = classic_text(data, pos, n_group_id)
-        session_timeout_ms, rebalance_timeout_ms, n_member_id = unpack_iih(data, pos)
+        item.group_id, pos = classic_text(data, pos, n_group_id)
+        item.session_timeout_ms, item.rebalance_timeout_ms, n_member_id = unpack_iih(data, pos)
         pos += 10
     if 0 <= n_member_id < 128:
-        member_id, n_group_instance_id = classic_s_h[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, n_group_instance_id = classic_s_h[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id + 2
     else:
-        member_id, pos = classic_text(data, pos, n_member_id)
+        item.member_id, pos = classic_text(data, pos, n_member_id)
         (n_group_instance_id,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_group_instance_id < 128:
-        group_instance_id, n_protocol_type = classic_s_h[n_group_instance_id](data, pos)
-        group_instance_id = group_instance_id.decode()
+        raw, n_protocol_type = classic_s_h[n_group_instance_id](data, pos)
+        item.group_instance_id = raw.decode()
         pos += n_group_instance_id + 2
     elif n_group_instance_id < 0:
-        group_instance_id = None
+        item.group_instance_id = None
         (n_protocol_type,) = unpack_h(data, pos)
         pos += 2
     else:
-        group_instance_id, pos = classic_text(data, pos, n_group_instance_id)
+        item.group_instance_id, pos = classic_text(data, pos, n_group_instance_id)
         (n_protocol_type,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_protocol_type < 128:
-        protocol_type, n_protocols = classic_s_i[n_protocol_type](data, pos)
-        protocol_type = protocol_type.decode()
+        raw, n_protocols = classic_s_i[n_protocol_type](data, pos)
+        item.protocol_type = raw.decode()
         pos += n_protocol_type + 4
     else:
-        protocol_type, pos = classic_text(data, pos, n_protocol_type)
+        item.protocol_type, pos = classic_text(data, pos, n_protocol_type)
         (n_protocols,) = unpack_i(data, pos)
         pos += 4
     if n_protocols >= 0:
-        protocols, pos = _read_join_group_request_protocol_list_1(data, pos, n_protocols)
+        item.protocols, pos = _read_join_group_request_protocol_list_1(data, pos, n_protocols)
     else:
         raise Unusual
-    item = new(JoinGroupRequest)
-    item.group_id = group_id
-    item.session_timeout_ms = session_timeout_ms
-    item.rebalance_timeout_ms = rebalance_timeout_ms
-    item.member_id = member_id
-    item.group_instance_id = group_instance_id
-    item.protocol_type = protocol_type
-    item.protocols = protocols
     item.reason = None
     item.unknown_tagged_fields = None
     return item, pos
@@ -364,22 +344,20 @@ def _read_join_group_request_3(data: Buffer, pos: int) -> tuple[JoinGroupRequest
 def _read_join_group_request_protocol_list_2(data: Buffer, pos: int, count: int) -> tuple[list[JoinGroupRequestProtocol], int]:
     items = []
     for _ in range(count):
+        item = new(JoinGroupRequestProtocol)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_metadata = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_metadata = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_metadata = data[pos]
             pos += 1
-        metadata, pos = compact_blob(data, pos, n_metadata)
+        item.metadata, pos = compact_blob(data, pos, n_metadata)
         tags = data[pos]
         pos += 1
-        item = new(JoinGroupRequestProtocol)
-        item.name = name
-        item.metadata = metadata
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -388,61 +366,54 @@ def _read_join_group_request_protocol_list_2(data: Buffer, pos: int, count: int)
 
 
 def _read_join_group_request_4(data: Buffer, pos: int) -> tuple[JoinGroupRequest, int]:
+    item = new(JoinGroupRequest)
     n_group_id = data[pos]
     pos += 1
     if n_group_id < 128:
-        group_id, session_timeout_ms, rebalance_timeout_ms, n_member_id = compact_s_iiB[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, item.session_timeout_ms, item.rebalance_timeout_ms, n_member_id = compact_s_iiB[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 8
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
-        session_timeout_ms, rebalance_timeout_ms, n_member_id = unpack_iiB(data, pos)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
+        item.session_timeout_ms, item.rebalance_timeout_ms, n_member_id = unpack_iiB(data, pos)
         pos += 9
     if n_member_id < 128:
-        member_id, n_group_instance_id = compact_s_B[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, n_group_instance_id = compact_s_B[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id
     else:
-        member_id, pos = compact_text(data, pos, n_member_id)
+        item.member_id, pos = compact_text(data, pos, n_member_id)
         n_group_instance_id = data[pos]
         pos += 1
-    if 0 < n_group_instance_id < 128:
-        group_instance_id, n_protocol_type = compact_s_B[n_group_instance_id](data, pos)
-        group_instance_id = group_instance_id.decode()
-        pos += n_group_instance_id
-    elif n_group_instance_id == 0:
-        group_instance_id = None
+    if n_group_instance_id == 0:
+        item.group_instance_id = None
         n_protocol_type = data[pos]
         pos += 1
+    elif n_group_instance_id < 128:
+        raw, n_protocol_type = compact_s_B[n_group_instance_id](data, pos)
+        item.group_instance_id = raw.decode()
+        pos += n_group_instance_id
     else:
-        group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
+        item.group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
         n_protocol_type = data[pos]
         pos += 1
     if n_protocol_type < 128:
-        protocol_type, n_protocols = compact_s_B[n_protocol_type](data, pos)
-        protocol_type = protocol_type.decode()
+        raw, n_protocols = compact_s_B[n_protocol_type](data, pos)
+        item.protocol_type = raw.decode()
         pos += n_protocol_type
     else:
-        protocol_type, pos = compact_text(data, pos, n_protocol_type)
+        item.protocol_type, pos = compact_text(data, pos, n_protocol_type)
         n_protocols = data[pos]
         pos += 1
     if 0 < n_protocols < 128:
-        protocols, pos = _read_join_group_request_protocol_list_2(data, pos, n_protocols - 1)
+        item.protocols, pos = _read_join_group_request_protocol_list_2(data, pos, n_protocols - 1)
     elif n_protocols:
         n_protocols, pos = long_count(data, pos, n_protocols)
-        protocols, pos = _read_join_group_request_protocol_list_2(data, pos, n_protocols)
+        item.protocols, pos = _read_join_group_request_protocol_list_2(data, pos, n_protocols)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(JoinGroupRequest)
-    item.group_id = group_id
-    item.session_timeout_ms = session_timeout_ms
-    item.rebalance_timeout_ms = rebalance_timeout_ms
-    item.member_id = member_id
-    item.group_instance_id = group_instance_id
-    item.protocol_type = protocol_type
-    item.protocols = protocols
     item.reason = None
     item.unknown_tagged_fields = None
     if tags:
@@ -451,74 +422,66 @@ def _read_join_group_request_4(data: Buffer, pos: int) -> tuple[JoinGroupRequest
 
 
 def _read_join_group_request_5(data: Buffer, pos: int) -> tuple[JoinGroupRequest, int]:
+    item = new(JoinGroupRequest)
     n_group_id = data[pos]
     pos += 1
     if n_group_id < 128:
-        group_id, session_timeout_ms, rebalance_timeout_ms, n_member_id = compact_s_iiB[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, item.session_timeout_ms, item.rebalance_timeout_ms, n_member_id = compact_s_iiB[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 8
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
-        session_timeout_ms, rebalance_timeout_ms, n_member_id = unpack_iiB(data, pos)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
+        item.session_timeout_ms, item.rebalance_timeout_ms, n_member_id = unpack_iiB(data, pos)
         pos += 9
     if n_member_id < 128:
-        member_id, n_group_instance_id = compact_s_B[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, n_group_instance_id = compact_s_B[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id
     else:
-        member_id, pos = compact_text(data, pos, n_member_id)
+        item.member_id, pos = compact_text(data, pos, n_member_id)
         n_group_instance_id = data[pos]
         pos += 1
-    if 0 < n_group_instance_id < 128:
-        group_instance_id, n_protocol_type = compact_s_B[n_group_instance_id](data, pos)
-        group_instance_id = group_instance_id.decode()
-        pos += n_group_instance_id
-    elif n_group_instance_id == 0:
-        group_instance_id = None
+    if n_group_instance_id == 0:
+        item.group_instance_id = None
         n_protocol_type = data[pos]
         pos += 1
+    elif n_group_instance_id < 128:
+        raw, n_protocol_type = compact_s_B[n_group_instance_id](data, pos)
+        item.group_instance_id = raw.decode()
+        pos += n_group_instance_id
     else:
-        group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
+        item.group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
         n_protocol_type = data[pos]
         pos += 1
     if n_protocol_type < 128:
-        protocol_type, n_protocols = compact_s_B[n_protocol_type](data, pos)
-        protocol_type = protocol_type.decode()
+        raw, n_protocols = compact_s_B[n_protocol_type](data, pos)
+        item.protocol_type = raw.decode()
         pos += n_protocol_type
     else:
-        protocol_type, pos = compact_text(data, pos, n_protocol_type)
+        item.protocol_type, pos = compact_text(data, pos, n_protocol_type)
         n_protocols = data[pos]
         pos += 1
     if 0 < n_protocols < 128:
-        protocols, pos = _read_join_group_request_protocol_list_2(data, pos, n_protocols - 1)
+        item.protocols, pos = _read_join_group_request_protocol_list_2(data, pos, n_protocols - 1)
     elif n_protocols:
         n_protocols, pos = long_count(data, pos, n_protocols)
-        protocols, pos = _read_join_group_request_protocol_list_2(data, pos, n_protocols)
+        item.protocols, pos = _read_join_group_request_protocol_list_2(data, pos, n_protocols)
     else:
         raise Unusual
     n_reason = data[pos]
     pos += 1
-    if 0 < n_reason < 128:
-        reason, tags = compact_s_B[n_reason](data, pos)
-        reason = reason.decode()
+    if n_reason == 0:
+        item.reason = None
+        tags = data[pos]
+        pos += 1
+    elif n_reason < 128:
+        raw, tags = compact_s_B[n_reason](data, pos)
+        item.reason = raw.decode()
         pos += n_reason
-    elif n_reason == 0:
-        reason = None
-        tags = data[pos]
-        pos += 1
     else:
-        reason, pos = compact_text(data, pos, n_reason)
+        item.reason, pos = compact_text(data, pos, n_reason)
         tags = data[pos]
         pos += 1
-    item = new(JoinGroupRequest)
-    item.group_id = group_id
-    item.session_timeout_ms = session_timeout_ms
-    item.rebalance_timeout_ms = rebalance_timeout_ms
-    item.member_id = member_id
-    item.group_instance_id = group_instance_id
-    item.protocol_type = protocol_type
-    item.protocols = protocols
-    item.reason = reason
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -764,20 +727,18 @@ def _write_join_group_request_5(item: JoinGroupRequest, out: Append) -> None:
 def _read_join_group_response_member_list_1(data: Buffer, pos: int, count: int) -> tuple[list[JoinGroupResponseMember], int]:
     items = []
     for _ in range(count):
+        item = new(JoinGroupResponseMember)
         (n_member_id,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_member_id < 128:
-            member_id, n_metadata = classic_s_i[n_member_id](data, pos)
-            member_id = member_id.decode()
+            raw, n_metadata = classic_s_i[n_member_id](data, pos)
+            item.member_id = raw.decode()
             pos += n_member_id + 4
         else:
-            member_id, pos = classic_text(data, pos, n_member_id)
+            item.member_id, pos = classic_text(data, pos, n_member_id)
             (n_metadata,) = unpack_i(data, pos)
             pos += 4
-        metadata, pos = classic_blob(data, pos, n_metadata)
-        item = new(JoinGroupResponseMember)
-        item.member_id = member_id
-        item.metadata = metadata
+        item.metadata, pos = classic_blob(data, pos, n_metadata)
         item.group_instance_id = None
         item.unknown_tagged_fields = None
         items.append(item)
@@ -785,43 +746,37 @@ def _read_join_group_response_member_list_1(data: Buffer, pos: int, count: int) 
 
 
 def _read_join_group_response_1(data: Buffer, pos: int) -> tuple[JoinGroupResponse, int]:
-    error_code, generation_id, n_protocol_name = unpack_hih(data, pos)
+    item = new(JoinGroupResponse)
+    item.error_code, item.generation_id, n_protocol_name = unpack_hih(data, pos)
     pos += 8
     if 0 <= n_protocol_name < 128:
-        protocol_name, n_leader = classic_s_h[n_protocol_name](data, pos)
-        protocol_name = protocol_name.decode()
+        raw, n_leader = classic_s_h[n_protocol_name](data, pos)
+        item.protocol_name = raw.decode()
         pos += n_protocol_name + 2
     else:
-        protocol_name, pos = classic_text(data, pos, n_protocol_name)
+        item.protocol_name, pos = classic_text(data, pos, n_protocol_name)
         (n_leader,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_leader < 128:
-        leader, n_member_id = classic_s_h[n_leader](data, pos)
-        leader = leader.decode()
+        raw, n_member_id = classic_s_h[n_leader](data, pos)
+        item.leader = raw.decode()
         pos += n_leader + 2
     else:
-        leader, pos = classic_text(data, pos, n_leader)
+        item.leader, pos = classic_text(data, pos, n_leader)
         (n_member_id,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_member_id < 128:
-        member_id, n_members = classic_s_i[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, n_members = classic_s_i[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id + 4
     else:
-        member_id, pos = classic_text(data, pos, n_member_id)
+        item.member_id, pos = classic_text(data, pos, n_member_id)
         (n_members,) = unpack_i(data, pos)
         pos += 4
     if n_members >= 0:
-        members, pos = _read_join_group_response_member_list_1(data, pos, n_members)
+        item.members, pos = _read_join_group_response_member_list_1(data, pos, n_members)
     else:
         raise Unusual
-    item = new(JoinGroupResponse)
-    item.error_code = error_code
-    item.generation_id = generation_id
-    item.protocol_name = protocol_name
-    item.leader = leader
-    item.member_id = member_id
-    item.members = members
     item.throttle_time_ms = 0
     item.protocol_type = None
     item.skip_assignment = False
@@ -830,44 +785,37 @@ def _read_join_group_response_1(data: Buffer, pos: int) -> tuple[JoinGroupRespon
 
 
 def _read_join_group_response_2(data: Buffer, pos: int) -> tuple[JoinGroupResponse, int]:
-    throttle_time_ms, error_code, generation_id, n_protocol_name = unpack_ihih(data, pos)
+    item = new(JoinGroupResponse)
+    item.throttle_time_ms, item.error_code, item.generation_id, n_protocol_name = unpack_ihih(data, pos)
     pos += 12
     if 0 <= n_protocol_name < 128:
-        protocol_name, n_leader = classic_s_h[n_protocol_name](data, pos)
-        protocol_name = protocol_name.decode()
+        raw, n_leader = classic_s_h[n_protocol_name](data, pos)
+        item.protocol_name = raw.decode()
         pos += n_protocol_name + 2
     else:
-        protocol_name, pos = classic_text(data, pos, n_protocol_name)
+        item.protocol_name, pos = classic_text(data, pos, n_protocol_name)
         (n_leader,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_leader < 128:
-        leader, n_member_id = classic_s_h[n_leader](data, pos)
-        leader = leader.decode()
+        raw, n_member_id = classic_s_h[n_leader](data, pos)
+        item.leader = raw.decode()
         pos += n_leader + 2
     else:
-        leader, pos = classic_text(data, pos, n_leader)
+        item.leader, pos = classic_text(data, pos, n_leader)
         (n_member_id,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_member_id < 128:
-        member_id, n_members = classic_s_i[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, n_members = classic_s_i[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id + 4
     else:
-        member_id, pos = classic_text(data, pos, n_member_id)
+        item.member_id, pos = classic_text(data, pos, n_member_id)
         (n_members,) = unpack_i(data, pos)
         pos += 4
     if n_members >= 0:
-        members, pos = _read_join_group_response_member_list_1(data, pos, n_members)
+        item.members, pos = _read_join_group_response_member_list_1(data, pos, n_members)
     else:
         raise Unusual
-    item = new(JoinGroupResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.generation_id = generation_id
-    item.protocol_name = protocol_name
-    item.leader = leader
-    item.member_id = member_id
-    item.members = members
     item.protocol_type = None
     item.skip_assignment = False
     item.unknown_tagged_fields = None
@@ -877,77 +825,67 @@ def _read_join_group_response_2(data: Buffer, pos: int) -> tuple[JoinGroupRespon
 def _read_join_group_response_member_list_2(data: Buffer, pos: int, count: int) -> tuple[list[JoinGroupResponseMember], int]:
     items = []
     for _ in range(count):
+        item = new(JoinGroupResponseMember)
         (n_member_id,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_member_id < 128:
-            member_id, n_group_instance_id = classic_s_h[n_member_id](data, pos)
-            member_id = member_id.decode()
+            raw, n_group_instance_id = classic_s_h[n_member_id](data, pos)
+            item.member_id = raw.decode()
             pos += n_member_id + 2
         else:
-            member_id, pos = classic_text(data, pos, n_member_id)
+            item.member_id, pos = classic_text(data, pos, n_member_id)
             (n_group_instance_id,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_group_instance_id < 128:
-            group_instance_id, n_metadata = classic_s_i[n_group_instance_id](data, pos)
-            group_instance_id = group_instance_id.decode()
+            raw, n_metadata = classic_s_i[n_group_instance_id](data, pos)
+            item.group_instance_id = raw.decode()
             pos += n_group_instance_id + 4
         elif n_group_instance_id < 0:
-            group_instance_id = None
+            item.group_instance_id = None
             (n_metadata,) = unpack_i(data, pos)
             pos += 4
         else:
-            group_instance_id, pos = classic_text(data, pos, n_group_instance_id)
+            item.group_instance_id, pos = classic_text(data, pos, n_group_instance_id)
             (n_metadata,) = unpack_i(data, pos)
             pos += 4
-        metadata, pos = classic_blob(data, pos, n_metadata)
-        item = new(JoinGroupResponseMember)
-        item.member_id = member_id
-        item.group_instance_id = group_instance_id
-        item.metadata = metadata
+        item.metadata, pos = classic_blob(data, pos, n_metadata)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_join_group_response_3(data: Buffer, pos: int) -> tuple[JoinGroupResponse, int]:
-    throttle_time_ms, error_code, generation_id, n_protocol_name = unpack_ihih(data, pos)
+    item = new(JoinGroupResponse)
+    item.throttle_time_ms, item.error_code, item.generation_id, n_protocol_name = unpack_ihih(data, pos)
     pos += 12
     if 0 <= n_protocol_name < 128:
-        protocol_name, n_leader = classic_s_h[n_protocol_name](data, pos)
-        protocol_name = protocol_name.decode()
+        raw, n_leader = classic_s_h[n_protocol_name](data, pos)
+        item.protocol_name = raw.decode()
         pos += n_protocol_name + 2
     else:
-        protocol_name, pos = classic_text(data, pos, n_protocol_name)
+        item.protocol_name, pos = classic_text(data, pos, n_protocol_name)
         (n_leader,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_leader < 128:
-        leader, n_member_id = classic_s_h[n_leader](data, pos)
-        leader = leader.decode()
+        raw, n_member_id = classic_s_h[n_leader](data, pos)
+        item.leader = raw.decode()
         pos += n_leader + 2
     else:
-        leader, pos = classic_text(data, pos, n_leader)
+        item.leader, pos = classic_text(data, pos, n_leader)
         (n_member_id,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_member_id < 128:
-        member_id, n_members = classic_s_i[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, n_members = classic_s_i[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id + 4
     else:
-        member_id, pos = classic_text(data, pos, n_member_id)
+        item.member_id, pos = classic_text(data, pos, n_member_id)
         (n_members,) = unpack_i(data, pos)
         pos += 4
     if n_members >= 0:
-        members, pos = _read_join_group_response_member_list_2(data, pos, n_members)
+        item.members, pos = _read_join_group_response_member_list_2(data, pos, n_members)
     else:
         raise Unusual
-    item = new(JoinGroupResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.generation_id = generation_id
-    item.protocol_name = protocol_name
-    item.leader = leader
-    item.member_id = member_id
-    item.members = members
     item.protocol_type = None
     item.skip_assignment = False
     item.unknown_tagged_fields = None
@@ -957,35 +895,32 @@ def _read_join_group_response_3(data: Buffer, pos: int) -> tuple[JoinGroupRespon
 def _read_join_group_response_member_list_3(data: Buffer, pos: int, count: int) -> tuple[list[JoinGroupResponseMember], int]:
     items = []
     for _ in range(count):
+        item = new(JoinGroupResponseMember)
         n_member_id = data[pos]
         pos += 1
         if n_member_id < 128:
-            member_id, n_group_instance_id = compact_s_B[n_member_id](data, pos)
-            member_id = member_id.decode()
+            raw, n_group_instance_id = compact_s_B[n_member_id](data, pos)
+            item.member_id = raw.decode()
             pos += n_member_id
         else:
-            member_id, pos = compact_text(data, pos, n_member_id)
+            item.member_id, pos = compact_text(data, pos, n_member_id)
             n_group_instance_id = data[pos]
             pos += 1
-        if 0 < n_group_instance_id < 128:
-            group_instance_id, n_metadata = compact_s_B[n_group_instance_id](data, pos)
-            group_instance_id = group_instance_id.decode()
+        if n_group_instance_id == 0:
+            item.group_instance_id = None
+            n_metadata = data[pos]
+            pos += 1
+        elif n_group_instance_id < 128:
+            raw, n_metadata = compact_s_B[n_group_instance_id](data, pos)
+            item.group_instance_id = raw.decode()
             pos += n_group_instance_id
-        elif n_group_instance_id == 0:
-            group_instance_id = None
-            n_metadata = data[pos]
-            pos += 1
         else:
-            group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
+            item.group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
             n_metadata = data[pos]
             pos += 1
-        metadata, pos = compact_blob(data, pos, n_metadata)
+        item.metadata, pos = compact_blob(data, pos, n_metadata)
         tags = data[pos]
         pos += 1
-        item = new(JoinGroupResponseMember)
-        item.member_id = member_id
-        item.group_instance_id = group_instance_id
-        item.metadata = metadata
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -994,49 +929,42 @@ def _read_join_group_response_member_list_3(data: Buffer, pos: int, count: int) 
 
 
 def _read_join_group_response_4(data: Buffer, pos: int) -> tuple[JoinGroupResponse, int]:
-    throttle_time_ms, error_code, generation_id, n_protocol_name = unpack_ihiB(data, pos)
+    item = new(JoinGroupResponse)
+    item.throttle_time_ms, item.error_code, item.generation_id, n_protocol_name = unpack_ihiB(data, pos)
     pos += 11
     if n_protocol_name < 128:
-        protocol_name, n_leader = compact_s_B[n_protocol_name](data, pos)
-        protocol_name = protocol_name.decode()
+        raw, n_leader = compact_s_B[n_protocol_name](data, pos)
+        item.protocol_name = raw.decode()
         pos += n_protocol_name
     else:
-        protocol_name, pos = compact_text(data, pos, n_protocol_name)
+        item.protocol_name, pos = compact_text(data, pos, n_protocol_name)
         n_leader = data[pos]
         pos += 1
     if n_leader < 128:
-        leader, n_member_id = compact_s_B[n_leader](data, pos)
-        leader = leader.decode()
+        raw, n_member_id = compact_s_B[n_leader](data, pos)
+        item.leader = raw.decode()
         pos += n_leader
     else:
-        leader, pos = compact_text(data, pos, n_leader)
+        item.leader, pos = compact_text(data, pos, n_leader)
         n_member_id = data[pos]
         pos += 1
     if n_member_id < 128:
-        member_id, n_members = compact_s_B[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, n_members = compact_s_B[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id
     else:
-        member_id, pos = compact_text(data, pos, n_member_id)
+        item.member_id, pos = compact_text(data, pos, n_member_id)
         n_members = data[pos]
         pos += 1
     if 0 < n_members < 128:
-        members, pos = _read_join_group_response_member_list_3(data, pos, n_members - 1)
+        item.members, pos = _read_join_group_response_member_list_3(data, pos, n_members - 1)
     elif n_members:
         n_members, pos = long_count(data, pos, n_members)
-        members, pos = _read_join_group_response_member_list_3(data, pos, n_members)
+        item.members, pos = _read_join_group_response_member_list_3(data, pos, n_members)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(JoinGroupResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.generation_id = generation_id
-    item.protocol_name = protocol_name
-    item.leader = leader
-    item.member_id = member_id
-    item.members = members
     item.protocol_type = None
     item.skip_assignment = False
     item.unknown_tagged_fields = None
@@ -1046,66 +974,58 @@ def _read_join_group_response_4(data: Buffer, pos: int) -> tuple[JoinGroupRespon
 
 
 def _read_join_group_response_5(data: Buffer, pos: int) -> tuple[JoinGroupResponse, int]:
-    throttle_time_ms, error_code, generation_id, n_protocol_type = unpack_ihiB(data, pos)
+    item = new(JoinGroupResponse)
+    item.throttle_time_ms, item.error_code, item.generation_id, n_protocol_type = unpack_ihiB(data, pos)
     pos += 11
-    if 0 < n_protocol_type < 128:
-        protocol_type, n_protocol_name = compact_s_B[n_protocol_type](data, pos)
-        protocol_type = protocol_type.decode()
+    if n_protocol_type == 0:
+        item.protocol_type = None
+        n_protocol_name = data[pos]
+        pos += 1
+    elif n_protocol_type < 128:
+        raw, n_protocol_name = compact_s_B[n_protocol_type](data, pos)
+        item.protocol_type = raw.decode()
         pos += n_protocol_type
-    elif n_protocol_type == 0:
-        protocol_type = None
-        n_protocol_name = data[pos]
-        pos += 1
     else:
-        protocol_type, pos = compact_text(data, pos, n_protocol_type)
+        item.protocol_type, pos = compact_text(data, pos, n_protocol_type)
         n_protocol_name = data[pos]
         pos += 1
-    if 0 < n_protocol_name < 128:
-        protocol_name, n_leader = compact_s_B[n_protocol_name](data, pos)
-        protocol_name = protocol_name.decode()
-        pos += n_protocol_name
-    elif n_protocol_name == 0:
-        protocol_name = None
+    if n_protocol_name == 0:
+        item.protocol_name = None
         n_leader = data[pos]
         pos += 1
+    elif n_protocol_name < 128:
+        raw, n_leader = compact_s_B[n_protocol_name](data, pos)
+        item.protocol_name = raw.decode()
+        pos += n_protocol_name
     else:
-        protocol_name, pos = compact_text(data, pos, n_protocol_name)
+        item.protocol_name, pos = compact_text(data, pos, n_protocol_name)
         n_leader = data[pos]
         pos += 1
     if n_leader < 128:
-        leader, n_member_id = compact_s_B[n_leader](data, pos)
-        leader = leader.decode()
+        raw, n_member_id = compact_s_B[n_leader](data, pos)
+        item.leader = raw.decode()
         pos += n_leader
     else:
-        leader, pos = compact_text(data, pos, n_leader)
+        item.leader, pos = compact_text(data, pos, n_leader)
         n_member_id = data[pos]
         pos += 1
     if n_member_id < 128:
-        member_id, n_members = compact_s_B[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, n_members = compact_s_B[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id
     else:
-        member_id, pos = compact_text(data, pos, n_member_id)
+        item.member_id, pos = compact_text(data, pos, n_member_id)
         n_members = data[pos]
         pos += 1
     if 0 < n_members < 128:
-        members, pos = _read_join_group_response_member_list_3(data, pos, n_members - 1)
+        item.members, pos = _read_join_group_response_member_list_3(data, pos, n_members - 1)
     elif n_members:
         n_members, pos = long_count(data, pos, n_members)
-        members, pos = _read_join_group_response_member_list_3(data, pos, n_members)
+        item.members, pos = _read_join_group_response_member_list_3(data, pos, n_members)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(JoinGroupResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.generation_id = generation_id
-    item.protocol_type = protocol_type
-    item.protocol_name = protocol_name
-    item.leader = leader
-    item.member_id = member_id
-    item.members = members
     item.skip_assignment = False
     item.unknown_tagged_fields = None
     if tags:
@@ -1114,67 +1034,58 @@ def _read_join_group_response_5(data: Buffer, pos: int) -> tuple[JoinGroupRespon
 
 
 def _read_join_group_response_6(data: Buffer, pos: int) -> tuple[JoinGroupResponse, int]:
-    throttle_time_ms, error_code, generation_id, n_protocol_type = unpack_ihiB(data, pos)
+    item = new(JoinGroupResponse)
+    item.throttle_time_ms, item.error_code, item.generation_id, n_protocol_type = unpack_ihiB(data, pos)
     pos += 11
-    if 0 < n_protocol_type < 128:
-        protocol_type, n_protocol_name = compact_s_B[n_protocol_type](data, pos)
-        protocol_type = protocol_type.decode()
+    if n_protocol_type == 0:
+        item.protocol_type = None
+        n_protocol_name = data[pos]
+        pos += 1
+    elif n_protocol_type < 128:
+        raw, n_protocol_name = compact_s_B[n_protocol_type](data, pos)
+        item.protocol_type = raw.decode()
         pos += n_protocol_type
-    elif n_protocol_type == 0:
-        protocol_type = None
-        n_protocol_name = data[pos]
-        pos += 1
     else:
-        protocol_type, pos = compact_text(data, pos, n_protocol_type)
+        item.protocol_type, pos = compact_text(data, pos, n_protocol_type)
         n_protocol_name = data[pos]
         pos += 1
-    if 0 < n_protocol_name < 128:
-        protocol_name, n_leader = compact_s_B[n_protocol_name](data, pos)
-        protocol_name = protocol_name.decode()
-        pos += n_protocol_name
-    elif n_protocol_name == 0:
-        protocol_name = None
+    if n_protocol_name == 0:
+        item.protocol_name = None
         n_leader = data[pos]
         pos += 1
+    elif n_protocol_name < 128:
+        raw, n_leader = compact_s_B[n_protocol_name](data, pos)
+        item.protocol_name = raw.decode()
+        pos += n_protocol_name
     else:
-        protocol_name, pos = compact_text(data, pos, n_protocol_name)
+        item.protocol_name, pos = compact_text(data, pos, n_protocol_name)
         n_leader = data[pos]
         pos += 1
     if n_leader < 128:
-        leader, skip_assignment, n_member_id = compact_s_tB[n_leader](data, pos)
-        leader = leader.decode()
+        raw, item.skip_assignment, n_member_id = compact_s_tB[n_leader](data, pos)
+        item.leader = raw.decode()
         pos += n_leader + 1
     else:
-        leader, pos = compact_text(data, pos, n_leader)
-        skip_assignment, n_member_id = unpack_tB(data, pos)
+        item.leader, pos = compact_text(data, pos, n_leader)
+        item.skip_assignment, n_member_id = unpack_tB(data, pos)
         pos += 2
     if n_member_id < 128:
-        member_id, n_members = compact_s_B[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, n_members = compact_s_B[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id
     else:
-        member_id, pos = compact_text(data, pos, n_member_id)
+        item.member_id, pos = compact_text(data, pos, n_member_id)
         n_members = data[pos]
         pos += 1
     if 0 < n_members < 128:
-        members, pos = _read_join_group_response_member_list_3(data, pos, n_members - 1)
+        item.members, pos = _read_join_group_response_member_list_3(data, pos, n_members - 1)
     elif n_members:
         n_members, pos = long_count(data, pos, n_members)
-        members, pos = _read_join_group_response_member_list_3(data, pos, n_members)
+        item.members, pos = _read_join_group_response_member_list_3(data, pos, n_members)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(JoinGroupResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.generation_id = generation_id
-    item.protocol_type = protocol_type
-    item.protocol_name = protocol_name
-    item.leader = leader
-    item.skip_assignment = skip_assignment
-    item.member_id = member_id
-    item.members = members
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

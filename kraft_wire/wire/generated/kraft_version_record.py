@@ -46,11 +46,9 @@ class KRaftVersionRecord(Message):
 
 
 def _read_kraft_version_record_1(data: Buffer, pos: int) -> tuple[KRaftVersionRecord, int]:
-    version, kraft_version, tags = unpack_hhB(data, pos)
-    pos += 5
     item = new(KRaftVersionRecord)
-    item.version = version
-    item.kraft_version = kraft_version
+    item.version, item.kraft_version, tags = unpack_hhB(data, pos)
+    pos += 5
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -97,31 +97,27 @@ def _read_voter_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Voter],
 
 
 def _read_leader_change_message_1(data: Buffer, pos: int) -> tuple[LeaderChangeMessage, int]:
-    version, leader_id, n_voters = unpack_hiB(data, pos)
+    item = new(LeaderChangeMessage)
+    item.version, item.leader_id, n_voters = unpack_hiB(data, pos)
     pos += 7
     if 0 < n_voters < 128:
-        voters, pos = _read_voter_list_1(data, pos, n_voters - 1)
+        item.voters, pos = _read_voter_list_1(data, pos, n_voters - 1)
     elif n_voters:
         n_voters, pos = long_count(data, pos, n_voters)
-        voters, pos = _read_voter_list_1(data, pos, n_voters)
+        item.voters, pos = _read_voter_list_1(data, pos, n_voters)
     else:
         raise Unusual
     n_granting_voters = data[pos]
     pos += 1
     if 0 < n_granting_voters < 128:
-        granting_voters, pos = _read_voter_list_1(data, pos, n_granting_voters - 1)
+        item.granting_voters, pos = _read_voter_list_1(data, pos, n_granting_voters - 1)
     elif n_granting_voters:
         n_granting_voters, pos = long_count(data, pos, n_granting_voters)
-        granting_voters, pos = _read_voter_list_1(data, pos, n_granting_voters)
+        item.granting_voters, pos = _read_voter_list_1(data, pos, n_granting_voters)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(LeaderChangeMessage)
-    item.version = version
-    item.leader_id = leader_id
-    item.voters = voters
-    item.granting_voters = granting_voters
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -146,31 +142,27 @@ def _read_voter_list_2(data: Buffer, pos: int, count: int) -> tuple[list[Voter],
 
 
 def _read_leader_change_message_2(data: Buffer, pos: int) -> tuple[LeaderChangeMessage, int]:
-    version, leader_id, n_voters = unpack_hiB(data, pos)
+    item = new(LeaderChangeMessage)
+    item.version, item.leader_id, n_voters = unpack_hiB(data, pos)
     pos += 7
     if 0 < n_voters < 128:
-        voters, pos = _read_voter_list_2(data, pos, n_voters - 1)
+        item.voters, pos = _read_voter_list_2(data, pos, n_voters - 1)
     elif n_voters:
         n_voters, pos = long_count(data, pos, n_voters)
-        voters, pos = _read_voter_list_2(data, pos, n_voters)
+        item.voters, pos = _read_voter_list_2(data, pos, n_voters)
     else:
         raise Unusual
     n_granting_voters = data[pos]
     pos += 1
     if 0 < n_granting_voters < 128:
-        granting_voters, pos = _read_voter_list_2(data, pos, n_granting_voters - 1)
+        item.granting_voters, pos = _read_voter_list_2(data, pos, n_granting_voters - 1)
     elif n_granting_voters:
         n_granting_voters, pos = long_count(data, pos, n_granting_voters)
-        granting_voters, pos = _read_voter_list_2(data, pos, n_granting_voters)
+        item.granting_voters, pos = _read_voter_list_2(data, pos, n_granting_voters)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(LeaderChangeMessage)
-    item.version = version
-    item.leader_id = leader_id
-    item.voters = voters
-    item.granting_voters = granting_voters
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

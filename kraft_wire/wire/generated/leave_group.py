@@ -154,25 +154,23 @@ class LeaveGroupResponse(Message):
 
 
 def _read_leave_group_request_1(data: Buffer, pos: int) -> tuple[LeaveGroupRequest, int]:
+    item = new(LeaveGroupRequest)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group_id < 128:
-        group_id, n_member_id = classic_s_h[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, n_member_id = classic_s_h[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 2
     else:
-        group_id, pos = classic_text(data, pos, n_group_id)
+        item.group_id, pos = classic_text(data, pos, n_group_id)
         (n_member_id,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_member_id < 128:
-        member_id, = classic_s[n_member_id](data, pos)
-        member_id = member_id.decode()
+        (raw,) = classic_s[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id
     else:
-        member_id, pos = classic_text(data, pos, n_member_id)
-    item = new(LeaveGroupRequest)
-    item.group_id = group_id
-    item.member_id = member_id
+        item.member_id, pos = classic_text(data, pos, n_member_id)
     item.members = []
     item.unknown_tagged_fields = None
     return item, pos
@@ -181,27 +179,25 @@ def _read_leave_group_request_1(data: Buffer, pos: int) -> tuple[LeaveGroupReque
 def _read_member_identity_list_1(data: Buffer, pos: int, count: int) -> tuple[list[MemberIdentity], int]:
     items = []
     for _ in range(count):
+        item = new(MemberIdentity)
         (n_member_id,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_member_id < 128:
-            member_id, n_group_instance_id = classic_s_h[n_member_id](data, pos)
-            member_id = member_id.decode()
+            raw, n_group_instance_id = classic_s_h[n_member_id](data, pos)
+            item.member_id = raw.decode()
             pos += n_member_id + 2
         else:
-            member_id, pos = classic_text(data, pos, n_member_id)
+            item.member_id, pos = classic_text(data, pos, n_member_id)
             (n_group_instance_id,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_group_instance_id < 128:
-            group_instance_id, = classic_s[n_group_instance_id](data, pos)
-            group_instance_id = group_instance_id.decode()
+            (raw,) = classic_s[n_group_instance_id](data, pos)
+            item.group_instance_id = raw.decode()
             pos += n_group_instance_id
         elif n_group_instance_id < 0:
-            group_instance_id = None
+            item.group_instance_id = None
         else:
-            group_instance_id, pos = classic_text(data, pos, n_group_instance_id)
-        item = new(MemberIdentity)
-        item.member_id = member_id
-        item.group_instance_id = group_instance_id
+            item.group_instance_id, pos = classic_text(data, pos, n_group_instance_id)
         item.reason = None
         item.unknown_tagged_fields = None
         items.append(item)
@@ -209,23 +205,21 @@ def _read_member_identity_list_1(data: Buffer, pos: int, count: int) -> tuple[li
 
 
 def _read_leave_group_request_2(data: Buffer, pos: int) -> tuple[LeaveGroupRequest, int]:
+    item = new(LeaveGroupRequest)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group_id < 128:
-        group_id, n_members = classic_s_i[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, n_members = classic_s_i[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 4
     else:
-        group_id, pos = classic_text(data, pos, n_group_id)
+        item.group_id, pos = classic_text(data, pos, n_group_id)
         (n_members,) = unpack_i(data, pos)
         pos += 4
     if n_members >= 0:
-        members, pos = _read_member_identity_list_1(data, pos, n_members)
+        item.members, pos = _read_member_identity_list_1(data, pos, n_members)
     else:
         raise Unusual
-    item = new(LeaveGroupRequest)
-    item.group_id = group_id
-    item.members = members
     item.member_id = ''
     item.unknown_tagged_fields = None
     return item, pos
@@ -234,31 +228,29 @@ def _read_leave_group_request_2(data: Buffer, pos: int) -> tuple[LeaveGroupReque
 def _read_member_identity_list_2(data: Buffer, pos: int, count: int) -> tuple[list[MemberIdentity], int]:
     items = []
     for _ in range(count):
+        item = new(MemberIdentity)
         n_member_id = data[pos]
         pos += 1
         if n_member_id < 128:
-            member_id, n_group_instance_id = compact_s_B[n_member_id](data, pos)
-            member_id = member_id.decode()
+            raw, n_group_instance_id = compact_s_B[n_member_id](data, pos)
+            item.member_id = raw.decode()
             pos += n_member_id
         else:
-            member_id, pos = compact_text(data, pos, n_member_id)
+            item.member_id, pos = compact_text(data, pos, n_member_id)
             n_group_instance_id = data[pos]
             pos += 1
-        if 0 < n_group_instance_id < 128:
-            group_instance_id, tags = compact_s_B[n_group_instance_id](data, pos)
-            group_instance_id = group_instance_id.decode()
+        if n_group_instance_id == 0:
+            item.group_instance_id = None
+            tags = data[pos]
+            pos += 1
+        elif n_group_instance_id < 128:
+            raw, tags = compact_s_B[n_group_instance_id](data, pos)
+            item.group_instance_id = raw.decode()
             pos += n_group_instance_id
-        elif n_group_instance_id == 0:
-            group_instance_id = None
-            tags = data[pos]
-            pos += 1
         else:
-            group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
+            item.group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
             tags = data[pos]
             pos += 1
-        item = new(MemberIdentity)
-        item.member_id = member_id
-        item.group_instance_id = group_instance_id
         item.reason = None
         item.unknown_tagged_fields = None
         if tags:
@@ -268,28 +260,26 @@ def _read_member_identity_list_2(data: Buffer, pos: int, count: int) -> tuple[li
 
 
 def _read_leave_group_request_3(data: Buffer, pos: int) -> tuple[LeaveGroupRequest, int]:
+    item = new(LeaveGroupRequest)
     n_group_id = data[pos]
     pos += 1
     if n_group_id < 128:
-        group_id, n_members = compact_s_B[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, n_members = compact_s_B[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
         n_members = data[pos]
         pos += 1
     if 0 < n_members < 128:
-        members, pos = _read_member_identity_list_2(data, pos, n_members - 1)
+        item.members, pos = _read_member_identity_list_2(data, pos, n_members - 1)
     elif n_members:
         n_members, pos = long_count(data, pos, n_members)
-        members, pos = _read_member_identity_list_2(data, pos, n_members)
+        item.members, pos = _read_member_identity_list_2(data, pos, n_members)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(LeaveGroupRequest)
-    item.group_id = group_id
-    item.members = members
     item.member_id = ''
     item.unknown_tagged_fields = None
     if tags:
@@ -300,44 +290,41 @@ def _read_leave_group_request_3(data: Buffer, pos: int) -> tuple[LeaveGroupReque
 def _read_member_identity_list_3(data: Buffer, pos: int, count: int) -> tuple[list[MemberIdentity], int]:
     items = []
     for _ in range(count):
+        item = new(MemberIdentity)
         n_member_id = data[pos]
         pos += 1
         if n_member_id < 128:
-            member_id, n_group_instance_id = compact_s_B[n_member_id](data, pos)
-            member_id = member_id.decode()
+            raw, n_group_instance_id = compact_s_B[n_member_id](data, pos)
+            item.member_id = raw.decode()
             pos += n_member_id
         else:
-            member_id, pos = compact_text(data, pos, n_member_id)
+            item.member_id, pos = compact_text(data, pos, n_member_id)
             n_group_instance_id = data[pos]
             pos += 1
-        if 0 < n_group_instance_id < 128:
-            group_instance_id, n_reason = compact_s_B[n_group_instance_id](data, pos)
-            group_instance_id = group_instance_id.decode()
+        if n_group_instance_id == 0:
+            item.group_instance_id = None
+            n_reason = data[pos]
+            pos += 1
+        elif n_group_instance_id < 128:
+            raw, n_reason = compact_s_B[n_group_instance_id](data, pos)
+            item.group_instance_id = raw.decode()
             pos += n_group_instance_id
-        elif n_group_instance_id == 0:
-            group_instance_id = None
-            n_reason = data[pos]
-            pos += 1
         else:
-            group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
+            item.group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
             n_reason = data[pos]
             pos += 1
-        if 0 < n_reason < 128:
-            reason, tags = compact_s_B[n_reason](data, pos)
-            reason = reason.decode()
+        if n_reason == 0:
+            item.reason = None
+            tags = data[pos]
+            pos += 1
+        elif n_reason < 128:
+            raw, tags = compact_s_B[n_reason](data, pos)
+            item.reason = raw.decode()
             pos += n_reason
-        elif n_reason == 0:
-            reason = None
-            tags = data[pos]
-            pos += 1
         else:
-            reason, pos = compact_text(data, pos, n_reason)
+            item.reason, pos = compact_text(data, pos, n_reason)
             tags = data[pos]
             pos += 1
-        item = new(MemberIdentity)
-        item.member_id = member_id
-        item.group_instance_id = group_instance_id
-        item.reason = reason
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -346,28 +333,26 @@ def _read_member_identity_list_3(data: Buffer, pos: int, count: int) -> tuple[li
 
 
 def _read_leave_group_request_4(data: Buffer, pos: int) -> tuple[LeaveGroupRequest, int]:
+    item = new(LeaveGroupRequest)
     n_group_id = data[pos]
     pos += 1
     if n_group_id < 128:
-        group_id, n_members = compact_s_B[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, n_members = compact_s_B[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
         n_members = data[pos]
         pos += 1
     if 0 < n_members < 128:
-        members, pos = _read_member_identity_list_3(data, pos, n_members - 1)
+        item.members, pos = _read_member_identity_list_3(data, pos, n_members - 1)
     elif n_members:
         n_members, pos = long_count(data, pos, n_members)
-        members, pos = _read_member_identity_list_3(data, pos, n_members)
+        item.members, pos = _read_member_identity_list_3(data, pos, n_members)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(LeaveGroupRequest)
-    item.group_id = group_id
-    item.members = members
     item.member_id = ''
     item.unknown_tagged_fields = None
     if tags:
@@ -537,10 +522,9 @@ def _write_leave_group_request_4(item: LeaveGroupRequest, out: Append) -> None:
 
 
 def _read_leave_group_response_1(data: Buffer, pos: int) -> tuple[LeaveGroupResponse, int]:
-    (error_code,) = unpack_h(data, pos)
-    pos += 2
     item = new(LeaveGroupResponse)
-    item.error_code = error_code
+    (item.error_code,) = unpack_h(data, pos)
+    pos += 2
     item.throttle_time_ms = 0
     item.members = []
     item.unknown_tagged_fields = None
@@ -548,11 +532,9 @@ def _read_leave_group_response_1(data: Buffer, pos: int) -> tuple[LeaveGroupResp
 
 
 def _read_leave_group_response_2(data: Buffer, pos: int) -> tuple[LeaveGroupResponse, int]:
-    throttle_time_ms, error_code = unpack_ih(data, pos)
-    pos += 6
     item = new(LeaveGroupResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
+    item.throttle_time_ms, item.error_code = unpack_ih(data, pos)
+    pos += 6
     item.members = []
     item.unknown_tagged_fields = None
     return item, pos
@@ -561,48 +543,42 @@ def _read_leave_group_response_2(data: Buffer, pos: int) -> tuple[LeaveGroupResp
 def _read_member_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[MemberResponse], int]:
     items = []
     for _ in range(count):
+        item = new(MemberResponse)
         (n_member_id,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_member_id < 128:
-            member_id, n_group_instance_id = classic_s_h[n_member_id](data, pos)
-            member_id = member_id.decode()
+            raw, n_group_instance_id = classic_s_h[n_member_id](data, pos)
+            item.member_id = raw.decode()
             pos += n_member_id + 2
         else:
-            member_id, pos = classic_text(data, pos, n_member_id)
+            item.member_id, pos = classic_text(data, pos, n_member_id)
             (n_group_instance_id,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_group_instance_id < 128:
-            group_instance_id, error_code = classic_s_h[n_group_instance_id](data, pos)
-            group_instance_id = group_instance_id.decode()
+            raw, item.error_code = classic_s_h[n_group_instance_id](data, pos)
+            item.group_instance_id = raw.decode()
             pos += n_group_instance_id + 2
         elif n_group_instance_id < 0:
-            group_instance_id = None
-            (error_code,) = unpack_h(data, pos)
+            item.group_instance_id = None
+            (item.error_code,) = unpack_h(data, pos)
             pos += 2
         else:
-            group_instance_id, pos = classic_text(data, pos, n_group_instance_id)
-            (error_code,) = unpack_h(data, pos)
+            item.group_instance_id, pos = classic_text(data, pos, n_group_instance_id)
+            (item.error_code,) = unpack_h(data, pos)
             pos += 2
-        item = new(MemberResponse)
-        item.member_id = member_id
-        item.group_instance_id = group_instance_id
-        item.error_code = error_code
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_leave_group_response_3(data: Buffer, pos: int) -> tuple[LeaveGroupResponse, int]:
-    throttle_time_ms, error_code, n_members = unpack_ihi(data, pos)
+    item = new(LeaveGroupResponse)
+    item.throttle_time_ms, item.error_code, n_members = unpack_ihi(data, pos)
     pos += 10
     if n_members >= 0:
-        members, pos = _read_member_response_list_1(data, pos, n_members)
+        item.members, pos = _read_member_response_list_1(data, pos, n_members)
     else:
         raise Unusual
-    item = new(LeaveGroupResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.members = members
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -610,32 +586,29 @@ def _read_leave_group_response_3(data: Buffer, pos: int) -> tuple[LeaveGroupResp
 def _read_member_response_list_2(data: Buffer, pos: int, count: int) -> tuple[list[MemberResponse], int]:
     items = []
     for _ in range(count):
+        item = new(MemberResponse)
         n_member_id = data[pos]
         pos += 1
         if n_member_id < 128:
-            member_id, n_group_instance_id = compact_s_B[n_member_id](data, pos)
-            member_id = member_id.decode()
+            raw, n_group_instance_id = compact_s_B[n_member_id](data, pos)
+            item.member_id = raw.decode()
             pos += n_member_id
         else:
-            member_id, pos = compact_text(data, pos, n_member_id)
+            item.member_id, pos = compact_text(data, pos, n_member_id)
             n_group_instance_id = data[pos]
             pos += 1
-        if 0 < n_group_instance_id < 128:
-            group_instance_id, error_code, tags = compact_s_hB[n_group_instance_id](data, pos)
-            group_instance_id = group_instance_id.decode()
+        if n_group_instance_id == 0:
+            item.group_instance_id = None
+            item.error_code, tags = unpack_hB(data, pos)
+            pos += 3
+        elif n_group_instance_id < 128:
+            raw, item.error_code, tags = compact_s_hB[n_group_instance_id](data, pos)
+            item.group_instance_id = raw.decode()
             pos += n_group_instance_id + 2
-        elif n_group_instance_id == 0:
-            group_instance_id = None
-            error_code, tags = unpack_hB(data, pos)
-            pos += 3
         else:
-            group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
-            error_code, tags = unpack_hB(data, pos)
+            item.group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
+            item.error_code, tags = unpack_hB(data, pos)
             pos += 3
-        item = new(MemberResponse)
-        item.member_id = member_id
-        item.group_instance_id = group_instance_id
-        item.error_code = error_code
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -644,21 +617,18 @@ def _read_member_response_list_2(data: Buffer, pos: int, count: int) -> tuple[li
 
 
 def _read_leave_group_response_4(data: Buffer, pos: int) -> tuple[LeaveGroupResponse, int]:
-    throttle_time_ms, error_code, n_members = unpack_ihB(data, pos)
+    item = new(LeaveGroupResponse)
+    item.throttle_time_ms, item.error_code, n_members = unpack_ihB(data, pos)
     pos += 7
     if 0 < n_members < 128:
-        members, pos = _read_member_response_list_2(data, pos, n_members - 1)
+        item.members, pos = _read_member_response_list_2(data, pos, n_members - 1)
     elif n_members:
         n_members, pos = long_count(data, pos, n_members)
-        members, pos = _read_member_response_list_2(data, pos, n_members)
+        item.members, pos = _read_member_response_list_2(data, pos, n_members)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(LeaveGroupResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.members = members
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

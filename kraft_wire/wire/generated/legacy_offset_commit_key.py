@@ -51,28 +51,25 @@ class LegacyOffsetCommitKey(Message):
 
 
 def _read_legacy_offset_commit_key_1(data: Buffer, pos: int) -> tuple[LegacyOffsetCommitKey, int]:
+    item = new(LegacyOffsetCommitKey)
     (n_group,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group < 128:
-        group, n_topic = classic_s_h[n_group](data, pos)
-        group = group.decode()
+        raw, n_topic = classic_s_h[n_group](data, pos)
+        item.group = raw.decode()
         pos += n_group + 2
     else:
-        group, pos = classic_text(data, pos, n_group)
+        item.group, pos = classic_text(data, pos, n_group)
         (n_topic,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_topic < 128:
-        topic, partition = classic_s_i[n_topic](data, pos)
-        topic = topic.decode()
+        raw, item.partition = classic_s_i[n_topic](data, pos)
+        item.topic = raw.decode()
         pos += n_topic + 4
     else:
-        topic, pos = classic_text(data, pos, n_topic)
-        (partition,) = unpack_i(data, pos)
+        item.topic, pos = classic_text(data, pos, n_topic)
+        (item.partition,) = unpack_i(data, pos)
         pos += 4
-    item = new(LegacyOffsetCommitKey)
-    item.group = group
-    item.topic = topic
-    item.partition = partition
     return item, pos
 
 

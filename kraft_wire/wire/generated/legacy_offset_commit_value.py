@@ -49,20 +49,17 @@ class LegacyOffsetCommitValue(Message):
 
 
 def _read_legacy_offset_commit_value_1(data: Buffer, pos: int) -> tuple[LegacyOffsetCommitValue, int]:
-    offset, n_metadata = unpack_qh(data, pos)
+    item = new(LegacyOffsetCommitValue)
+    item.offset, n_metadata = unpack_qh(data, pos)
     pos += 10
     if 0 <= n_metadata < 128:
-        metadata, commit_timestamp = classic_s_q[n_metadata](data, pos)
-        metadata = metadata.decode()
+        raw, item.commit_timestamp = classic_s_q[n_metadata](data, pos)
+        item.metadata = raw.decode()
         pos += n_metadata + 8
     else:
-        metadata, pos = classic_text(data, pos, n_metadata)
-        (commit_timestamp,) = unpack_q(data, pos)
+        item.metadata, pos = classic_text(data, pos, n_metadata)
+        (item.commit_timestamp,) = unpack_q(data, pos)
         pos += 8
-    item = new(LegacyOffsetCommitValue)
-    item.offset = offset
-    item.metadata = metadata
-    item.commit_timestamp = commit_timestamp
     return item, pos
 
 

@@ -106,9 +106,9 @@ class ListConfigResourcesResponse(Message):
 
 
 def _read_list_config_resources_request_1(data: Buffer, pos: int) -> tuple[ListConfigResourcesRequest, int]:
+    item = new(ListConfigResourcesRequest)
     tags = data[pos]
     pos += 1
-    item = new(ListConfigResourcesRequest)
     item.resource_types = []
     item.unknown_tagged_fields = None
     if tags:
@@ -117,17 +117,18 @@ def _read_list_config_resources_request_1(data: Buffer, pos: int) -> tuple[ListC
 
 
 def _read_list_config_resources_request_2(data: Buffer, pos: int) -> tuple[ListConfigResourcesRequest, int]:
+    item = new(ListConfigResourcesRequest)
     n_resource_types = data[pos]
     pos += 1
     if n_resource_types < 128:
-        *resource_types, tags = compact_b_B[n_resource_types](data, pos)
+        values = [*compact_b_B[n_resource_types](data, pos)]
+        tags = values.pop()
+        item.resource_types = values
         pos += n_resource_types
     else:
-        resource_types, pos = compact_numbers(data, pos, n_resource_types, "b", 1)
+        item.resource_types, pos = compact_numbers(data, pos, n_resource_types, "b", 1)
         tags = data[pos]
         pos += 1
-    item = new(ListConfigResourcesRequest)
-    item.resource_types = resource_types
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -158,18 +159,17 @@ def _write_list_config_resources_request_2(item: ListConfigResourcesRequest, out
 def _read_config_resource_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ConfigResource], int]:
     items = []
     for _ in range(count):
+        item = new(ConfigResource)
         n_resource_name = data[pos]
         pos += 1
         if n_resource_name < 128:
-            resource_name, tags = compact_s_B[n_resource_name](data, pos)
-            resource_name = resource_name.decode()
+            raw, tags = compact_s_B[n_resource_name](data, pos)
+            item.resource_name = raw.decode()
             pos += n_resource_name
         else:
-            resource_name, pos = compact_text(data, pos, n_resource_name)
+            item.resource_name, pos = compact_text(data, pos, n_resource_name)
             tags = data[pos]
             pos += 1
-        item = new(ConfigResource)
-        item.resource_name = resource_name
         item.resource_type = 16
         item.unknown_tagged_fields = None
         if tags:
@@ -179,21 +179,18 @@ def _read_config_resource_list_1(data: Buffer, pos: int, count: int) -> tuple[li
 
 
 def _read_list_config_resources_response_1(data: Buffer, pos: int) -> tuple[ListConfigResourcesResponse, int]:
-    throttle_time_ms, error_code, n_config_resources = unpack_ihB(data, pos)
+    item = new(ListConfigResourcesResponse)
+    item.throttle_time_ms, item.error_code, n_config_resources = unpack_ihB(data, pos)
     pos += 7
     if 0 < n_config_resources < 128:
-        config_resources, pos = _read_config_resource_list_1(data, pos, n_config_resources - 1)
+        item.config_resources, pos = _read_config_resource_list_1(data, pos, n_config_resources - 1)
     elif n_config_resources:
         n_config_resources, pos = long_count(data, pos, n_config_resources)
-        config_resources, pos = _read_config_resource_list_1(data, pos, n_config_resources)
+        item.config_resources, pos = _read_config_resource_list_1(data, pos, n_config_resources)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ListConfigResourcesResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.config_resources = config_resources
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -203,19 +200,17 @@ def _read_list_config_resources_response_1(data: Buffer, pos: int) -> tuple[List
 def _read_config_resource_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ConfigResource], int]:
     items = []
     for _ in range(count):
+        item = new(ConfigResource)
         n_resource_name = data[pos]
         pos += 1
         if n_resource_name < 128:
-            resource_name, resource_type, tags = compact_s_bB[n_resource_name](data, pos)
-            resource_name = resource_name.decode()
+            raw, item.resource_type, tags = compact_s_bB[n_resource_name](data, pos)
+            item.resource_name = raw.decode()
             pos += n_resource_name + 1
         else:
-            resource_name, pos = compact_text(data, pos, n_resource_name)
-            resource_type, tags = unpack_bB(data, pos)
+            item.resource_name, pos = compact_text(data, pos, n_resource_name)
+            item.resource_type, tags = unpack_bB(data, pos)
             pos += 2
-        item = new(ConfigResource)
-        item.resource_name = resource_name
-        item.resource_type = resource_type
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -224,21 +219,18 @@ def _read_config_resource_list_2(data: Buffer, pos: int, count: int) -> tuple[li
 
 
 def _read_list_config_resources_response_2(data: Buffer, pos: int) -> tuple[ListConfigResourcesResponse, int]:
-    throttle_time_ms, error_code, n_config_resources = unpack_ihB(data, pos)
+    item = new(ListConfigResourcesResponse)
+    item.throttle_time_ms, item.error_code, n_config_resources = unpack_ihB(data, pos)
     pos += 7
     if 0 < n_config_resources < 128:
-        config_resources, pos = _read_config_resource_list_2(data, pos, n_config_resources - 1)
+        item.config_resources, pos = _read_config_resource_list_2(data, pos, n_config_resources - 1)
     elif n_config_resources:
         n_config_resources, pos = long_count(data, pos, n_config_resources)
-        config_resources, pos = _read_config_resource_list_2(data, pos, n_config_resources)
+        item.config_resources, pos = _read_config_resource_list_2(data, pos, n_config_resources)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ListConfigResourcesResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.config_resources = config_resources
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -128,9 +128,9 @@ def _read_list_groups_request_1(data: Buffer, pos: int) -> tuple[ListGroupsReque
 
 
 def _read_list_groups_request_2(data: Buffer, pos: int) -> tuple[ListGroupsRequest, int]:
+    item = new(ListGroupsRequest)
     tags = data[pos]
     pos += 1
-    item = new(ListGroupsRequest)
     item.states_filter = []
     item.types_filter = []
     item.unknown_tagged_fields = None
@@ -140,13 +140,12 @@ def _read_list_groups_request_2(data: Buffer, pos: int) -> tuple[ListGroupsReque
 
 
 def _read_list_groups_request_3(data: Buffer, pos: int) -> tuple[ListGroupsRequest, int]:
+    item = new(ListGroupsRequest)
     n_states_filter = data[pos]
     pos += 1
-    states_filter, pos = compact_texts(data, pos, n_states_filter)
+    item.states_filter, pos = compact_texts(data, pos, n_states_filter)
     tags = data[pos]
     pos += 1
-    item = new(ListGroupsRequest)
-    item.states_filter = states_filter
     item.types_filter = []
     item.unknown_tagged_fields = None
     if tags:
@@ -155,17 +154,15 @@ def _read_list_groups_request_3(data: Buffer, pos: int) -> tuple[ListGroupsReque
 
 
 def _read_list_groups_request_4(data: Buffer, pos: int) -> tuple[ListGroupsRequest, int]:
+    item = new(ListGroupsRequest)
     n_states_filter = data[pos]
     pos += 1
-    states_filter, pos = compact_texts(data, pos, n_states_filter)
+    item.states_filter, pos = compact_texts(data, pos, n_states_filter)
     n_types_filter = data[pos]
     pos += 1
-    types_filter, pos = compact_texts(data, pos, n_types_filter)
+    item.types_filter, pos = compact_texts(data, pos, n_types_filter)
     tags = data[pos]
     pos += 1
-    item = new(ListGroupsRequest)
-    item.states_filter = states_filter
-    item.types_filter = types_filter
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -229,25 +226,23 @@ def _write_list_groups_request_4(item: ListGroupsRequest, out: Append) -> None:
 def _read_listed_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ListedGroup], int]:
     items = []
     for _ in range(count):
+        item = new(ListedGroup)
         (n_group_id,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_group_id < 128:
-            group_id, n_protocol_type = classic_s_h[n_group_id](data, pos)
-            group_id = group_id.decode()
+            raw, n_protocol_type = classic_s_h[n_group_id](data, pos)
+            item.group_id = raw.decode()
             pos += n_group_id + 2
         else:
-            group_id, pos = classic_text(data, pos, n_group_id)
+            item.group_id, pos = classic_text(data, pos, n_group_id)
             (n_protocol_type,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_protocol_type < 128:
-            protocol_type, = classic_s[n_protocol_type](data, pos)
-            protocol_type = protocol_type.decode()
+            (raw,) = classic_s[n_protocol_type](data, pos)
+            item.protocol_type = raw.decode()
             pos += n_protocol_type
         else:
-            protocol_type, pos = classic_text(data, pos, n_protocol_type)
-        item = new(ListedGroup)
-        item.group_id = group_id
-        item.protocol_type = protocol_type
+            item.protocol_type, pos = classic_text(data, pos, n_protocol_type)
         item.group_state = ''
         item.group_type = ''
         item.unknown_tagged_fields = None
@@ -256,31 +251,26 @@ def _read_listed_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[
 
 
 def _read_list_groups_response_1(data: Buffer, pos: int) -> tuple[ListGroupsResponse, int]:
-    error_code, n_groups = unpack_hi(data, pos)
+    item = new(ListGroupsResponse)
+    item.error_code, n_groups = unpack_hi(data, pos)
     pos += 6
     if n_groups >= 0:
-        groups, pos = _read_listed_group_list_1(data, pos, n_groups)
+        item.groups, pos = _read_listed_group_list_1(data, pos, n_groups)
     else:
         raise Unusual
-    item = new(ListGroupsResponse)
-    item.error_code = error_code
-    item.groups = groups
     item.throttle_time_ms = 0
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_list_groups_response_2(data: Buffer, pos: int) -> tuple[ListGroupsResponse, int]:
-    throttle_time_ms, error_code, n_groups = unpack_ihi(data, pos)
+    item = new(ListGroupsResponse)
+    item.throttle_time_ms, item.error_code, n_groups = unpack_ihi(data, pos)
     pos += 10
     if n_groups >= 0:
-        groups, pos = _read_listed_group_list_1(data, pos, n_groups)
+        item.groups, pos = _read_listed_group_list_1(data, pos, n_groups)
     else:
         raise Unusual
-    item = new(ListGroupsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.groups = groups
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -288,27 +278,25 @@ def _read_list_groups_response_2(data: Buffer, pos: int) -> tuple[ListGroupsResp
 def _read_listed_group_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ListedGroup], int]:
     items = []
     for _ in range(count):
+        item = new(ListedGroup)
         n_group_id = data[pos]
         pos += 1
         if n_group_id < 128:
-            group_id, n_protocol_type = compact_s_B[n_group_id](data, pos)
-            group_id = group_id.decode()
+            raw, n_protocol_type = compact_s_B[n_group_id](data, pos)
+            item.group_id = raw.decode()
             pos += n_group_id
         else:
-            group_id, pos = compact_text(data, pos, n_group_id)
+            item.group_id, pos = compact_text(data, pos, n_group_id)
             n_protocol_type = data[pos]
             pos += 1
         if n_protocol_type < 128:
-            protocol_type, tags = compact_s_B[n_protocol_type](data, pos)
-            protocol_type = protocol_type.decode()
+            raw, tags = compact_s_B[n_protocol_type](data, pos)
+            item.protocol_type = raw.decode()
             pos += n_protocol_type
         else:
-            protocol_type, pos = compact_text(data, pos, n_protocol_type)
+            item.protocol_type, pos = compact_text(data, pos, n_protocol_type)
             tags = data[pos]
             pos += 1
-        item = new(ListedGroup)
-        item.group_id = group_id
-        item.protocol_type = protocol_type
         item.group_state = ''
         item.group_type = ''
         item.unknown_tagged_fields = None
@@ -319,21 +307,18 @@ def _read_listed_group_list_2(data: Buffer, pos: int, count: int) -> tuple[list[
 
 
 def _read_list_groups_response_3(data: Buffer, pos: int) -> tuple[ListGroupsResponse, int]:
-    throttle_time_ms, error_code, n_groups = unpack_ihB(data, pos)
+    item = new(ListGroupsResponse)
+    item.throttle_time_ms, item.error_code, n_groups = unpack_ihB(data, pos)
     pos += 7
     if 0 < n_groups < 128:
-        groups, pos = _read_listed_group_list_2(data, pos, n_groups - 1)
+        item.groups, pos = _read_listed_group_list_2(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
-        groups, pos = _read_listed_group_list_2(data, pos, n_groups)
+        item.groups, pos = _read_listed_group_list_2(data, pos, n_groups)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ListGroupsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.groups = groups
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -343,36 +328,33 @@ def _read_list_groups_response_3(data: Buffer, pos: int) -> tuple[ListGroupsResp
 def _read_listed_group_list_3(data: Buffer, pos: int, count: int) -> tuple[list[ListedGroup], int]:
     items = []
     for _ in range(count):
+        item = new(ListedGroup)
         n_group_id = data[pos]
         pos += 1
         if n_group_id < 128:
-            group_id, n_protocol_type = compact_s_B[n_group_id](data, pos)
-            group_id = group_id.decode()
+            raw, n_protocol_type = compact_s_B[n_group_id](data, pos)
+            item.group_id = raw.decode()
             pos += n_group_id
         else:
-            group_id, pos = compact_text(data, pos, n_group_id)
+            item.group_id, pos = compact_text(data, pos, n_group_id)
             n_protocol_type = data[pos]
             pos += 1
         if n_protocol_type < 128:
-            protocol_type, n_group_state = compact_s_B[n_protocol_type](data, pos)
-            protocol_type = protocol_type.decode()
+            raw, n_group_state = compact_s_B[n_protocol_type](data, pos)
+            item.protocol_type = raw.decode()
             pos += n_protocol_type
         else:
-            protocol_type, pos = compact_text(data, pos, n_protocol_type)
+            item.protocol_type, pos = compact_text(data, pos, n_protocol_type)
             n_group_state = data[pos]
             pos += 1
         if n_group_state < 128:
-            group_state, tags = compact_s_B[n_group_state](data, pos)
-            group_state = group_state.decode()
+            raw, tags = compact_s_B[n_group_state](data, pos)
+            item.group_state = raw.decode()
             pos += n_group_state
         else:
-            group_state, pos = compact_text(data, pos, n_group_state)
+            item.group_state, pos = compact_text(data, pos, n_group_state)
             tags = data[pos]
             pos += 1
-        item = new(ListedGroup)
-        item.group_id = group_id
-        item.protocol_type = protocol_type
-        item.group_state = group_state
         item.group_type = ''
         item.unknown_tagged_fields = None
         if tags:
@@ -382,21 +364,18 @@ def _read_listed_group_list_3(data: Buffer, pos: int, count: int) -> tuple[list[
 
 
 def _read_list_groups_response_4(data: Buffer, pos: int) -> tuple[ListGroupsResponse, int]:
-    throttle_time_ms, error_code, n_groups = unpack_ihB(data, pos)
+    item = new(ListGroupsResponse)
+    item.throttle_time_ms, item.error_code, n_groups = unpack_ihB(data, pos)
     pos += 7
     if 0 < n_groups < 128:
-        groups, pos = _read_listed_group_list_3(data, pos, n_groups - 1)
+        item.groups, pos = _read_listed_group_list_3(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
-        groups, pos = _read_listed_group_list_3(data, pos, n_groups)
+        item.groups, pos = _read_listed_group_list_3(data, pos, n_groups)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ListGroupsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.groups = groups
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -406,45 +385,41 @@ def _read_list_groups_response_4(data: Buffer, pos: int) -> tuple[ListGroupsResp
 def _read_listed_group_list_4(data: Buffer, pos: int, count: int) -> tuple[list[ListedGroup], int]:
     items = []
     for _ in range(count):
+        item = new(ListedGroup)
         n_group_id = data[pos]
         pos += 1
         if n_group_id < 128:
-            group_id, n_protocol_type = compact_s_B[n_group_id](data, pos)
-            group_id = group_id.decode()
+            raw, n_protocol_type = compact_s_B[n_group_id](data, pos)
+            item.group_id = raw.decode()
             pos += n_group_id
         else:
-            group_id, pos = compact_text(data, pos, n_group_id)
+            item.group_id, pos = compact_text(data, pos, n_group_id)
             n_protocol_type = data[pos]
             pos += 1
         if n_protocol_type < 128:
-            protocol_type, n_group_state = compact_s_B[n_protocol_type](data, pos)
-            protocol_type = protocol_type.decode()
+            raw, n_group_state = compact_s_B[n_protocol_type](data, pos)
+            item.protocol_type = raw.decode()
             pos += n_protocol_type
         else:
-            protocol_type, pos = compact_text(data, pos, n_protocol_type)
+            item.protocol_type, pos = compact_text(data, pos, n_protocol_type)
             n_group_state = data[pos]
             pos += 1
         if n_group_state < 128:
-            group_state, n_group_type = compact_s_B[n_group_state](data, pos)
-            group_state = group_state.decode()
+            raw, n_group_type = compact_s_B[n_group_state](data, pos)
+            item.group_state = raw.decode()
             pos += n_group_state
         else:
-            group_state, pos = compact_text(data, pos, n_group_state)
+            item.group_state, pos = compact_text(data, pos, n_group_state)
             n_group_type = data[pos]
             pos += 1
         if n_group_type < 128:
-            group_type, tags = compact_s_B[n_group_type](data, pos)
-            group_type = group_type.decode()
+            raw, tags = compact_s_B[n_group_type](data, pos)
+            item.group_type = raw.decode()
             pos += n_group_type
         else:
-            group_type, pos = compact_text(data, pos, n_group_type)
+            item.group_type, pos = compact_text(data, pos, n_group_type)
             tags = data[pos]
             pos += 1
-        item = new(ListedGroup)
-        item.group_id = group_id
-        item.protocol_type = protocol_type
-        item.group_state = group_state
-        item.group_type = group_type
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -453,21 +428,18 @@ def _read_listed_group_list_4(data: Buffer, pos: int, count: int) -> tuple[list[
 
 
 def _read_list_groups_response_5(data: Buffer, pos: int) -> tuple[ListGroupsResponse, int]:
-    throttle_time_ms, error_code, n_groups = unpack_ihB(data, pos)
+    item = new(ListGroupsResponse)
+    item.throttle_time_ms, item.error_code, n_groups = unpack_ihB(data, pos)
     pos += 7
     if 0 < n_groups < 128:
-        groups, pos = _read_listed_group_list_4(data, pos, n_groups - 1)
+        item.groups, pos = _read_listed_group_list_4(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
-        groups, pos = _read_listed_group_list_4(data, pos, n_groups)
+        item.groups, pos = _read_listed_group_list_4(data, pos, n_groups)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ListGroupsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.groups = groups
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

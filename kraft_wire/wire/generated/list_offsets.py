@@ -225,38 +225,34 @@ def _read_list_offsets_partition_list_1(data: Buffer, pos: int, count: int) -> t
 def _read_list_offsets_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsTopic], int]:
     items = []
     for _ in range(count):
+        item = new(ListOffsetsTopic)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partitions = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_list_offsets_partition_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_list_offsets_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(ListOffsetsTopic)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_list_offsets_request_1(data: Buffer, pos: int) -> tuple[ListOffsetsRequest, int]:
-    replica_id, n_topics = unpack_ii(data, pos)
+    item = new(ListOffsetsRequest)
+    item.replica_id, n_topics = unpack_ii(data, pos)
     pos += 8
     if n_topics >= 0:
-        topics, pos = _read_list_offsets_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_list_offsets_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(ListOffsetsRequest)
-    item.replica_id = replica_id
-    item.topics = topics
     item.isolation_level = 0
     item.timeout_ms = 0
     item.unknown_tagged_fields = None
@@ -264,16 +260,13 @@ def _read_list_offsets_request_1(data: Buffer, pos: int) -> tuple[ListOffsetsReq
 
 
 def _read_list_offsets_request_2(data: Buffer, pos: int) -> tuple[ListOffsetsRequest, int]:
-    replica_id, isolation_level, n_topics = unpack_ibi(data, pos)
+    item = new(ListOffsetsRequest)
+    item.replica_id, item.isolation_level, n_topics = unpack_ibi(data, pos)
     pos += 9
     if n_topics >= 0:
-        topics, pos = _read_list_offsets_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_list_offsets_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(ListOffsetsRequest)
-    item.replica_id = replica_id
-    item.isolation_level = isolation_level
-    item.topics = topics
     item.timeout_ms = 0
     item.unknown_tagged_fields = None
     return item, pos
@@ -298,39 +291,34 @@ def _read_list_offsets_partition_list_2(data: Buffer, pos: int, count: int) -> t
 def _read_list_offsets_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsTopic], int]:
     items = []
     for _ in range(count):
+        item = new(ListOffsetsTopic)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partitions = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_list_offsets_partition_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_list_offsets_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(ListOffsetsTopic)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_list_offsets_request_3(data: Buffer, pos: int) -> tuple[ListOffsetsRequest, int]:
-    replica_id, isolation_level, n_topics = unpack_ibi(data, pos)
+    item = new(ListOffsetsRequest)
+    item.replica_id, item.isolation_level, n_topics = unpack_ibi(data, pos)
     pos += 9
     if n_topics >= 0:
-        topics, pos = _read_list_offsets_topic_list_2(data, pos, n_topics)
+        item.topics, pos = _read_list_offsets_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(ListOffsetsRequest)
-    item.replica_id = replica_id
-    item.isolation_level = isolation_level
-    item.topics = topics
     item.timeout_ms = 0
     item.unknown_tagged_fields = None
     return item, pos
@@ -357,28 +345,26 @@ def _read_list_offsets_partition_list_3(data: Buffer, pos: int, count: int) -> t
 def _read_list_offsets_topic_list_3(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsTopic], int]:
     items = []
     for _ in range(count):
+        item = new(ListOffsetsTopic)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partitions = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_list_offsets_partition_list_3(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_list_offsets_partition_list_3(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_list_offsets_partition_list_3(data, pos, n_partitions)
+            item.partitions, pos = _read_list_offsets_partition_list_3(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ListOffsetsTopic)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -387,21 +373,18 @@ def _read_list_offsets_topic_list_3(data: Buffer, pos: int, count: int) -> tuple
 
 
 def _read_list_offsets_request_4(data: Buffer, pos: int) -> tuple[ListOffsetsRequest, int]:
-    replica_id, isolation_level, n_topics = unpack_ibB(data, pos)
+    item = new(ListOffsetsRequest)
+    item.replica_id, item.isolation_level, n_topics = unpack_ibB(data, pos)
     pos += 6
     if 0 < n_topics < 128:
-        topics, pos = _read_list_offsets_topic_list_3(data, pos, n_topics - 1)
+        item.topics, pos = _read_list_offsets_topic_list_3(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_list_offsets_topic_list_3(data, pos, n_topics)
+        item.topics, pos = _read_list_offsets_topic_list_3(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ListOffsetsRequest)
-    item.replica_id = replica_id
-    item.isolation_level = isolation_level
-    item.topics = topics
     item.timeout_ms = 0
     item.unknown_tagged_fields = None
     if tags:
@@ -410,22 +393,18 @@ def _read_list_offsets_request_4(data: Buffer, pos: int) -> tuple[ListOffsetsReq
 
 
 def _read_list_offsets_request_5(data: Buffer, pos: int) -> tuple[ListOffsetsRequest, int]:
-    replica_id, isolation_level, n_topics = unpack_ibB(data, pos)
+    item = new(ListOffsetsRequest)
+    item.replica_id, item.isolation_level, n_topics = unpack_ibB(data, pos)
     pos += 6
     if 0 < n_topics < 128:
-        topics, pos = _read_list_offsets_topic_list_3(data, pos, n_topics - 1)
+        item.topics, pos = _read_list_offsets_topic_list_3(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_list_offsets_topic_list_3(data, pos, n_topics)
+        item.topics, pos = _read_list_offsets_topic_list_3(data, pos, n_topics)
     else:
         raise Unusual
-    timeout_ms, tags = unpack_iB(data, pos)
+    item.timeout_ms, tags = unpack_iB(data, pos)
     pos += 5
-    item = new(ListOffsetsRequest)
-    item.replica_id = replica_id
-    item.isolation_level = isolation_level
-    item.topics = topics
-    item.timeout_ms = timeout_ms
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -585,52 +564,47 @@ def _read_list_offsets_partition_response_list_1(data: Buffer, pos: int, count: 
 def _read_list_offsets_topic_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsTopicResponse], int]:
     items = []
     for _ in range(count):
+        item = new(ListOffsetsTopicResponse)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partitions = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_list_offsets_partition_response_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_list_offsets_partition_response_list_1(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(ListOffsetsTopicResponse)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_list_offsets_response_1(data: Buffer, pos: int) -> tuple[ListOffsetsResponse, int]:
+    item = new(ListOffsetsResponse)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
     if n_topics >= 0:
-        topics, pos = _read_list_offsets_topic_response_list_1(data, pos, n_topics)
+        item.topics, pos = _read_list_offsets_topic_response_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(ListOffsetsResponse)
-    item.topics = topics
     item.throttle_time_ms = 0
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_list_offsets_response_2(data: Buffer, pos: int) -> tuple[ListOffsetsResponse, int]:
-    throttle_time_ms, n_topics = unpack_ii(data, pos)
+    item = new(ListOffsetsResponse)
+    item.throttle_time_ms, n_topics = unpack_ii(data, pos)
     pos += 8
     if n_topics >= 0:
-        topics, pos = _read_list_offsets_topic_response_list_1(data, pos, n_topics)
+        item.topics, pos = _read_list_offsets_topic_response_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(ListOffsetsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.topics = topics
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -656,38 +630,34 @@ def _read_list_offsets_partition_response_list_2(data: Buffer, pos: int, count: 
 def _read_list_offsets_topic_response_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsTopicResponse], int]:
     items = []
     for _ in range(count):
+        item = new(ListOffsetsTopicResponse)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partitions = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_list_offsets_partition_response_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_list_offsets_partition_response_list_2(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(ListOffsetsTopicResponse)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_list_offsets_response_3(data: Buffer, pos: int) -> tuple[ListOffsetsResponse, int]:
-    throttle_time_ms, n_topics = unpack_ii(data, pos)
+    item = new(ListOffsetsResponse)
+    item.throttle_time_ms, n_topics = unpack_ii(data, pos)
     pos += 8
     if n_topics >= 0:
-        topics, pos = _read_list_offsets_topic_response_list_2(data, pos, n_topics)
+        item.topics, pos = _read_list_offsets_topic_response_list_2(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(ListOffsetsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.topics = topics
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -715,28 +685,26 @@ def _read_list_offsets_partition_response_list_3(data: Buffer, pos: int, count: 
 def _read_list_offsets_topic_response_list_3(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsTopicResponse], int]:
     items = []
     for _ in range(count):
+        item = new(ListOffsetsTopicResponse)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partitions = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_list_offsets_partition_response_list_3(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_list_offsets_partition_response_list_3(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_list_offsets_partition_response_list_3(data, pos, n_partitions)
+            item.partitions, pos = _read_list_offsets_partition_response_list_3(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ListOffsetsTopicResponse)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -745,20 +713,18 @@ def _read_list_offsets_topic_response_list_3(data: Buffer, pos: int, count: int)
 
 
 def _read_list_offsets_response_4(data: Buffer, pos: int) -> tuple[ListOffsetsResponse, int]:
-    throttle_time_ms, n_topics = unpack_iB(data, pos)
+    item = new(ListOffsetsResponse)
+    item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
     if 0 < n_topics < 128:
-        topics, pos = _read_list_offsets_topic_response_list_3(data, pos, n_topics - 1)
+        item.topics, pos = _read_list_offsets_topic_response_list_3(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_list_offsets_topic_response_list_3(data, pos, n_topics)
+        item.topics, pos = _read_list_offsets_topic_response_list_3(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ListOffsetsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -165,26 +165,26 @@ class ListPartitionReassignmentsResponse(Message):
 def _read_list_partition_reassignments_topics_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ListPartitionReassignmentsTopics], int]:
     items = []
     for _ in range(count):
+        item = new(ListPartitionReassignmentsTopics)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partition_indexes = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partition_indexes = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partition_indexes = data[pos]
             pos += 1
         if n_partition_indexes < 128:
-            *partition_indexes, tags = compact_i_B[n_partition_indexes](data, pos)
+            values = [*compact_i_B[n_partition_indexes](data, pos)]
+            tags = values.pop()
+            item.partition_indexes = values
             pos += 4 * n_partition_indexes - 3
         else:
-            partition_indexes, pos = compact_numbers(data, pos, n_partition_indexes, "i", 4)
+            item.partition_indexes, pos = compact_numbers(data, pos, n_partition_indexes, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(ListPartitionReassignmentsTopics)
-        item.name = name
-        item.partition_indexes = partition_indexes
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -193,20 +193,18 @@ def _read_list_partition_reassignments_topics_list_1(data: Buffer, pos: int, cou
 
 
 def _read_list_partition_reassignments_request_1(data: Buffer, pos: int) -> tuple[ListPartitionReassignmentsRequest, int]:
-    timeout_ms, n_topics = unpack_iB(data, pos)
+    item = new(ListPartitionReassignmentsRequest)
+    item.timeout_ms, n_topics = unpack_iB(data, pos)
     pos += 5
     if 0 < n_topics < 128:
-        topics, pos = _read_list_partition_reassignments_topics_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_list_partition_reassignments_topics_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_list_partition_reassignments_topics_list_1(data, pos, n_topics)
+        item.topics, pos = _read_list_partition_reassignments_topics_list_1(data, pos, n_topics)
     else:
-        topics = None
+        item.topics = None
     tags = data[pos]
     pos += 1
-    item = new(ListPartitionReassignmentsRequest)
-    item.timeout_ms = timeout_ms
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -253,34 +251,36 @@ def _write_list_partition_reassignments_request_1(item: ListPartitionReassignmen
 def _read_ongoing_partition_reassignment_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OngoingPartitionReassignment], int]:
     items = []
     for _ in range(count):
-        partition_index, n_replicas = unpack_iB(data, pos)
+        item = new(OngoingPartitionReassignment)
+        item.partition_index, n_replicas = unpack_iB(data, pos)
         pos += 5
         if n_replicas < 128:
-            *replicas, n_adding_replicas = compact_i_B[n_replicas](data, pos)
+            values = [*compact_i_B[n_replicas](data, pos)]
+            n_adding_replicas = values.pop()
+            item.replicas = values
             pos += 4 * n_replicas - 3
         else:
-            replicas, pos = compact_numbers(data, pos, n_replicas, "i", 4)
+            item.replicas, pos = compact_numbers(data, pos, n_replicas, "i", 4)
             n_adding_replicas = data[pos]
             pos += 1
         if n_adding_replicas < 128:
-            *adding_replicas, n_removing_replicas = compact_i_B[n_adding_replicas](data, pos)
+            values = [*compact_i_B[n_adding_replicas](data, pos)]
+            n_removing_replicas = values.pop()
+            item.adding_replicas = values
             pos += 4 * n_adding_replicas - 3
         else:
-            adding_replicas, pos = compact_numbers(data, pos, n_adding_replicas, "i", 4)
+            item.adding_replicas, pos = compact_numbers(data, pos, n_adding_replicas, "i", 4)
             n_removing_replicas = data[pos]
             pos += 1
         if n_removing_replicas < 128:
-            *removing_replicas, tags = compact_i_B[n_removing_replicas](data, pos)
+            values = [*compact_i_B[n_removing_replicas](data, pos)]
+            tags = values.pop()
+            item.removing_replicas = values
             pos += 4 * n_removing_replicas - 3
         else:
-            removing_replicas, pos = compact_numbers(data, pos, n_removing_replicas, "i", 4)
+            item.removing_replicas, pos = compact_numbers(data, pos, n_removing_replicas, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(OngoingPartitionReassignment)
-        item.partition_index = partition_index
-        item.replicas = replicas
-        item.adding_replicas = adding_replicas
-        item.removing_replicas = removing_replicas
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -291,28 +291,26 @@ def _read_ongoing_partition_reassignment_list_1(data: Buffer, pos: int, count: i
 def _read_ongoing_topic_reassignment_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OngoingTopicReassignment], int]:
     items = []
     for _ in range(count):
+        item = new(OngoingTopicReassignment)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partitions = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_ongoing_partition_reassignment_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_ongoing_partition_reassignment_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_ongoing_partition_reassignment_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_ongoing_partition_reassignment_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(OngoingTopicReassignment)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -321,34 +319,30 @@ def _read_ongoing_topic_reassignment_list_1(data: Buffer, pos: int, count: int) 
 
 
 def _read_list_partition_reassignments_response_1(data: Buffer, pos: int) -> tuple[ListPartitionReassignmentsResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    item = new(ListPartitionReassignmentsResponse)
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_error_message < 128:
-        error_message, n_topics = compact_s_B[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message
-    elif n_error_message == 0:
-        error_message = None
+    if n_error_message == 0:
+        item.error_message = None
         n_topics = data[pos]
         pos += 1
+    elif n_error_message < 128:
+        raw, n_topics = compact_s_B[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message
     else:
-        error_message, pos = compact_text(data, pos, n_error_message)
+        item.error_message, pos = compact_text(data, pos, n_error_message)
         n_topics = data[pos]
         pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_ongoing_topic_reassignment_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_ongoing_topic_reassignment_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_ongoing_topic_reassignment_list_1(data, pos, n_topics)
+        item.topics, pos = _read_ongoing_topic_reassignment_list_1(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ListPartitionReassignmentsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

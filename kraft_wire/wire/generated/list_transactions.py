@@ -127,21 +127,21 @@ class ListTransactionsResponse(Message):
 
 
 def _read_list_transactions_request_1(data: Buffer, pos: int) -> tuple[ListTransactionsRequest, int]:
+    item = new(ListTransactionsRequest)
     n_state_filters = data[pos]
     pos += 1
-    state_filters, pos = compact_texts(data, pos, n_state_filters)
+    item.state_filters, pos = compact_texts(data, pos, n_state_filters)
     n_producer_id_filters = data[pos]
     pos += 1
     if n_producer_id_filters < 128:
-        *producer_id_filters, tags = compact_q_B[n_producer_id_filters](data, pos)
+        values = [*compact_q_B[n_producer_id_filters](data, pos)]
+        tags = values.pop()
+        item.producer_id_filters = values
         pos += 8 * n_producer_id_filters - 7
     else:
-        producer_id_filters, pos = compact_numbers(data, pos, n_producer_id_filters, "q", 8)
+        item.producer_id_filters, pos = compact_numbers(data, pos, n_producer_id_filters, "q", 8)
         tags = data[pos]
         pos += 1
-    item = new(ListTransactionsRequest)
-    item.state_filters = state_filters
-    item.producer_id_filters = producer_id_filters
     item.duration_filter = -1
     item.transactional_id_pattern = None
     item.unknown_tagged_fields = None
@@ -151,22 +151,22 @@ def _read_list_transactions_request_1(data: Buffer, pos: int) -> tuple[ListTrans
 
 
 def _read_list_transactions_request_2(data: Buffer, pos: int) -> tuple[ListTransactionsRequest, int]:
+    item = new(ListTransactionsRequest)
     n_state_filters = data[pos]
     pos += 1
-    state_filters, pos = compact_texts(data, pos, n_state_filters)
+    item.state_filters, pos = compact_texts(data, pos, n_state_filters)
     n_producer_id_filters = data[pos]
     pos += 1
     if n_producer_id_filters < 128:
-        *producer_id_filters, duration_filter, tags = compact_q_qB[n_producer_id_filters](data, pos)
+        values = [*compact_q_qB[n_producer_id_filters](data, pos)]
+        tags = values.pop()
+        item.duration_filter = values.pop()
+        item.producer_id_filters = values
         pos += 8 * n_producer_id_filters + 1
     else:
-        producer_id_filters, pos = compact_numbers(data, pos, n_producer_id_filters, "q", 8)
-        duration_filter, tags = unpack_qB(data, pos)
+        item.producer_id_filters, pos = compact_numbers(data, pos, n_producer_id_filters, "q", 8)
+        item.duration_filter, tags = unpack_qB(data, pos)
         pos += 9
-    item = new(ListTransactionsRequest)
-    item.state_filters = state_filters
-    item.producer_id_filters = producer_id_filters
-    item.duration_filter = duration_filter
     item.transactional_id_pattern = None
     item.unknown_tagged_fields = None
     if tags:
@@ -175,35 +175,34 @@ def _read_list_transactions_request_2(data: Buffer, pos: int) -> tuple[ListTrans
 
 
 def _read_list_transactions_request_3(data: Buffer, pos: int) -> tuple[ListTransactionsRequest, int]:
+    item = new(ListTransactionsRequest)
     n_state_filters = data[pos]
     pos += 1
-    state_filters, pos = compact_texts(data, pos, n_state_filters)
+    item.state_filters, pos = compact_texts(data, pos, n_state_filters)
     n_producer_id_filters = data[pos]
     pos += 1
     if n_producer_id_filters < 128:
-        *producer_id_filters, duration_filter, n_transactional_id_pattern = compact_q_qB[n_producer_id_filters](data, pos)
+        values = [*compact_q_qB[n_producer_id_filters](data, pos)]
+        n_transactional_id_pattern = values.pop()
+        item.duration_filter = values.pop()
+        item.producer_id_filters = values
         pos += 8 * n_producer_id_filters + 1
     else:
-        producer_id_filters, pos = compact_numbers(data, pos, n_producer_id_filters, "q", 8)
-        duration_filter, n_transactional_id_pattern = unpack_qB(data, pos)
+        item.producer_id_filters, pos = compact_numbers(data, pos, n_producer_id_filters, "q", 8)
+        item.duration_filter, n_transactional_id_pattern = unpack_qB(data, pos)
         pos += 9
-    if 0 < n_transactional_id_pattern < 128:
-        transactional_id_pattern, tags = compact_s_B[n_transactional_id_pattern](data, pos)
-        transactional_id_pattern = transactional_id_pattern.decode()
+    if n_transactional_id_pattern == 0:
+        item.transactional_id_pattern = None
+        tags = data[pos]
+        pos += 1
+    elif n_transactional_id_pattern < 128:
+        raw, tags = compact_s_B[n_transactional_id_pattern](data, pos)
+        item.transactional_id_pattern = raw.decode()
         pos += n_transactional_id_pattern
-    elif n_transactional_id_pattern == 0:
-        transactional_id_pattern = None
-        tags = data[pos]
-        pos += 1
     else:
-        transactional_id_pattern, pos = compact_text(data, pos, n_transactional_id_pattern)
+        item.transactional_id_pattern, pos = compact_text(data, pos, n_transactional_id_pattern)
         tags = data[pos]
         pos += 1
-    item = new(ListTransactionsRequest)
-    item.state_filters = state_filters
-    item.producer_id_filters = producer_id_filters
-    item.duration_filter = duration_filter
-    item.transactional_id_pattern = transactional_id_pattern
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -290,28 +289,25 @@ def _write_list_transactions_request_3(item: ListTransactionsRequest, out: Appen
 def _read_transaction_state_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TransactionState], int]:
     items = []
     for _ in range(count):
+        item = new(TransactionState)
         n_transactional_id = data[pos]
         pos += 1
         if n_transactional_id < 128:
-            transactional_id, producer_id, n_transaction_state = compact_s_qB[n_transactional_id](data, pos)
-            transactional_id = transactional_id.decode()
+            raw, item.producer_id, n_transaction_state = compact_s_qB[n_transactional_id](data, pos)
+            item.transactional_id = raw.decode()
             pos += n_transactional_id + 8
         else:
-            transactional_id, pos = compact_text(data, pos, n_transactional_id)
-            producer_id, n_transaction_state = unpack_qB(data, pos)
+            item.transactional_id, pos = compact_text(data, pos, n_transactional_id)
+            item.producer_id, n_transaction_state = unpack_qB(data, pos)
             pos += 9
         if n_transaction_state < 128:
-            transaction_state, tags = compact_s_B[n_transaction_state](data, pos)
-            transaction_state = transaction_state.decode()
+            raw, tags = compact_s_B[n_transaction_state](data, pos)
+            item.transaction_state = raw.decode()
             pos += n_transaction_state
         else:
-            transaction_state, pos = compact_text(data, pos, n_transaction_state)
+            item.transaction_state, pos = compact_text(data, pos, n_transaction_state)
             tags = data[pos]
             pos += 1
-        item = new(TransactionState)
-        item.transactional_id = transactional_id
-        item.producer_id = producer_id
-        item.transaction_state = transaction_state
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -320,25 +316,21 @@ def _read_transaction_state_list_1(data: Buffer, pos: int, count: int) -> tuple[
 
 
 def _read_list_transactions_response_1(data: Buffer, pos: int) -> tuple[ListTransactionsResponse, int]:
-    throttle_time_ms, error_code, n_unknown_state_filters = unpack_ihB(data, pos)
+    item = new(ListTransactionsResponse)
+    item.throttle_time_ms, item.error_code, n_unknown_state_filters = unpack_ihB(data, pos)
     pos += 7
-    unknown_state_filters, pos = compact_texts(data, pos, n_unknown_state_filters)
+    item.unknown_state_filters, pos = compact_texts(data, pos, n_unknown_state_filters)
     n_transaction_states = data[pos]
     pos += 1
     if 0 < n_transaction_states < 128:
-        transaction_states, pos = _read_transaction_state_list_1(data, pos, n_transaction_states - 1)
+        item.transaction_states, pos = _read_transaction_state_list_1(data, pos, n_transaction_states - 1)
     elif n_transaction_states:
         n_transaction_states, pos = long_count(data, pos, n_transaction_states)
-        transaction_states, pos = _read_transaction_state_list_1(data, pos, n_transaction_states)
+        item.transaction_states, pos = _read_transaction_state_list_1(data, pos, n_transaction_states)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ListTransactionsResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.unknown_state_filters = unknown_state_filters
-    item.transaction_states = transaction_states
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -284,16 +284,15 @@ class MetadataResponse(Message):
 def _read_metadata_request_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[MetadataRequestTopic], int]:
     items = []
     for _ in range(count):
+        item = new(MetadataRequestTopic)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, = classic_s[n_name](data, pos)
-            name = name.decode()
+            (raw,) = classic_s[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = classic_text(data, pos, n_name)
-        item = new(MetadataRequestTopic)
-        item.name = name
+            item.name, pos = classic_text(data, pos, n_name)
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         items.append(item)
@@ -301,14 +300,13 @@ def _read_metadata_request_topic_list_1(data: Buffer, pos: int, count: int) -> t
 
 
 def _read_metadata_request_1(data: Buffer, pos: int) -> tuple[MetadataRequest, int]:
+    item = new(MetadataRequest)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
     if n_topics >= 0:
-        topics, pos = _read_metadata_request_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_metadata_request_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(MetadataRequest)
-    item.topics = topics
     item.allow_auto_topic_creation = True
     item.include_cluster_authorized_operations = False
     item.include_topic_authorized_operations = False
@@ -317,14 +315,13 @@ def _read_metadata_request_1(data: Buffer, pos: int) -> tuple[MetadataRequest, i
 
 
 def _read_metadata_request_2(data: Buffer, pos: int) -> tuple[MetadataRequest, int]:
+    item = new(MetadataRequest)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
     if n_topics >= 0:
-        topics, pos = _read_metadata_request_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_metadata_request_topic_list_1(data, pos, n_topics)
     else:
-        topics = None
-    item = new(MetadataRequest)
-    item.topics = topics
+        item.topics = None
     item.allow_auto_topic_creation = True
     item.include_cluster_authorized_operations = False
     item.include_topic_authorized_operations = False
@@ -333,17 +330,15 @@ def _read_metadata_request_2(data: Buffer, pos: int) -> tuple[MetadataRequest, i
 
 
 def _read_metadata_request_3(data: Buffer, pos: int) -> tuple[MetadataRequest, int]:
+    item = new(MetadataRequest)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
     if n_topics >= 0:
-        topics, pos = _read_metadata_request_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_metadata_request_topic_list_1(data, pos, n_topics)
     else:
-        topics = None
-    (allow_auto_topic_creation,) = unpack_t(data, pos)
+        item.topics = None
+    (item.allow_auto_topic_creation,) = unpack_t(data, pos)
     pos += 1
-    item = new(MetadataRequest)
-    item.topics = topics
-    item.allow_auto_topic_creation = allow_auto_topic_creation
     item.include_cluster_authorized_operations = False
     item.include_topic_authorized_operations = False
     item.unknown_tagged_fields = None
@@ -351,19 +346,15 @@ def _read_metadata_request_3(data: Buffer, pos: int) -> tuple[MetadataRequest, i
 
 
 def _read_metadata_request_4(data: Buffer, pos: int) -> tuple[MetadataRequest, int]:
+    item = new(MetadataRequest)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
     if n_topics >= 0:
-        topics, pos = _read_metadata_request_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_metadata_request_topic_list_1(data, pos, n_topics)
     else:
-        topics = None
-    allow_auto_topic_creation, include_cluster_authorized_operations, include_topic_authorized_operations = unpack_ttt(data, pos)
+        item.topics = None
+    item.allow_auto_topic_creation, item.include_cluster_authorized_operations, item.include_topic_authorized_operations = unpack_ttt(data, pos)
     pos += 3
-    item = new(MetadataRequest)
-    item.topics = topics
-    item.allow_auto_topic_creation = allow_auto_topic_creation
-    item.include_cluster_authorized_operations = include_cluster_authorized_operations
-    item.include_topic_authorized_operations = include_topic_authorized_operations
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -371,18 +362,17 @@ def _read_metadata_request_4(data: Buffer, pos: int) -> tuple[MetadataRequest, i
 def _read_metadata_request_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[MetadataRequestTopic], int]:
     items = []
     for _ in range(count):
+        item = new(MetadataRequestTopic)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, tags = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, tags = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             tags = data[pos]
             pos += 1
-        item = new(MetadataRequestTopic)
-        item.name = name
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         if tags:
@@ -392,22 +382,18 @@ def _read_metadata_request_topic_list_2(data: Buffer, pos: int, count: int) -> t
 
 
 def _read_metadata_request_5(data: Buffer, pos: int) -> tuple[MetadataRequest, int]:
+    item = new(MetadataRequest)
     n_topics = data[pos]
     pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_metadata_request_topic_list_2(data, pos, n_topics - 1)
+        item.topics, pos = _read_metadata_request_topic_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_metadata_request_topic_list_2(data, pos, n_topics)
+        item.topics, pos = _read_metadata_request_topic_list_2(data, pos, n_topics)
     else:
-        topics = None
-    allow_auto_topic_creation, include_cluster_authorized_operations, include_topic_authorized_operations, tags = unpack_tttB(data, pos)
+        item.topics = None
+    item.allow_auto_topic_creation, item.include_cluster_authorized_operations, item.include_topic_authorized_operations, tags = unpack_tttB(data, pos)
     pos += 4
-    item = new(MetadataRequest)
-    item.topics = topics
-    item.allow_auto_topic_creation = allow_auto_topic_creation
-    item.include_cluster_authorized_operations = include_cluster_authorized_operations
-    item.include_topic_authorized_operations = include_topic_authorized_operations
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -417,23 +403,21 @@ def _read_metadata_request_5(data: Buffer, pos: int) -> tuple[MetadataRequest, i
 def _read_metadata_request_topic_list_3(data: Buffer, pos: int, count: int) -> tuple[list[MetadataRequestTopic], int]:
     items = []
     for _ in range(count):
-        topic_id, n_name = unpack_uB(data, pos)
-        pos += 17
-        if 0 < n_name < 128:
-            name, tags = compact_s_B[n_name](data, pos)
-            name = name.decode()
-            pos += n_name
-        elif n_name == 0:
-            name = None
-            tags = data[pos]
-            pos += 1
-        else:
-            name, pos = compact_text(data, pos, n_name)
-            tags = data[pos]
-            pos += 1
         item = new(MetadataRequestTopic)
-        item.topic_id = topic_id
-        item.name = name
+        item.topic_id, n_name = unpack_uB(data, pos)
+        pos += 17
+        if n_name == 0:
+            item.name = None
+            tags = data[pos]
+            pos += 1
+        elif n_name < 128:
+            raw, tags = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
+            pos += n_name
+        else:
+            item.name, pos = compact_text(data, pos, n_name)
+            tags = data[pos]
+            pos += 1
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -442,22 +426,18 @@ def _read_metadata_request_topic_list_3(data: Buffer, pos: int, count: int) -> t
 
 
 def _read_metadata_request_6(data: Buffer, pos: int) -> tuple[MetadataRequest, int]:
+    item = new(MetadataRequest)
     n_topics = data[pos]
     pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_metadata_request_topic_list_3(data, pos, n_topics - 1)
+        item.topics, pos = _read_metadata_request_topic_list_3(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_metadata_request_topic_list_3(data, pos, n_topics)
+        item.topics, pos = _read_metadata_request_topic_list_3(data, pos, n_topics)
     else:
-        topics = None
-    allow_auto_topic_creation, include_cluster_authorized_operations, include_topic_authorized_operations, tags = unpack_tttB(data, pos)
+        item.topics = None
+    item.allow_auto_topic_creation, item.include_cluster_authorized_operations, item.include_topic_authorized_operations, tags = unpack_tttB(data, pos)
     pos += 4
-    item = new(MetadataRequest)
-    item.topics = topics
-    item.allow_auto_topic_creation = allow_auto_topic_creation
-    item.include_cluster_authorized_operations = include_cluster_authorized_operations
-    item.include_topic_authorized_operations = include_topic_authorized_operations
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -465,21 +445,18 @@ def _read_metadata_request_6(data: Buffer, pos: int) -> tuple[MetadataRequest, i
 
 
 def _read_metadata_request_7(data: Buffer, pos: int) -> tuple[MetadataRequest, int]:
+    item = new(MetadataRequest)
     n_topics = data[pos]
     pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_metadata_request_topic_list_3(data, pos, n_topics - 1)
+        item.topics, pos = _read_metadata_request_topic_list_3(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_metadata_request_topic_list_3(data, pos, n_topics)
+        item.topics, pos = _read_metadata_request_topic_list_3(data, pos, n_topics)
     else:
-        topics = None
-    allow_auto_topic_creation, include_topic_authorized_operations, tags = unpack_ttB(data, pos)
+        item.topics = None
+    item.allow_auto_topic_creation, item.include_topic_authorized_operations, tags = unpack_ttB(data, pos)
     pos += 3
-    item = new(MetadataRequest)
-    item.topics = topics
-    item.allow_auto_topic_creation = allow_auto_topic_creation
-    item.include_topic_authorized_operations = include_topic_authorized_operations
     item.include_cluster_authorized_operations = False
     item.unknown_tagged_fields = None
     if tags:
@@ -655,20 +632,17 @@ def _write_metadata_request_7(item: MetadataRequest, out: Append) -> None:
 def _read_metadata_response_broker_list_1(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponseBroker], int]:
     items = []
     for _ in range(count):
-        node_id, n_host = unpack_ih(data, pos)
+        item = new(MetadataResponseBroker)
+        item.node_id, n_host = unpack_ih(data, pos)
         pos += 6
         if 0 <= n_host < 128:
-            host, port = classic_s_i[n_host](data, pos)
-            host = host.decode()
+            raw, item.port = classic_s_i[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 4
         else:
-            host, pos = classic_text(data, pos, n_host)
-            (port,) = unpack_i(data, pos)
+            item.host, pos = classic_text(data, pos, n_host)
+            (item.port,) = unpack_i(data, pos)
             pos += 4
-        item = new(MetadataResponseBroker)
-        item.node_id = node_id
-        item.host = host
-        item.port = port
         item.rack = None
         item.unknown_tagged_fields = None
         items.append(item)
@@ -678,26 +652,24 @@ def _read_metadata_response_broker_list_1(data: Buffer, pos: int, count: int) ->
 def _read_metadata_response_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponsePartition], int]:
     items = []
     for _ in range(count):
-        error_code, partition_index, leader_id, n_replica_nodes = unpack_hiii(data, pos)
+        item = new(MetadataResponsePartition)
+        item.error_code, item.partition_index, item.leader_id, n_replica_nodes = unpack_hiii(data, pos)
         pos += 14
         if 0 <= n_replica_nodes < 128:
-            *replica_nodes, n_isr_nodes = classic_i_i[n_replica_nodes](data, pos)
+            values = [*classic_i_i[n_replica_nodes](data, pos)]
+            n_isr_nodes = values.pop()
+            item.replica_nodes = values
             pos += 4 * n_replica_nodes + 4
         else:
-            replica_nodes, pos = classic_numbers(data, pos, n_replica_nodes, "i", 4)
+            item.replica_nodes, pos = classic_numbers(data, pos, n_replica_nodes, "i", 4)
             (n_isr_nodes,) = unpack_i(data, pos)
             pos += 4
         if 0 <= n_isr_nodes < 128:
-            isr_nodes = list(classic_i[n_isr_nodes](data, pos))
+            values = [*classic_i[n_isr_nodes](data, pos)]
+            item.isr_nodes = values
             pos += 4 * n_isr_nodes
         else:
-            isr_nodes, pos = classic_numbers(data, pos, n_isr_nodes, "i", 4)
-        item = new(MetadataResponsePartition)
-        item.error_code = error_code
-        item.partition_index = partition_index
-        item.leader_id = leader_id
-        item.replica_nodes = replica_nodes
-        item.isr_nodes = isr_nodes
+            item.isr_nodes, pos = classic_numbers(data, pos, n_isr_nodes, "i", 4)
         item.leader_epoch = -1
         item.offline_replicas = []
         item.unknown_tagged_fields = None
@@ -708,24 +680,21 @@ def _read_metadata_response_partition_list_1(data: Buffer, pos: int, count: int)
 def _read_metadata_response_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponseTopic], int]:
     items = []
     for _ in range(count):
-        error_code, n_name = unpack_hh(data, pos)
+        item = new(MetadataResponseTopic)
+        item.error_code, n_name = unpack_hh(data, pos)
         pos += 4
         if 0 <= n_name < 128:
-            name, n_partitions = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_metadata_response_partition_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_metadata_response_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(MetadataResponseTopic)
-        item.error_code = error_code
-        item.name = name
-        item.partitions = partitions
         item.topic_id = ZERO_UUID
         item.is_internal = False
         item.topic_authorized_operations = -2147483648
@@ -735,21 +704,19 @@ def _read_metadata_response_topic_list_1(data: Buffer, pos: int, count: int) -> 
 
 
 def _read_metadata_response_1(data: Buffer, pos: int) -> tuple[MetadataResponse, int]:
+    item = new(MetadataResponse)
     (n_brokers,) = unpack_i(data, pos)
     pos += 4
     if n_brokers >= 0:
-        brokers, pos = _read_metadata_response_broker_list_1(data, pos, n_brokers)
+        item.brokers, pos = _read_metadata_response_broker_list_1(data, pos, n_brokers)
     else:
         raise Unusual
     (n_topics,) = unpack_i(data, pos)
     pos += 4
     if n_topics >= 0:
-        topics, pos = _read_metadata_response_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_metadata_response_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(MetadataResponse)
-    item.brokers = brokers
-    item.topics = topics
     item.throttle_time_ms = 0
     item.cluster_id = None
     item.controller_id = -1
@@ -762,29 +729,25 @@ def _read_metadata_response_1(data: Buffer, pos: int) -> tuple[MetadataResponse,
 def _read_metadata_response_broker_list_2(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponseBroker], int]:
     items = []
     for _ in range(count):
-        node_id, n_host = unpack_ih(data, pos)
+        item = new(MetadataResponseBroker)
+        item.node_id, n_host = unpack_ih(data, pos)
         pos += 6
         if 0 <= n_host < 128:
-            host, port, n_rack = classic_s_ih[n_host](data, pos)
-            host = host.decode()
+            raw, item.port, n_rack = classic_s_ih[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 6
         else:
-            host, pos = classic_text(data, pos, n_host)
-            port, n_rack = unpack_ih(data, pos)
+            item.host, pos = classic_text(data, pos, n_host)
+            item.port, n_rack = unpack_ih(data, pos)
             pos += 6
         if 0 <= n_rack < 128:
-            rack, = classic_s[n_rack](data, pos)
-            rack = rack.decode()
+            (raw,) = classic_s[n_rack](data, pos)
+            item.rack = raw.decode()
             pos += n_rack
         elif n_rack < 0:
-            rack = None
+            item.rack = None
         else:
-            rack, pos = classic_text(data, pos, n_rack)
-        item = new(MetadataResponseBroker)
-        item.node_id = node_id
-        item.host = host
-        item.port = port
-        item.rack = rack
+            item.rack, pos = classic_text(data, pos, n_rack)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -793,25 +756,21 @@ def _read_metadata_response_broker_list_2(data: Buffer, pos: int, count: int) ->
 def _read_metadata_response_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponseTopic], int]:
     items = []
     for _ in range(count):
-        error_code, n_name = unpack_hh(data, pos)
+        item = new(MetadataResponseTopic)
+        item.error_code, n_name = unpack_hh(data, pos)
         pos += 4
         if 0 <= n_name < 128:
-            name, is_internal, n_partitions = classic_s_ti[n_name](data, pos)
-            name = name.decode()
+            raw, item.is_internal, n_partitions = classic_s_ti[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 5
         else:
-            name, pos = classic_text(data, pos, n_name)
-            is_internal, n_partitions = unpack_ti(data, pos)
+            item.name, pos = classic_text(data, pos, n_name)
+            item.is_internal, n_partitions = unpack_ti(data, pos)
             pos += 5
         if n_partitions >= 0:
-            partitions, pos = _read_metadata_response_partition_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_metadata_response_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(MetadataResponseTopic)
-        item.error_code = error_code
-        item.name = name
-        item.is_internal = is_internal
-        item.partitions = partitions
         item.topic_id = ZERO_UUID
         item.topic_authorized_operations = -2147483648
         item.unknown_tagged_fields = None
@@ -820,22 +779,19 @@ def _read_metadata_response_topic_list_2(data: Buffer, pos: int, count: int) -> 
 
 
 def _read_metadata_response_2(data: Buffer, pos: int) -> tuple[MetadataResponse, int]:
+    item = new(MetadataResponse)
     (n_brokers,) = unpack_i(data, pos)
     pos += 4
     if n_brokers >= 0:
-        brokers, pos = _read_metadata_response_broker_list_2(data, pos, n_brokers)
+        item.brokers, pos = _read_metadata_response_broker_list_2(data, pos, n_brokers)
     else:
         raise Unusual
-    controller_id, n_topics = unpack_ii(data, pos)
+    item.controller_id, n_topics = unpack_ii(data, pos)
     pos += 8
     if n_topics >= 0:
-        topics, pos = _read_metadata_response_topic_list_2(data, pos, n_topics)
+        item.topics, pos = _read_metadata_response_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(MetadataResponse)
-    item.brokers = brokers
-    item.controller_id = controller_id
-    item.topics = topics
     item.throttle_time_ms = 0
     item.cluster_id = None
     item.cluster_authorized_operations = -2147483648
@@ -845,35 +801,31 @@ def _read_metadata_response_2(data: Buffer, pos: int) -> tuple[MetadataResponse,
 
 
 def _read_metadata_response_3(data: Buffer, pos: int) -> tuple[MetadataResponse, int]:
+    item = new(MetadataResponse)
     (n_brokers,) = unpack_i(data, pos)
     pos += 4
     if n_brokers >= 0:
-        brokers, pos = _read_metadata_response_broker_list_2(data, pos, n_brokers)
+        item.brokers, pos = _read_metadata_response_broker_list_2(data, pos, n_brokers)
     else:
         raise Unusual
     (n_cluster_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_cluster_id < 128:
-        cluster_id, controller_id, n_topics = classic_s_ii[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
+        raw, item.controller_id, n_topics = classic_s_ii[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
         pos += n_cluster_id + 8
     elif n_cluster_id < 0:
-        cluster_id = None
-        controller_id, n_topics = unpack_ii(data, pos)
+        item.cluster_id = None
+        item.controller_id, n_topics = unpack_ii(data, pos)
         pos += 8
     else:
-        cluster_id, pos = classic_text(data, pos, n_cluster_id)
-        controller_id, n_topics = unpack_ii(data, pos)
+        item.cluster_id, pos = classic_text(data, pos, n_cluster_id)
+        item.controller_id, n_topics = unpack_ii(data, pos)
         pos += 8
     if n_topics >= 0:
-        topics, pos = _read_metadata_response_topic_list_2(data, pos, n_topics)
+        item.topics, pos = _read_metadata_response_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(MetadataResponse)
-    item.brokers = brokers
-    item.cluster_id = cluster_id
-    item.controller_id = controller_id
-    item.topics = topics
     item.throttle_time_ms = 0
     item.cluster_authorized_operations = -2147483648
     item.error_code = 0
@@ -882,36 +834,31 @@ def _read_metadata_response_3(data: Buffer, pos: int) -> tuple[MetadataResponse,
 
 
 def _read_metadata_response_4(data: Buffer, pos: int) -> tuple[MetadataResponse, int]:
-    throttle_time_ms, n_brokers = unpack_ii(data, pos)
+    item = new(MetadataResponse)
+    item.throttle_time_ms, n_brokers = unpack_ii(data, pos)
     pos += 8
     if n_brokers >= 0:
-        brokers, pos = _read_metadata_response_broker_list_2(data, pos, n_brokers)
+        item.brokers, pos = _read_metadata_response_broker_list_2(data, pos, n_brokers)
     else:
         raise Unusual
     (n_cluster_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_cluster_id < 128:
-        cluster_id, controller_id, n_topics = classic_s_ii[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
+        raw, item.controller_id, n_topics = classic_s_ii[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
         pos += n_cluster_id + 8
     elif n_cluster_id < 0:
-        cluster_id = None
-        controller_id, n_topics = unpack_ii(data, pos)
+        item.cluster_id = None
+        item.controller_id, n_topics = unpack_ii(data, pos)
         pos += 8
     else:
-        cluster_id, pos = classic_text(data, pos, n_cluster_id)
-        controller_id, n_topics = unpack_ii(data, pos)
+        item.cluster_id, pos = classic_text(data, pos, n_cluster_id)
+        item.controller_id, n_topics = unpack_ii(data, pos)
         pos += 8
     if n_topics >= 0:
-        topics, pos = _read_metadata_response_topic_list_2(data, pos, n_topics)
+        item.topics, pos = _read_metadata_response_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(MetadataResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.brokers = brokers
-    item.cluster_id = cluster_id
-    item.controller_id = controller_id
-    item.topics = topics
     item.cluster_authorized_operations = -2147483648
     item.error_code = 0
     item.unknown_tagged_fields = None
@@ -921,34 +868,33 @@ def _read_metadata_response_4(data: Buffer, pos: int) -> tuple[MetadataResponse,
 def _read_metadata_response_partition_list_2(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponsePartition], int]:
     items = []
     for _ in range(count):
-        error_code, partition_index, leader_id, n_replica_nodes = unpack_hiii(data, pos)
+        item = new(MetadataResponsePartition)
+        item.error_code, item.partition_index, item.leader_id, n_replica_nodes = unpack_hiii(data, pos)
         pos += 14
         if 0 <= n_replica_nodes < 128:
-            *replica_nodes, n_isr_nodes = classic_i_i[n_replica_nodes](data, pos)
+            values = [*classic_i_i[n_replica_nodes](data, pos)]
+            n_isr_nodes = values.pop()
+            item.replica_nodes = values
             pos += 4 * n_replica_nodes + 4
         else:
-            replica_nodes, pos = classic_numbers(data, pos, n_replica_nodes, "i", 4)
+            item.replica_nodes, pos = classic_numbers(data, pos, n_replica_nodes, "i", 4)
             (n_isr_nodes,) = unpack_i(data, pos)
             pos += 4
         if 0 <= n_isr_nodes < 128:
-            *isr_nodes, n_offline_replicas = classic_i_i[n_isr_nodes](data, pos)
+            values = [*classic_i_i[n_isr_nodes](data, pos)]
+            n_offline_replicas = values.pop()
+            item.isr_nodes = values
             pos += 4 * n_isr_nodes + 4
         else:
-            isr_nodes, pos = classic_numbers(data, pos, n_isr_nodes, "i", 4)
+            item.isr_nodes, pos = classic_numbers(data, pos, n_isr_nodes, "i", 4)
             (n_offline_replicas,) = unpack_i(data, pos)
             pos += 4
         if 0 <= n_offline_replicas < 128:
-            offline_replicas = list(classic_i[n_offline_replicas](data, pos))
+            values = [*classic_i[n_offline_replicas](data, pos)]
+            item.offline_replicas = values
             pos += 4 * n_offline_replicas
         else:
-            offline_replicas, pos = classic_numbers(data, pos, n_offline_replicas, "i", 4)
-        item = new(MetadataResponsePartition)
-        item.error_code = error_code
-        item.partition_index = partition_index
-        item.leader_id = leader_id
-        item.replica_nodes = replica_nodes
-        item.isr_nodes = isr_nodes
-        item.offline_replicas = offline_replicas
+            item.offline_replicas, pos = classic_numbers(data, pos, n_offline_replicas, "i", 4)
         item.leader_epoch = -1
         item.unknown_tagged_fields = None
         items.append(item)
@@ -958,25 +904,21 @@ def _read_metadata_response_partition_list_2(data: Buffer, pos: int, count: int)
 def _read_metadata_response_topic_list_3(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponseTopic], int]:
     items = []
     for _ in range(count):
-        error_code, n_name = unpack_hh(data, pos)
+        item = new(MetadataResponseTopic)
+        item.error_code, n_name = unpack_hh(data, pos)
         pos += 4
         if 0 <= n_name < 128:
-            name, is_internal, n_partitions = classic_s_ti[n_name](data, pos)
-            name = name.decode()
+            raw, item.is_internal, n_partitions = classic_s_ti[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 5
         else:
-            name, pos = classic_text(data, pos, n_name)
-            is_internal, n_partitions = unpack_ti(data, pos)
+            item.name, pos = classic_text(data, pos, n_name)
+            item.is_internal, n_partitions = unpack_ti(data, pos)
             pos += 5
         if n_partitions >= 0:
-            partitions, pos = _read_metadata_response_partition_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_metadata_response_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(MetadataResponseTopic)
-        item.error_code = error_code
-        item.name = name
-        item.is_internal = is_internal
-        item.partitions = partitions
         item.topic_id = ZERO_UUID
         item.topic_authorized_operations = -2147483648
         item.unknown_tagged_fields = None
@@ -985,36 +927,31 @@ def _read_metadata_response_topic_list_3(data: Buffer, pos: int, count: int) -> 
 
 
 def _read_metadata_response_5(data: Buffer, pos: int) -> tuple[MetadataResponse, int]:
-    throttle_time_ms, n_brokers = unpack_ii(data, pos)
+    item = new(MetadataResponse)
+    item.throttle_time_ms, n_brokers = unpack_ii(data, pos)
     pos += 8
     if n_brokers >= 0:
-        brokers, pos = _read_metadata_response_broker_list_2(data, pos, n_brokers)
+        item.brokers, pos = _read_metadata_response_broker_list_2(data, pos, n_brokers)
     else:
         raise Unusual
     (n_cluster_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_cluster_id < 128:
-        cluster_id, controller_id, n_topics = classic_s_ii[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
+        raw, item.controller_id, n_topics = classic_s_ii[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
         pos += n_cluster_id + 8
     elif n_cluster_id < 0:
-        cluster_id = None
-        controller_id, n_topics = unpack_ii(data, pos)
+        item.cluster_id = None
+        item.controller_id, n_topics = unpack_ii(data, pos)
         pos += 8
     else:
-        cluster_id, pos = classic_text(data, pos, n_cluster_id)
-        controller_id, n_topics = unpack_ii(data, pos)
+        item.cluster_id, pos = classic_text(data, pos, n_cluster_id)
+        item.controller_id, n_topics = unpack_ii(data, pos)
         pos += 8
     if n_topics >= 0:
-        topics, pos = _read_metadata_response_topic_list_3(data, pos, n_topics)
+        item.topics, pos = _read_metadata_response_topic_list_3(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(MetadataResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.brokers = brokers
-    item.cluster_id = cluster_id
-    item.controller_id = controller_id
-    item.topics = topics
     item.cluster_authorized_operations = -2147483648
     item.error_code = 0
     item.unknown_tagged_fields = None
@@ -1024,35 +961,33 @@ def _read_metadata_response_5(data: Buffer, pos: int) -> tuple[MetadataResponse,
 def _read_metadata_response_partition_list_3(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponsePartition], int]:
     items = []
     for _ in range(count):
-        error_code, partition_index, leader_id, leader_epoch, n_replica_nodes = unpack_hiiii(data, pos)
+        item = new(MetadataResponsePartition)
+        item.error_code, item.partition_index, item.leader_id, item.leader_epoch, n_replica_nodes = unpack_hiiii(data, pos)
         pos += 18
         if 0 <= n_replica_nodes < 128:
-            *replica_nodes, n_isr_nodes = classic_i_i[n_replica_nodes](data, pos)
+            values = [*classic_i_i[n_replica_nodes](data, pos)]
+            n_isr_nodes = values.pop()
+            item.replica_nodes = values
             pos += 4 * n_replica_nodes + 4
         else:
-            replica_nodes, pos = classic_numbers(data, pos, n_replica_nodes, "i", 4)
+            item.replica_nodes, pos = classic_numbers(data, pos, n_replica_nodes, "i", 4)
             (n_isr_nodes,) = unpack_i(data, pos)
             pos += 4
         if 0 <= n_isr_nodes < 128:
-            *isr_nodes, n_offline_replicas = classic_i_i[n_isr_nodes](data, pos)
+            values = [*classic_i_i[n_isr_nodes](data, pos)]
+            n_offline_replicas = values.pop()
+            item.isr_nodes = values
             pos += 4 * n_isr_nodes + 4
         else:
-            isr_nodes, pos = classic_numbers(data, pos, n_isr_nodes, "i", 4)
+            item.isr_nodes, pos = classic_numbers(data, pos, n_isr_nodes, "i", 4)
             (n_offline_replicas,) = unpack_i(data, pos)
             pos += 4
         if 0 <= n_offline_replicas < 128:
-            offline_replicas = list(classic_i[n_offline_replicas](data, pos))
+            values = [*classic_i[n_offline_replicas](data, pos)]
+            item.offline_replicas = values
             pos += 4 * n_offline_replicas
         else:
-            offline_replicas, pos = classic_numbers(data, pos, n_offline_replicas, "i", 4)
-        item = new(MetadataResponsePartition)
-        item.error_code = error_code
-        item.partition_index = partition_index
-        item.leader_id = leader_id
-        item.leader_epoch = leader_epoch
-        item.replica_nodes = replica_nodes
-        item.isr_nodes = isr_nodes
-        item.offline_replicas = offline_replicas
+            item.offline_replicas, pos = classic_numbers(data, pos, n_offline_replicas, "i", 4)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -1061,25 +996,21 @@ def _read_metadata_response_partition_list_3(data: Buffer, pos: int, count: int)
 def _read_metadata_response_topic_list_4(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponseTopic], int]:
     items = []
     for _ in range(count):
-        error_code, n_name = unpack_hh(data, pos)
+        item = new(MetadataResponseTopic)
+        item.error_code, n_name = unpack_hh(data, pos)
         pos += 4
         if 0 <= n_name < 128:
-            name, is_internal, n_partitions = classic_s_ti[n_name](data, pos)
-            name = name.decode()
+            raw, item.is_internal, n_partitions = classic_s_ti[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 5
         else:
-            name, pos = classic_text(data, pos, n_name)
-            is_internal, n_partitions = unpack_ti(data, pos)
+            item.name, pos = classic_text(data, pos, n_name)
+            item.is_internal, n_partitions = unpack_ti(data, pos)
             pos += 5
         if n_partitions >= 0:
-            partitions, pos = _read_metadata_response_partition_list_3(data, pos, n_partitions)
+            item.partitions, pos = _read_metadata_response_partition_list_3(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(MetadataResponseTopic)
-        item.error_code = error_code
-        item.name = name
-        item.is_internal = is_internal
-        item.partitions = partitions
         item.topic_id = ZERO_UUID
         item.topic_authorized_operations = -2147483648
         item.unknown_tagged_fields = None
@@ -1088,36 +1019,31 @@ def _read_metadata_response_topic_list_4(data: Buffer, pos: int, count: int) -> 
 
 
 def _read_metadata_response_6(data: Buffer, pos: int) -> tuple[MetadataResponse, int]:
-    throttle_time_ms, n_brokers = unpack_ii(data, pos)
+    item = new(MetadataResponse)
+    item.throttle_time_ms, n_brokers = unpack_ii(data, pos)
     pos += 8
     if n_brokers >= 0:
-        brokers, pos = _read_metadata_response_broker_list_2(data, pos, n_brokers)
+        item.brokers, pos = _read_metadata_response_broker_list_2(data, pos, n_brokers)
     else:
         raise Unusual
     (n_cluster_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_cluster_id < 128:
-        cluster_id, controller_id, n_topics = classic_s_ii[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
+        raw, item.controller_id, n_topics = classic_s_ii[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
         pos += n_cluster_id + 8
     elif n_cluster_id < 0:
-        cluster_id = None
-        controller_id, n_topics = unpack_ii(data, pos)
+        item.cluster_id = None
+        item.controller_id, n_topics = unpack_ii(data, pos)
         pos += 8
     else:
-        cluster_id, pos = classic_text(data, pos, n_cluster_id)
-        controller_id, n_topics = unpack_ii(data, pos)
+        item.cluster_id, pos = classic_text(data, pos, n_cluster_id)
+        item.controller_id, n_topics = unpack_ii(data, pos)
         pos += 8
     if n_topics >= 0:
-        topics, pos = _read_metadata_response_topic_list_4(data, pos, n_topics)
+        item.topics, pos = _read_metadata_response_topic_list_4(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(MetadataResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.brokers = brokers
-    item.cluster_id = cluster_id
-    item.controller_id = controller_id
-    item.topics = topics
     item.cluster_authorized_operations = -2147483648
     item.error_code = 0
     item.unknown_tagged_fields = None
@@ -1127,28 +1053,23 @@ def _read_metadata_response_6(data: Buffer, pos: int) -> tuple[MetadataResponse,
 def _read_metadata_response_topic_list_5(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponseTopic], int]:
     items = []
     for _ in range(count):
-        error_code, n_name = unpack_hh(data, pos)
+        item = new(MetadataResponseTopic)
+        item.error_code, n_name = unpack_hh(data, pos)
         pos += 4
         if 0 <= n_name < 128:
-            name, is_internal, n_partitions = classic_s_ti[n_name](data, pos)
-            name = name.decode()
+            raw, item.is_internal, n_partitions = classic_s_ti[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 5
         else:
-            name, pos = classic_text(data, pos, n_name)
-            is_internal, n_partitions = unpack_ti(data, pos)
+            item.name, pos = classic_text(data, pos, n_name)
+            item.is_internal, n_partitions = unpack_ti(data, pos)
             pos += 5
         if n_partitions >= 0:
-            partitions, pos = _read_metadata_response_partition_list_3(data, pos, n_partitions)
+            item.partitions, pos = _read_metadata_response_partition_list_3(data, pos, n_partitions)
         else:
             raise Unusual
-        (topic_authorized_operations,) = unpack_i(data, pos)
+        (item.topic_authorized_operations,) = unpack_i(data, pos)
         pos += 4
-        item = new(MetadataResponseTopic)
-        item.error_code = error_code
-        item.name = name
-        item.is_internal = is_internal
-        item.partitions = partitions
-        item.topic_authorized_operations = topic_authorized_operations
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         items.append(item)
@@ -1156,39 +1077,33 @@ def _read_metadata_response_topic_list_5(data: Buffer, pos: int, count: int) -> 
 
 
 def _read_metadata_response_7(data: Buffer, pos: int) -> tuple[MetadataResponse, int]:
-    throttle_time_ms, n_brokers = unpack_ii(data, pos)
+    item = new(MetadataResponse)
+    item.throttle_time_ms, n_brokers = unpack_ii(data, pos)
     pos += 8
     if n_brokers >= 0:
-        brokers, pos = _read_metadata_response_broker_list_2(data, pos, n_brokers)
+        item.brokers, pos = _read_metadata_response_broker_list_2(data, pos, n_brokers)
     else:
         raise Unusual
     (n_cluster_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_cluster_id < 128:
-        cluster_id, controller_id, n_topics = classic_s_ii[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
+        raw, item.controller_id, n_topics = classic_s_ii[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
         pos += n_cluster_id + 8
     elif n_cluster_id < 0:
-        cluster_id = None
-        controller_id, n_topics = unpack_ii(data, pos)
+        item.cluster_id = None
+        item.controller_id, n_topics = unpack_ii(data, pos)
         pos += 8
     else:
-        cluster_id, pos = classic_text(data, pos, n_cluster_id)
-        controller_id, n_topics = unpack_ii(data, pos)
+        item.cluster_id, pos = classic_text(data, pos, n_cluster_id)
+        item.controller_id, n_topics = unpack_ii(data, pos)
         pos += 8
     if n_topics >= 0:
-        topics, pos = _read_metadata_response_topic_list_5(data, pos, n_topics)
+        item.topics, pos = _read_metadata_response_topic_list_5(data, pos, n_topics)
     else:
         raise Unusual
-    (cluster_authorized_operations,) = unpack_i(data, pos)
+    (item.cluster_authorized_operations,) = unpack_i(data, pos)
     pos += 4
-    item = new(MetadataResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.brokers = brokers
-    item.cluster_id = cluster_id
-    item.controller_id = controller_id
-    item.topics = topics
-    item.cluster_authorized_operations = cluster_authorized_operations
     item.error_code = 0
     item.unknown_tagged_fields = None
     return item, pos
@@ -1197,33 +1112,29 @@ def _read_metadata_response_7(data: Buffer, pos: int) -> tuple[MetadataResponse,
 def _read_metadata_response_broker_list_3(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponseBroker], int]:
     items = []
     for _ in range(count):
-        node_id, n_host = unpack_iB(data, pos)
+        item = new(MetadataResponseBroker)
+        item.node_id, n_host = unpack_iB(data, pos)
         pos += 5
         if n_host < 128:
-            host, port, n_rack = compact_s_iB[n_host](data, pos)
-            host = host.decode()
+            raw, item.port, n_rack = compact_s_iB[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 4
         else:
-            host, pos = compact_text(data, pos, n_host)
-            port, n_rack = unpack_iB(data, pos)
+            item.host, pos = compact_text(data, pos, n_host)
+            item.port, n_rack = unpack_iB(data, pos)
             pos += 5
-        if 0 < n_rack < 128:
-            rack, tags = compact_s_B[n_rack](data, pos)
-            rack = rack.decode()
+        if n_rack == 0:
+            item.rack = None
+            tags = data[pos]
+            pos += 1
+        elif n_rack < 128:
+            raw, tags = compact_s_B[n_rack](data, pos)
+            item.rack = raw.decode()
             pos += n_rack
-        elif n_rack == 0:
-            rack = None
-            tags = data[pos]
-            pos += 1
         else:
-            rack, pos = compact_text(data, pos, n_rack)
+            item.rack, pos = compact_text(data, pos, n_rack)
             tags = data[pos]
             pos += 1
-        item = new(MetadataResponseBroker)
-        item.node_id = node_id
-        item.host = host
-        item.port = port
-        item.rack = rack
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1234,37 +1145,36 @@ def _read_metadata_response_broker_list_3(data: Buffer, pos: int, count: int) ->
 def _read_metadata_response_partition_list_4(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponsePartition], int]:
     items = []
     for _ in range(count):
-        error_code, partition_index, leader_id, leader_epoch, n_replica_nodes = unpack_hiiiB(data, pos)
+        item = new(MetadataResponsePartition)
+        item.error_code, item.partition_index, item.leader_id, item.leader_epoch, n_replica_nodes = unpack_hiiiB(data, pos)
         pos += 15
         if n_replica_nodes < 128:
-            *replica_nodes, n_isr_nodes = compact_i_B[n_replica_nodes](data, pos)
+            values = [*compact_i_B[n_replica_nodes](data, pos)]
+            n_isr_nodes = values.pop()
+            item.replica_nodes = values
             pos += 4 * n_replica_nodes - 3
         else:
-            replica_nodes, pos = compact_numbers(data, pos, n_replica_nodes, "i", 4)
+            item.replica_nodes, pos = compact_numbers(data, pos, n_replica_nodes, "i", 4)
             n_isr_nodes = data[pos]
             pos += 1
         if n_isr_nodes < 128:
-            *isr_nodes, n_offline_replicas = compact_i_B[n_isr_nodes](data, pos)
+            values = [*compact_i_B[n_isr_nodes](data, pos)]
+            n_offline_replicas = values.pop()
+            item.isr_nodes = values
             pos += 4 * n_isr_nodes - 3
         else:
-            isr_nodes, pos = compact_numbers(data, pos, n_isr_nodes, "i", 4)
+            item.isr_nodes, pos = compact_numbers(data, pos, n_isr_nodes, "i", 4)
             n_offline_replicas = data[pos]
             pos += 1
         if n_offline_replicas < 128:
-            *offline_replicas, tags = compact_i_B[n_offline_replicas](data, pos)
+            values = [*compact_i_B[n_offline_replicas](data, pos)]
+            tags = values.pop()
+            item.offline_replicas = values
             pos += 4 * n_offline_replicas - 3
         else:
-            offline_replicas, pos = compact_numbers(data, pos, n_offline_replicas, "i", 4)
+            item.offline_replicas, pos = compact_numbers(data, pos, n_offline_replicas, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(MetadataResponsePartition)
-        item.error_code = error_code
-        item.partition_index = partition_index
-        item.leader_id = leader_id
-        item.leader_epoch = leader_epoch
-        item.replica_nodes = replica_nodes
-        item.isr_nodes = isr_nodes
-        item.offline_replicas = offline_replicas
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1275,31 +1185,26 @@ def _read_metadata_response_partition_list_4(data: Buffer, pos: int, count: int)
 def _read_metadata_response_topic_list_6(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponseTopic], int]:
     items = []
     for _ in range(count):
-        error_code, n_name = unpack_hB(data, pos)
+        item = new(MetadataResponseTopic)
+        item.error_code, n_name = unpack_hB(data, pos)
         pos += 3
         if n_name < 128:
-            name, is_internal, n_partitions = compact_s_tB[n_name](data, pos)
-            name = name.decode()
+            raw, item.is_internal, n_partitions = compact_s_tB[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 1
         else:
-            name, pos = compact_text(data, pos, n_name)
-            is_internal, n_partitions = unpack_tB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.is_internal, n_partitions = unpack_tB(data, pos)
             pos += 2
         if 0 < n_partitions < 128:
-            partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions)
+            item.partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions)
         else:
             raise Unusual
-        topic_authorized_operations, tags = unpack_iB(data, pos)
+        item.topic_authorized_operations, tags = unpack_iB(data, pos)
         pos += 5
-        item = new(MetadataResponseTopic)
-        item.error_code = error_code
-        item.name = name
-        item.is_internal = is_internal
-        item.partitions = partitions
-        item.topic_authorized_operations = topic_authorized_operations
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         if tags:
@@ -1309,45 +1214,39 @@ def _read_metadata_response_topic_list_6(data: Buffer, pos: int, count: int) -> 
 
 
 def _read_metadata_response_8(data: Buffer, pos: int) -> tuple[MetadataResponse, int]:
-    throttle_time_ms, n_brokers = unpack_iB(data, pos)
+    item = new(MetadataResponse)
+    item.throttle_time_ms, n_brokers = unpack_iB(data, pos)
     pos += 5
     if 0 < n_brokers < 128:
-        brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
+        item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
     elif n_brokers:
         n_brokers, pos = long_count(data, pos, n_brokers)
-        brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers)
+        item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers)
     else:
         raise Unusual
     n_cluster_id = data[pos]
     pos += 1
-    if 0 < n_cluster_id < 128:
-        cluster_id, controller_id, n_topics = compact_s_iB[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
-        pos += n_cluster_id + 4
-    elif n_cluster_id == 0:
-        cluster_id = None
-        controller_id, n_topics = unpack_iB(data, pos)
+    if n_cluster_id == 0:
+        item.cluster_id = None
+        item.controller_id, n_topics = unpack_iB(data, pos)
         pos += 5
+    elif n_cluster_id < 128:
+        raw, item.controller_id, n_topics = compact_s_iB[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
+        pos += n_cluster_id + 4
     else:
-        cluster_id, pos = compact_text(data, pos, n_cluster_id)
-        controller_id, n_topics = unpack_iB(data, pos)
+        item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        item.controller_id, n_topics = unpack_iB(data, pos)
         pos += 5
     if 0 < n_topics < 128:
-        topics, pos = _read_metadata_response_topic_list_6(data, pos, n_topics - 1)
+        item.topics, pos = _read_metadata_response_topic_list_6(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_metadata_response_topic_list_6(data, pos, n_topics)
+        item.topics, pos = _read_metadata_response_topic_list_6(data, pos, n_topics)
     else:
         raise Unusual
-    cluster_authorized_operations, tags = unpack_iB(data, pos)
+    item.cluster_authorized_operations, tags = unpack_iB(data, pos)
     pos += 5
-    item = new(MetadataResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.brokers = brokers
-    item.cluster_id = cluster_id
-    item.controller_id = controller_id
-    item.topics = topics
-    item.cluster_authorized_operations = cluster_authorized_operations
     item.error_code = 0
     item.unknown_tagged_fields = None
     if tags:
@@ -1358,32 +1257,26 @@ def _read_metadata_response_8(data: Buffer, pos: int) -> tuple[MetadataResponse,
 def _read_metadata_response_topic_list_7(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponseTopic], int]:
     items = []
     for _ in range(count):
-        error_code, n_name = unpack_hB(data, pos)
+        item = new(MetadataResponseTopic)
+        item.error_code, n_name = unpack_hB(data, pos)
         pos += 3
         if n_name < 128:
-            name, topic_id, is_internal, n_partitions = compact_s_utB[n_name](data, pos)
-            name = name.decode()
+            raw, item.topic_id, item.is_internal, n_partitions = compact_s_utB[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 17
         else:
-            name, pos = compact_text(data, pos, n_name)
-            topic_id, is_internal, n_partitions = unpack_utB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.topic_id, item.is_internal, n_partitions = unpack_utB(data, pos)
             pos += 18
         if 0 < n_partitions < 128:
-            partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions)
+            item.partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions)
         else:
             raise Unusual
-        topic_authorized_operations, tags = unpack_iB(data, pos)
+        item.topic_authorized_operations, tags = unpack_iB(data, pos)
         pos += 5
-        item = new(MetadataResponseTopic)
-        item.error_code = error_code
-        item.name = name
-        item.topic_id = topic_id
-        item.is_internal = is_internal
-        item.partitions = partitions
-        item.topic_authorized_operations = topic_authorized_operations
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1392,45 +1285,39 @@ def _read_metadata_response_topic_list_7(data: Buffer, pos: int, count: int) -> 
 
 
 def _read_metadata_response_9(data: Buffer, pos: int) -> tuple[MetadataResponse, int]:
-    throttle_time_ms, n_brokers = unpack_iB(data, pos)
+    item = new(MetadataResponse)
+    item.throttle_time_ms, n_brokers = unpack_iB(data, pos)
     pos += 5
     if 0 < n_brokers < 128:
-        brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
+        item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
     elif n_brokers:
         n_brokers, pos = long_count(data, pos, n_brokers)
-        brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers)
+        item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers)
     else:
         raise Unusual
     n_cluster_id = data[pos]
     pos += 1
-    if 0 < n_cluster_id < 128:
-        cluster_id, controller_id, n_topics = compact_s_iB[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
-        pos += n_cluster_id + 4
-    elif n_cluster_id == 0:
-        cluster_id = None
-        controller_id, n_topics = unpack_iB(data, pos)
+    if n_cluster_id == 0:
+        item.cluster_id = None
+        item.controller_id, n_topics = unpack_iB(data, pos)
         pos += 5
+    elif n_cluster_id < 128:
+        raw, item.controller_id, n_topics = compact_s_iB[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
+        pos += n_cluster_id + 4
     else:
-        cluster_id, pos = compact_text(data, pos, n_cluster_id)
-        controller_id, n_topics = unpack_iB(data, pos)
+        item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        item.controller_id, n_topics = unpack_iB(data, pos)
         pos += 5
     if 0 < n_topics < 128:
-        topics, pos = _read_metadata_response_topic_list_7(data, pos, n_topics - 1)
+        item.topics, pos = _read_metadata_response_topic_list_7(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_metadata_response_topic_list_7(data, pos, n_topics)
+        item.topics, pos = _read_metadata_response_topic_list_7(data, pos, n_topics)
     else:
         raise Unusual
-    cluster_authorized_operations, tags = unpack_iB(data, pos)
+    item.cluster_authorized_operations, tags = unpack_iB(data, pos)
     pos += 5
-    item = new(MetadataResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.brokers = brokers
-    item.cluster_id = cluster_id
-    item.controller_id = controller_id
-    item.topics = topics
-    item.cluster_authorized_operations = cluster_authorized_operations
     item.error_code = 0
     item.unknown_tagged_fields = None
     if tags:
@@ -1439,44 +1326,39 @@ def _read_metadata_response_9(data: Buffer, pos: int) -> tuple[MetadataResponse,
 
 
 def _read_metadata_response_10(data: Buffer, pos: int) -> tuple[MetadataResponse, int]:
-    throttle_time_ms, n_brokers = unpack_iB(data, pos)
+    item = new(MetadataResponse)
+    item.throttle_time_ms, n_brokers = unpack_iB(data, pos)
     pos += 5
     if 0 < n_brokers < 128:
-        brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
+        item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
     elif n_brokers:
         n_brokers, pos = long_count(data, pos, n_brokers)
-        brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers)
+        item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers)
     else:
         raise Unusual
     n_cluster_id = data[pos]
     pos += 1
-    if 0 < n_cluster_id < 128:
-        cluster_id, controller_id, n_topics = compact_s_iB[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
-        pos += n_cluster_id + 4
-    elif n_cluster_id == 0:
-        cluster_id = None
-        controller_id, n_topics = unpack_iB(data, pos)
+    if n_cluster_id == 0:
+        item.cluster_id = None
+        item.controller_id, n_topics = unpack_iB(data, pos)
         pos += 5
+    elif n_cluster_id < 128:
+        raw, item.controller_id, n_topics = compact_s_iB[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
+        pos += n_cluster_id + 4
     else:
-        cluster_id, pos = compact_text(data, pos, n_cluster_id)
-        controller_id, n_topics = unpack_iB(data, pos)
+        item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        item.controller_id, n_topics = unpack_iB(data, pos)
         pos += 5
     if 0 < n_topics < 128:
-        topics, pos = _read_metadata_response_topic_list_7(data, pos, n_topics - 1)
+        item.topics, pos = _read_metadata_response_topic_list_7(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_metadata_response_topic_list_7(data, pos, n_topics)
+        item.topics, pos = _read_metadata_response_topic_list_7(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(MetadataResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.brokers = brokers
-    item.cluster_id = cluster_id
-    item.controller_id = controller_id
-    item.topics = topics
     item.cluster_authorized_operations = -2147483648
     item.error_code = 0
     item.unknown_tagged_fields = None
@@ -1488,36 +1370,30 @@ def _read_metadata_response_10(data: Buffer, pos: int) -> tuple[MetadataResponse
 def _read_metadata_response_topic_list_8(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponseTopic], int]:
     items = []
     for _ in range(count):
-        error_code, n_name = unpack_hB(data, pos)
+        item = new(MetadataResponseTopic)
+        item.error_code, n_name = unpack_hB(data, pos)
         pos += 3
-        if 0 < n_name < 128:
-            name, topic_id, is_internal, n_partitions = compact_s_utB[n_name](data, pos)
-            name = name.decode()
-            pos += n_name + 17
-        elif n_name == 0:
-            name = None
-            topic_id, is_internal, n_partitions = unpack_utB(data, pos)
+        if n_name == 0:
+            item.name = None
+            item.topic_id, item.is_internal, n_partitions = unpack_utB(data, pos)
             pos += 18
+        elif n_name < 128:
+            raw, item.topic_id, item.is_internal, n_partitions = compact_s_utB[n_name](data, pos)
+            item.name = raw.decode()
+            pos += n_name + 17
         else:
-            name, pos = compact_text(data, pos, n_name)
-            topic_id, is_internal, n_partitions = unpack_utB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.topic_id, item.is_internal, n_partitions = unpack_utB(data, pos)
             pos += 18
         if 0 < n_partitions < 128:
-            partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions)
+            item.partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions)
         else:
             raise Unusual
-        topic_authorized_operations, tags = unpack_iB(data, pos)
+        item.topic_authorized_operations, tags = unpack_iB(data, pos)
         pos += 5
-        item = new(MetadataResponseTopic)
-        item.error_code = error_code
-        item.name = name
-        item.topic_id = topic_id
-        item.is_internal = is_internal
-        item.partitions = partitions
-        item.topic_authorized_operations = topic_authorized_operations
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1526,44 +1402,39 @@ def _read_metadata_response_topic_list_8(data: Buffer, pos: int, count: int) -> 
 
 
 def _read_metadata_response_11(data: Buffer, pos: int) -> tuple[MetadataResponse, int]:
-    throttle_time_ms, n_brokers = unpack_iB(data, pos)
+    item = new(MetadataResponse)
+    item.throttle_time_ms, n_brokers = unpack_iB(data, pos)
     pos += 5
     if 0 < n_brokers < 128:
-        brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
+        item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
     elif n_brokers:
         n_brokers, pos = long_count(data, pos, n_brokers)
-        brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers)
+        item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers)
     else:
         raise Unusual
     n_cluster_id = data[pos]
     pos += 1
-    if 0 < n_cluster_id < 128:
-        cluster_id, controller_id, n_topics = compact_s_iB[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
-        pos += n_cluster_id + 4
-    elif n_cluster_id == 0:
-        cluster_id = None
-        controller_id, n_topics = unpack_iB(data, pos)
+    if n_cluster_id == 0:
+        item.cluster_id = None
+        item.controller_id, n_topics = unpack_iB(data, pos)
         pos += 5
+    elif n_cluster_id < 128:
+        raw, item.controller_id, n_topics = compact_s_iB[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
+        pos += n_cluster_id + 4
     else:
-        cluster_id, pos = compact_text(data, pos, n_cluster_id)
-        controller_id, n_topics = unpack_iB(data, pos)
+        item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        item.controller_id, n_topics = unpack_iB(data, pos)
         pos += 5
     if 0 < n_topics < 128:
-        topics, pos = _read_metadata_response_topic_list_8(data, pos, n_topics - 1)
+        item.topics, pos = _read_metadata_response_topic_list_8(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_metadata_response_topic_list_8(data, pos, n_topics)
+        item.topics, pos = _read_metadata_response_topic_list_8(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(MetadataResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.brokers = brokers
-    item.cluster_id = cluster_id
-    item.controller_id = controller_id
-    item.topics = topics
     item.cluster_authorized_operations = -2147483648
     item.error_code = 0
     item.unknown_tagged_fields = None
@@ -1573,45 +1444,39 @@ def _read_metadata_response_11(data: Buffer, pos: int) -> tuple[MetadataResponse
 
 
 def _read_metadata_response_12(data: Buffer, pos: int) -> tuple[MetadataResponse, int]:
-    throttle_time_ms, n_brokers = unpack_iB(data, pos)
+    item = new(MetadataResponse)
+    item.throttle_time_ms, n_brokers = unpack_iB(data, pos)
     pos += 5
     if 0 < n_brokers < 128:
-        brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
+        item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
     elif n_brokers:
         n_brokers, pos = long_count(data, pos, n_brokers)
-        brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers)
+        item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers)
     else:
         raise Unusual
     n_cluster_id = data[pos]
     pos += 1
-    if 0 < n_cluster_id < 128:
-        cluster_id, controller_id, n_topics = compact_s_iB[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
-        pos += n_cluster_id + 4
-    elif n_cluster_id == 0:
-        cluster_id = None
-        controller_id, n_topics = unpack_iB(data, pos)
+    if n_cluster_id == 0:
+        item.cluster_id = None
+        item.controller_id, n_topics = unpack_iB(data, pos)
         pos += 5
+    elif n_cluster_id < 128:
+        raw, item.controller_id, n_topics = compact_s_iB[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
+        pos += n_cluster_id + 4
     else:
-        cluster_id, pos = compact_text(data, pos, n_cluster_id)
-        controller_id, n_topics = unpack_iB(data, pos)
+        item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        item.controller_id, n_topics = unpack_iB(data, pos)
         pos += 5
     if 0 < n_topics < 128:
-        topics, pos = _read_metadata_response_topic_list_8(data, pos, n_topics - 1)
+        item.topics, pos = _read_metadata_response_topic_list_8(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_metadata_response_topic_list_8(data, pos, n_topics)
+        item.topics, pos = _read_metadata_response_topic_list_8(data, pos, n_topics)
     else:
         raise Unusual
-    error_code, tags = unpack_hB(data, pos)
+    item.error_code, tags = unpack_hB(data, pos)
     pos += 3
-    item = new(MetadataResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.brokers = brokers
-    item.cluster_id = cluster_id
-    item.controller_id = controller_id
-    item.topics = topics
-    item.error_code = error_code
     item.cluster_authorized_operations = -2147483648
     item.unknown_tagged_fields = None
     if tags:

@@ -36,9 +36,9 @@ class NoOpRecord(Message):
 
 
 def _read_no_op_record_1(data: Buffer, pos: int) -> tuple[NoOpRecord, int]:
+    item = new(NoOpRecord)
     tags = data[pos]
     pos += 1
-    item = new(NoOpRecord)
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

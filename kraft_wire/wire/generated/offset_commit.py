@@ -225,20 +225,17 @@ class OffsetCommitResponse(Message):
 def _read_offset_commit_request_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetCommitRequestPartition], int]:
     items = []
     for _ in range(count):
-        partition_index, committed_offset, n_committed_metadata = unpack_iqh(data, pos)
+        item = new(OffsetCommitRequestPartition)
+        item.partition_index, item.committed_offset, n_committed_metadata = unpack_iqh(data, pos)
         pos += 14
         if 0 <= n_committed_metadata < 128:
-            committed_metadata, = classic_s[n_committed_metadata](data, pos)
-            committed_metadata = committed_metadata.decode()
+            (raw,) = classic_s[n_committed_metadata](data, pos)
+            item.committed_metadata = raw.decode()
             pos += n_committed_metadata
         elif n_committed_metadata < 0:
-            committed_metadata = None
+            item.committed_metadata = None
         else:
-            committed_metadata, pos = classic_text(data, pos, n_committed_metadata)
-        item = new(OffsetCommitRequestPartition)
-        item.partition_index = partition_index
-        item.committed_offset = committed_offset
-        item.committed_metadata = committed_metadata
+            item.committed_metadata, pos = classic_text(data, pos, n_committed_metadata)
         item.committed_leader_epoch = -1
         item.unknown_tagged_fields = None
         items.append(item)
@@ -248,23 +245,21 @@ def _read_offset_commit_request_partition_list_1(data: Buffer, pos: int, count: 
 def _read_offset_commit_request_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetCommitRequestTopic], int]:
     items = []
     for _ in range(count):
+        item = new(OffsetCommitRequestTopic)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partitions = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_offset_commit_request_partition_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_offset_commit_request_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(OffsetCommitRequestTopic)
-        item.name = name
-        item.partitions = partitions
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         items.append(item)
@@ -272,67 +267,58 @@ def _read_offset_commit_request_topic_list_1(data: Buffer, pos: int, count: int)
 
 
 def _read_offset_commit_request_1(data: Buffer, pos: int) -> tuple[OffsetCommitRequest, int]:
+    item = new(OffsetCommitRequest)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group_id < 128:
-        group_id, generation_id_or_member_epoch, n_member_id = classic_s_ih[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, item.generation_id_or_member_epoch, n_member_id = classic_s_ih[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 6
     else:
-        group_id, pos = classic_text(data, pos, n_group_id)
-        generation_id_or_member_epoch, n_member_id = unpack_ih(data, pos)
+        item.group_id, pos = classic_text(data, pos, n_group_id)
+        item.generation_id_or_member_epoch, n_member_id = unpack_ih(data, pos)
         pos += 6
     if 0 <= n_member_id < 128:
-        member_id, retention_time_ms, n_topics = classic_s_qi[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, item.retention_time_ms, n_topics = classic_s_qi[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id + 12
     else:
-        member_id, pos = classic_text(data, pos, n_member_id)
-        retention_time_ms, n_topics = unpack_qi(data, pos)
+        item.member_id, pos = classic_text(data, pos, n_member_id)
+        item.retention_time_ms, n_topics = unpack_qi(data, pos)
         pos += 12
     if n_topics >= 0:
-        topics, pos = _read_offset_commit_request_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_offset_commit_request_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(OffsetCommitRequest)
-    item.group_id = group_id
-    item.generation_id_or_member_epoch = generation_id_or_member_epoch
-    item.member_id = member_id
-    item.retention_time_ms = retention_time_ms
-    item.topics = topics
     item.group_instance_id = None
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_offset_commit_request_2(data: Buffer, pos: int) -> tuple[OffsetCommitRequest, int]:
+    item = new(OffsetCommitRequest)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group_id < 128:
-        group_id, generation_id_or_member_epoch, n_member_id = classic_s_ih[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, item.generation_id_or_member_epoch, n_member_id = classic_s_ih[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 6
     else:
-        group_id, pos = classic_text(data, pos, n_group_id)
-        generation_id_or_member_epoch, n_member_id = unpack_ih(data, pos)
+        item.group_id, pos = classic_text(data, pos, n_group_id)
+        item.generation_id_or_member_epoch, n_member_id = unpack_ih(data, pos)
         pos += 6
     if 0 <= n_member_id < 128:
-        member_id, n_topics = classic_s_i[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, n_topics = classic_s_i[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id + 4
     else:
-        member_id, pos = classic_text(data, pos, n_member_id)
+        item.member_id, pos = classic_text(data, pos, n_member_id)
         (n_topics,) = unpack_i(data, pos)
         pos += 4
     if n_topics >= 0:
-        topics, pos = _read_offset_commit_request_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_offset_commit_request_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(OffsetCommitRequest)
-    item.group_id = group_id
-    item.generation_id_or_member_epoch = generation_id_or_member_epoch
-    item.member_id = member_id
-    item.topics = topics
     item.group_instance_id = None
     item.retention_time_ms = -1
     item.unknown_tagged_fields = None
@@ -342,21 +328,17 @@ def _read_offset_commit_request_2(data: Buffer, pos: int) -> tuple[OffsetCommitR
 def _read_offset_commit_request_partition_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetCommitRequestPartition], int]:
     items = []
     for _ in range(count):
-        partition_index, committed_offset, committed_leader_epoch, n_committed_metadata = unpack_iqih(data, pos)
+        item = new(OffsetCommitRequestPartition)
+        item.partition_index, item.committed_offset, item.committed_leader_epoch, n_committed_metadata = unpack_iqih(data, pos)
         pos += 18
         if 0 <= n_committed_metadata < 128:
-            committed_metadata, = classic_s[n_committed_metadata](data, pos)
-            committed_metadata = committed_metadata.decode()
+            (raw,) = classic_s[n_committed_metadata](data, pos)
+            item.committed_metadata = raw.decode()
             pos += n_committed_metadata
         elif n_committed_metadata < 0:
-            committed_metadata = None
+            item.committed_metadata = None
         else:
-            committed_metadata, pos = classic_text(data, pos, n_committed_metadata)
-        item = new(OffsetCommitRequestPartition)
-        item.partition_index = partition_index
-        item.committed_offset = committed_offset
-        item.committed_leader_epoch = committed_leader_epoch
-        item.committed_metadata = committed_metadata
+            item.committed_metadata, pos = classic_text(data, pos, n_committed_metadata)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -365,23 +347,21 @@ def _read_offset_commit_request_partition_list_2(data: Buffer, pos: int, count: 
 def _read_offset_commit_request_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetCommitRequestTopic], int]:
     items = []
     for _ in range(count):
+        item = new(OffsetCommitRequestTopic)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partitions = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_offset_commit_request_partition_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_offset_commit_request_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(OffsetCommitRequestTopic)
-        item.name = name
-        item.partitions = partitions
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         items.append(item)
@@ -389,33 +369,29 @@ def _read_offset_commit_request_topic_list_2(data: Buffer, pos: int, count: int)
 
 
 def _read_offset_commit_request_3(data: Buffer, pos: int) -> tuple[OffsetCommitRequest, int]:
+    item = new(OffsetCommitRequest)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group_id < 128:
-        group_id, generation_id_or_member_epoch, n_member_id = classic_s_ih[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, item.generation_id_or_member_epoch, n_member_id = classic_s_ih[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 6
     else:
-        group_id, pos = classic_text(data, pos, n_group_id)
-        generation_id_or_member_epoch, n_member_id = unpack_ih(data, pos)
+        item.group_id, pos = classic_text(data, pos, n_group_id)
+        item.generation_id_or_member_epoch, n_member_id = unpack_ih(data, pos)
         pos += 6
     if 0 <= n_member_id < 128:
-        member_id, n_topics = classic_s_i[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, n_topics = classic_s_i[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id + 4
     else:
-        member_id, pos = classic_text(data, pos, n_member_id)
+        item.member_id, pos = classic_text(data, pos, n_member_id)
         (n_topics,) = unpack_i(data, pos)
         pos += 4
     if n_topics >= 0:
-        topics, pos = _read_offset_commit_request_topic_list_2(data, pos, n_topics)
+        item.topics, pos = _read_offset_commit_request_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(OffsetCommitRequest)
-    item.group_id = group_id
-    item.generation_id_or_member_epoch = generation_id_or_member_epoch
-    item.member_id = member_id
-    item.topics = topics
     item.group_instance_id = None
     item.retention_time_ms = -1
     item.unknown_tagged_fields = None
@@ -423,46 +399,41 @@ def _read_offset_commit_request_3(data: Buffer, pos: int) -> tuple[OffsetCommitR
 
 
 def _read_offset_commit_request_4(data: Buffer, pos: int) -> tuple[OffsetCommitRequest, int]:
+    item = new(OffsetCommitRequest)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group_id < 128:
-        group_id, generation_id_or_member_epoch, n_member_id = classic_s_ih[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, item.generation_id_or_member_epoch, n_member_id = classic_s_ih[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 6
     else:
-        group_id, pos = classic_text(data, pos, n_group_id)
-        generation_id_or_member_epoch, n_member_id = unpack_ih(data, pos)
+        item.group_id, pos = classic_text(data, pos, n_group_id)
+        item.generation_id_or_member_epoch, n_member_id = unpack_ih(data, pos)
         pos += 6
     if 0 <= n_member_id < 128:
-        member_id, n_group_instance_id = classic_s_h[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, n_group_instance_id = classic_s_h[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id + 2
     else:
-        member_id, pos = classic_text(data, pos, n_member_id)
+        item.member_id, pos = classic_text(data, pos, n_member_id)
         (n_group_instance_id,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_group_instance_id < 128:
-        group_instance_id, n_topics = classic_s_i[n_group_instance_id](data, pos)
-        group_instance_id = group_instance_id.decode()
+        raw, n_topics = classic_s_i[n_group_instance_id](data, pos)
+        item.group_instance_id = raw.decode()
         pos += n_group_instance_id + 4
     elif n_group_instance_id < 0:
-        group_instance_id = None
+        item.group_instance_id = None
         (n_topics,) = unpack_i(data, pos)
         pos += 4
     else:
-        group_instance_id, pos = classic_text(data, pos, n_group_instance_id)
+        item.group_instance_id, pos = classic_text(data, pos, n_group_instance_id)
         (n_topics,) = unpack_i(data, pos)
         pos += 4
     if n_topics >= 0:
-        topics, pos = _read_offset_commit_request_topic_list_2(data, pos, n_topics)
+        item.topics, pos = _read_offset_commit_request_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(OffsetCommitRequest)
-    item.group_id = group_id
-    item.generation_id_or_member_epoch = generation_id_or_member_epoch
-    item.member_id = member_id
-    item.group_instance_id = group_instance_id
-    item.topics = topics
     item.retention_time_ms = -1
     item.unknown_tagged_fields = None
     return item, pos
@@ -471,25 +442,21 @@ def _read_offset_commit_request_4(data: Buffer, pos: int) -> tuple[OffsetCommitR
 def _read_offset_commit_request_partition_list_3(data: Buffer, pos: int, count: int) -> tuple[list[OffsetCommitRequestPartition], int]:
     items = []
     for _ in range(count):
-        partition_index, committed_offset, committed_leader_epoch, n_committed_metadata = unpack_iqiB(data, pos)
-        pos += 17
-        if 0 < n_committed_metadata < 128:
-            committed_metadata, tags = compact_s_B[n_committed_metadata](data, pos)
-            committed_metadata = committed_metadata.decode()
-            pos += n_committed_metadata
-        elif n_committed_metadata == 0:
-            committed_metadata = None
-            tags = data[pos]
-            pos += 1
-        else:
-            committed_metadata, pos = compact_text(data, pos, n_committed_metadata)
-            tags = data[pos]
-            pos += 1
         item = new(OffsetCommitRequestPartition)
-        item.partition_index = partition_index
-        item.committed_offset = committed_offset
-        item.committed_leader_epoch = committed_leader_epoch
-        item.committed_metadata = committed_metadata
+        item.partition_index, item.committed_offset, item.committed_leader_epoch, n_committed_metadata = unpack_iqiB(data, pos)
+        pos += 17
+        if n_committed_metadata == 0:
+            item.committed_metadata = None
+            tags = data[pos]
+            pos += 1
+        elif n_committed_metadata < 128:
+            raw, tags = compact_s_B[n_committed_metadata](data, pos)
+            item.committed_metadata = raw.decode()
+            pos += n_committed_metadata
+        else:
+            item.committed_metadata, pos = compact_text(data, pos, n_committed_metadata)
+            tags = data[pos]
+            pos += 1
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -500,28 +467,26 @@ def _read_offset_commit_request_partition_list_3(data: Buffer, pos: int, count: 
 def _read_offset_commit_request_topic_list_3(data: Buffer, pos: int, count: int) -> tuple[list[OffsetCommitRequestTopic], int]:
     items = []
     for _ in range(count):
+        item = new(OffsetCommitRequestTopic)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partitions = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_offset_commit_request_partition_list_3(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_offset_commit_request_partition_list_3(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_offset_commit_request_partition_list_3(data, pos, n_partitions)
+            item.partitions, pos = _read_offset_commit_request_partition_list_3(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(OffsetCommitRequestTopic)
-        item.name = name
-        item.partitions = partitions
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         if tags:
@@ -531,51 +496,46 @@ def _read_offset_commit_request_topic_list_3(data: Buffer, pos: int, count: int)
 
 
 def _read_offset_commit_request_5(data: Buffer, pos: int) -> tuple[OffsetCommitRequest, int]:
+    item = new(OffsetCommitRequest)
     n_group_id = data[pos]
     pos += 1
     if n_group_id < 128:
-        group_id, generation_id_or_member_epoch, n_member_id = compact_s_iB[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, item.generation_id_or_member_epoch, n_member_id = compact_s_iB[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 4
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
-        generation_id_or_member_epoch, n_member_id = unpack_iB(data, pos)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
+        item.generation_id_or_member_epoch, n_member_id = unpack_iB(data, pos)
         pos += 5
     if n_member_id < 128:
-        member_id, n_group_instance_id = compact_s_B[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, n_group_instance_id = compact_s_B[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id
     else:
-        member_id, pos = compact_text(data, pos, n_member_id)
+        item.member_id, pos = compact_text(data, pos, n_member_id)
         n_group_instance_id = data[pos]
         pos += 1
-    if 0 < n_group_instance_id < 128:
-        group_instance_id, n_topics = compact_s_B[n_group_instance_id](data, pos)
-        group_instance_id = group_instance_id.decode()
-        pos += n_group_instance_id
-    elif n_group_instance_id == 0:
-        group_instance_id = None
+    if n_group_instance_id == 0:
+        item.group_instance_id = None
         n_topics = data[pos]
         pos += 1
+    elif n_group_instance_id < 128:
+        raw, n_topics = compact_s_B[n_group_instance_id](data, pos)
+        item.group_instance_id = raw.decode()
+        pos += n_group_instance_id
     else:
-        group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
+        item.group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
         n_topics = data[pos]
         pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_offset_commit_request_topic_list_3(data, pos, n_topics - 1)
+        item.topics, pos = _read_offset_commit_request_topic_list_3(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_offset_commit_request_topic_list_3(data, pos, n_topics)
+        item.topics, pos = _read_offset_commit_request_topic_list_3(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(OffsetCommitRequest)
-    item.group_id = group_id
-    item.generation_id_or_member_epoch = generation_id_or_member_epoch
-    item.member_id = member_id
-    item.group_instance_id = group_instance_id
-    item.topics = topics
     item.retention_time_ms = -1
     item.unknown_tagged_fields = None
     if tags:
@@ -586,20 +546,18 @@ def _read_offset_commit_request_5(data: Buffer, pos: int) -> tuple[OffsetCommitR
 def _read_offset_commit_request_topic_list_4(data: Buffer, pos: int, count: int) -> tuple[list[OffsetCommitRequestTopic], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(OffsetCommitRequestTopic)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_offset_commit_request_partition_list_3(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_offset_commit_request_partition_list_3(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_offset_commit_request_partition_list_3(data, pos, n_partitions)
+            item.partitions, pos = _read_offset_commit_request_partition_list_3(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(OffsetCommitRequestTopic)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.name = ''
         item.unknown_tagged_fields = None
         if tags:
@@ -609,51 +567,46 @@ def _read_offset_commit_request_topic_list_4(data: Buffer, pos: int, count: int)
 
 
 def _read_offset_commit_request_6(data: Buffer, pos: int) -> tuple[OffsetCommitRequest, int]:
+    item = new(OffsetCommitRequest)
     n_group_id = data[pos]
     pos += 1
     if n_group_id < 128:
-        group_id, generation_id_or_member_epoch, n_member_id = compact_s_iB[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, item.generation_id_or_member_epoch, n_member_id = compact_s_iB[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 4
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
-        generation_id_or_member_epoch, n_member_id = unpack_iB(data, pos)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
+        item.generation_id_or_member_epoch, n_member_id = unpack_iB(data, pos)
         pos += 5
     if n_member_id < 128:
-        member_id, n_group_instance_id = compact_s_B[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, n_group_instance_id = compact_s_B[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id
     else:
-        member_id, pos = compact_text(data, pos, n_member_id)
+        item.member_id, pos = compact_text(data, pos, n_member_id)
         n_group_instance_id = data[pos]
         pos += 1
-    if 0 < n_group_instance_id < 128:
-        group_instance_id, n_topics = compact_s_B[n_group_instance_id](data, pos)
-        group_instance_id = group_instance_id.decode()
-        pos += n_group_instance_id
-    elif n_group_instance_id == 0:
-        group_instance_id = None
+    if n_group_instance_id == 0:
+        item.group_instance_id = None
         n_topics = data[pos]
         pos += 1
+    elif n_group_instance_id < 128:
+        raw, n_topics = compact_s_B[n_group_instance_id](data, pos)
+        item.group_instance_id = raw.decode()
+        pos += n_group_instance_id
     else:
-        group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
+        item.group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
         n_topics = data[pos]
         pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_offset_commit_request_topic_list_4(data, pos, n_topics - 1)
+        item.topics, pos = _read_offset_commit_request_topic_list_4(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_offset_commit_request_topic_list_4(data, pos, n_topics)
+        item.topics, pos = _read_offset_commit_request_topic_list_4(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(OffsetCommitRequest)
-    item.group_id = group_id
-    item.generation_id_or_member_epoch = generation_id_or_member_epoch
-    item.member_id = member_id
-    item.group_instance_id = group_instance_id
-    item.topics = topics
     item.retention_time_ms = -1
     item.unknown_tagged_fields = None
     if tags:
@@ -981,23 +934,21 @@ def _read_offset_commit_response_partition_list_1(data: Buffer, pos: int, count:
 def _read_offset_commit_response_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetCommitResponseTopic], int]:
     items = []
     for _ in range(count):
+        item = new(OffsetCommitResponseTopic)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partitions = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_offset_commit_response_partition_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_offset_commit_response_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(OffsetCommitResponseTopic)
-        item.name = name
-        item.partitions = partitions
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         items.append(item)
@@ -1005,29 +956,26 @@ def _read_offset_commit_response_topic_list_1(data: Buffer, pos: int, count: int
 
 
 def _read_offset_commit_response_1(data: Buffer, pos: int) -> tuple[OffsetCommitResponse, int]:
+    item = new(OffsetCommitResponse)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
     if n_topics >= 0:
-        topics, pos = _read_offset_commit_response_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_offset_commit_response_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(OffsetCommitResponse)
-    item.topics = topics
     item.throttle_time_ms = 0
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_offset_commit_response_2(data: Buffer, pos: int) -> tuple[OffsetCommitResponse, int]:
-    throttle_time_ms, n_topics = unpack_ii(data, pos)
+    item = new(OffsetCommitResponse)
+    item.throttle_time_ms, n_topics = unpack_ii(data, pos)
     pos += 8
     if n_topics >= 0:
-        topics, pos = _read_offset_commit_response_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_offset_commit_response_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(OffsetCommitResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.topics = topics
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -1052,28 +1000,26 @@ def _read_offset_commit_response_partition_list_2(data: Buffer, pos: int, count:
 def _read_offset_commit_response_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetCommitResponseTopic], int]:
     items = []
     for _ in range(count):
+        item = new(OffsetCommitResponseTopic)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partitions = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_offset_commit_response_partition_list_2(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_offset_commit_response_partition_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_offset_commit_response_partition_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_offset_commit_response_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(OffsetCommitResponseTopic)
-        item.name = name
-        item.partitions = partitions
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         if tags:
@@ -1083,20 +1029,18 @@ def _read_offset_commit_response_topic_list_2(data: Buffer, pos: int, count: int
 
 
 def _read_offset_commit_response_3(data: Buffer, pos: int) -> tuple[OffsetCommitResponse, int]:
-    throttle_time_ms, n_topics = unpack_iB(data, pos)
+    item = new(OffsetCommitResponse)
+    item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
     if 0 < n_topics < 128:
-        topics, pos = _read_offset_commit_response_topic_list_2(data, pos, n_topics - 1)
+        item.topics, pos = _read_offset_commit_response_topic_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_offset_commit_response_topic_list_2(data, pos, n_topics)
+        item.topics, pos = _read_offset_commit_response_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(OffsetCommitResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1106,20 +1050,18 @@ def _read_offset_commit_response_3(data: Buffer, pos: int) -> tuple[OffsetCommit
 def _read_offset_commit_response_topic_list_3(data: Buffer, pos: int, count: int) -> tuple[list[OffsetCommitResponseTopic], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(OffsetCommitResponseTopic)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_offset_commit_response_partition_list_2(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_offset_commit_response_partition_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_offset_commit_response_partition_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_offset_commit_response_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(OffsetCommitResponseTopic)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.name = ''
         item.unknown_tagged_fields = None
         if tags:
@@ -1129,20 +1071,18 @@ def _read_offset_commit_response_topic_list_3(data: Buffer, pos: int, count: int
 
 
 def _read_offset_commit_response_4(data: Buffer, pos: int) -> tuple[OffsetCommitResponse, int]:
-    throttle_time_ms, n_topics = unpack_iB(data, pos)
+    item = new(OffsetCommitResponse)
+    item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
     if 0 < n_topics < 128:
-        topics, pos = _read_offset_commit_response_topic_list_3(data, pos, n_topics - 1)
+        item.topics, pos = _read_offset_commit_response_topic_list_3(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_offset_commit_response_topic_list_3(data, pos, n_topics)
+        item.topics, pos = _read_offset_commit_response_topic_list_3(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(OffsetCommitResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

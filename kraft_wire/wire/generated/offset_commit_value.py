@@ -77,20 +77,17 @@ class OffsetCommitValue(Message):
 
 
 def _read_offset_commit_value_1(data: Buffer, pos: int) -> tuple[OffsetCommitValue, int]:
-    offset, n_metadata = unpack_qh(data, pos)
+    item = new(OffsetCommitValue)
+    item.offset, n_metadata = unpack_qh(data, pos)
     pos += 10
     if 0 <= n_metadata < 128:
-        metadata, commit_timestamp = classic_s_q[n_metadata](data, pos)
-        metadata = metadata.decode()
+        raw, item.commit_timestamp = classic_s_q[n_metadata](data, pos)
+        item.metadata = raw.decode()
         pos += n_metadata + 8
     else:
-        metadata, pos = classic_text(data, pos, n_metadata)
-        (commit_timestamp,) = unpack_q(data, pos)
+        item.metadata, pos = classic_text(data, pos, n_metadata)
+        (item.commit_timestamp,) = unpack_q(data, pos)
         pos += 8
-    item = new(OffsetCommitValue)
-    item.offset = offset
-    item.metadata = metadata
-    item.commit_timestamp = commit_timestamp
     item.leader_epoch = -1
     item.expire_timestamp = -1
     item.topic_id = ZERO_UUID
@@ -99,21 +96,17 @@ def _read_offset_commit_value_1(data: Buffer, pos: int) -> tuple[OffsetCommitVal
 
 
 def _read_offset_commit_value_2(data: Buffer, pos: int) -> tuple[OffsetCommitValue, int]:
-    offset, n_metadata = unpack_qh(data, pos)
+    item = new(OffsetCommitValue)
+    item.offset, n_metadata = unpack_qh(data, pos)
     pos += 10
     if 0 <= n_metadata < 128:
-        metadata, commit_timestamp, expire_timestamp = classic_s_qq[n_metadata](data, pos)
-        metadata = metadata.decode()
+        raw, item.commit_timestamp, item.expire_timestamp = classic_s_qq[n_metadata](data, pos)
+        item.metadata = raw.decode()
         pos += n_metadata + 16
     else:
-        metadata, pos = classic_text(data, pos, n_metadata)
-        commit_timestamp, expire_timestamp = unpack_qq(data, pos)
+        item.metadata, pos = classic_text(data, pos, n_metadata)
+        item.commit_timestamp, item.expire_timestamp = unpack_qq(data, pos)
         pos += 16
-    item = new(OffsetCommitValue)
-    item.offset = offset
-    item.metadata = metadata
-    item.commit_timestamp = commit_timestamp
-    item.expire_timestamp = expire_timestamp
     item.leader_epoch = -1
     item.topic_id = ZERO_UUID
     item.unknown_tagged_fields = None
@@ -121,21 +114,17 @@ def _read_offset_commit_value_2(data: Buffer, pos: int) -> tuple[OffsetCommitVal
 
 
 def _read_offset_commit_value_3(data: Buffer, pos: int) -> tuple[OffsetCommitValue, int]:
-    offset, leader_epoch, n_metadata = unpack_qih(data, pos)
+    item = new(OffsetCommitValue)
+    item.offset, item.leader_epoch, n_metadata = unpack_qih(data, pos)
     pos += 14
     if 0 <= n_metadata < 128:
-        metadata, commit_timestamp = classic_s_q[n_metadata](data, pos)
-        metadata = metadata.decode()
+        raw, item.commit_timestamp = classic_s_q[n_metadata](data, pos)
+        item.metadata = raw.decode()
         pos += n_metadata + 8
     else:
-        metadata, pos = classic_text(data, pos, n_metadata)
-        (commit_timestamp,) = unpack_q(data, pos)
+        item.metadata, pos = classic_text(data, pos, n_metadata)
+        (item.commit_timestamp,) = unpack_q(data, pos)
         pos += 8
-    item = new(OffsetCommitValue)
-    item.offset = offset
-    item.leader_epoch = leader_epoch
-    item.metadata = metadata
-    item.commit_timestamp = commit_timestamp
     item.expire_timestamp = -1
     item.topic_id = ZERO_UUID
     item.unknown_tagged_fields = None
@@ -149,9 +138,8 @@ def _read_offset_commit_value_tags_1(item: OffsetCommitValue, data: Buffer, pos:
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            (topic_id,) = unpack_u(data, pos)
+            (item.topic_id,) = unpack_u(data, pos)
             pos += 16
-            item.topic_id = topic_id
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -161,21 +149,17 @@ def _read_offset_commit_value_tags_1(item: OffsetCommitValue, data: Buffer, pos:
 
 
 def _read_offset_commit_value_4(data: Buffer, pos: int) -> tuple[OffsetCommitValue, int]:
-    offset, leader_epoch, n_metadata = unpack_qiB(data, pos)
+    item = new(OffsetCommitValue)
+    item.offset, item.leader_epoch, n_metadata = unpack_qiB(data, pos)
     pos += 13
     if n_metadata < 128:
-        metadata, commit_timestamp, tags = compact_s_qB[n_metadata](data, pos)
-        metadata = metadata.decode()
+        raw, item.commit_timestamp, tags = compact_s_qB[n_metadata](data, pos)
+        item.metadata = raw.decode()
         pos += n_metadata + 8
     else:
-        metadata, pos = compact_text(data, pos, n_metadata)
-        commit_timestamp, tags = unpack_qB(data, pos)
+        item.metadata, pos = compact_text(data, pos, n_metadata)
+        item.commit_timestamp, tags = unpack_qB(data, pos)
         pos += 9
-    item = new(OffsetCommitValue)
-    item.offset = offset
-    item.leader_epoch = leader_epoch
-    item.metadata = metadata
-    item.commit_timestamp = commit_timestamp
     item.topic_id = ZERO_UUID
     item.expire_timestamp = -1
     item.unknown_tagged_fields = None

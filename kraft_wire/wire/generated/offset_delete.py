@@ -166,45 +166,41 @@ def _read_offset_delete_request_partition_list_1(data: Buffer, pos: int, count: 
 def _read_offset_delete_request_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetDeleteRequestTopic], int]:
     items = []
     for _ in range(count):
+        item = new(OffsetDeleteRequestTopic)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partitions = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_offset_delete_request_partition_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_offset_delete_request_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(OffsetDeleteRequestTopic)
-        item.name = name
-        item.partitions = partitions
         items.append(item)
     return items, pos
 
 
 def _read_offset_delete_request_1(data: Buffer, pos: int) -> tuple[OffsetDeleteRequest, int]:
+    item = new(OffsetDeleteRequest)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group_id < 128:
-        group_id, n_topics = classic_s_i[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, n_topics = classic_s_i[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 4
     else:
-        group_id, pos = classic_text(data, pos, n_group_id)
+        item.group_id, pos = classic_text(data, pos, n_group_id)
         (n_topics,) = unpack_i(data, pos)
         pos += 4
     if n_topics >= 0:
-        topics, pos = _read_offset_delete_request_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_offset_delete_request_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(OffsetDeleteRequest)
-    item.group_id = group_id
-    item.topics = topics
     return item, pos
 
 
@@ -259,38 +255,33 @@ def _read_offset_delete_response_partition_list_1(data: Buffer, pos: int, count:
 def _read_offset_delete_response_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetDeleteResponseTopic], int]:
     items = []
     for _ in range(count):
+        item = new(OffsetDeleteResponseTopic)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partitions = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_offset_delete_response_partition_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_offset_delete_response_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(OffsetDeleteResponseTopic)
-        item.name = name
-        item.partitions = partitions
         items.append(item)
     return items, pos
 
 
 def _read_offset_delete_response_1(data: Buffer, pos: int) -> tuple[OffsetDeleteResponse, int]:
-    error_code, throttle_time_ms, n_topics = unpack_hii(data, pos)
+    item = new(OffsetDeleteResponse)
+    item.error_code, item.throttle_time_ms, n_topics = unpack_hii(data, pos)
     pos += 10
     if n_topics >= 0:
-        topics, pos = _read_offset_delete_response_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_offset_delete_response_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(OffsetDeleteResponse)
-    item.error_code = error_code
-    item.throttle_time_ms = throttle_time_ms
-    item.topics = topics
     return item, pos
 
 

@@ -330,47 +330,44 @@ class OffsetFetchResponse(Message):
 def _read_offset_fetch_request_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchRequestTopic], int]:
     items = []
     for _ in range(count):
+        item = new(OffsetFetchRequestTopic)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partition_indexes = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partition_indexes = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partition_indexes,) = unpack_i(data, pos)
             pos += 4
         if 0 <= n_partition_indexes < 128:
-            partition_indexes = list(classic_i[n_partition_indexes](data, pos))
+            values = [*classic_i[n_partition_indexes](data, pos)]
+            item.partition_indexes = values
             pos += 4 * n_partition_indexes
         else:
-            partition_indexes, pos = classic_numbers(data, pos, n_partition_indexes, "i", 4)
-        item = new(OffsetFetchRequestTopic)
-        item.name = name
-        item.partition_indexes = partition_indexes
+            item.partition_indexes, pos = classic_numbers(data, pos, n_partition_indexes, "i", 4)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_offset_fetch_request_1(data: Buffer, pos: int) -> tuple[OffsetFetchRequest, int]:
+    item = new(OffsetFetchRequest)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group_id < 128:
-        group_id, n_topics = classic_s_i[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, n_topics = classic_s_i[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 4
     else:
-        group_id, pos = classic_text(data, pos, n_group_id)
+        item.group_id, pos = classic_text(data, pos, n_group_id)
         (n_topics,) = unpack_i(data, pos)
         pos += 4
     if n_topics >= 0:
-        topics, pos = _read_offset_fetch_request_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_offset_fetch_request_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(OffsetFetchRequest)
-    item.group_id = group_id
-    item.topics = topics
     item.groups = []
     item.require_stable = False
     item.unknown_tagged_fields = None
@@ -378,23 +375,21 @@ def _read_offset_fetch_request_1(data: Buffer, pos: int) -> tuple[OffsetFetchReq
 
 
 def _read_offset_fetch_request_2(data: Buffer, pos: int) -> tuple[OffsetFetchRequest, int]:
+    item = new(OffsetFetchRequest)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group_id < 128:
-        group_id, n_topics = classic_s_i[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, n_topics = classic_s_i[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 4
     else:
-        group_id, pos = classic_text(data, pos, n_group_id)
+        item.group_id, pos = classic_text(data, pos, n_group_id)
         (n_topics,) = unpack_i(data, pos)
         pos += 4
     if n_topics >= 0:
-        topics, pos = _read_offset_fetch_request_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_offset_fetch_request_topic_list_1(data, pos, n_topics)
     else:
-        topics = None
-    item = new(OffsetFetchRequest)
-    item.group_id = group_id
-    item.topics = topics
+        item.topics = None
     item.groups = []
     item.require_stable = False
     item.unknown_tagged_fields = None
@@ -404,26 +399,26 @@ def _read_offset_fetch_request_2(data: Buffer, pos: int) -> tuple[OffsetFetchReq
 def _read_offset_fetch_request_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchRequestTopic], int]:
     items = []
     for _ in range(count):
+        item = new(OffsetFetchRequestTopic)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partition_indexes = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partition_indexes = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partition_indexes = data[pos]
             pos += 1
         if n_partition_indexes < 128:
-            *partition_indexes, tags = compact_i_B[n_partition_indexes](data, pos)
+            values = [*compact_i_B[n_partition_indexes](data, pos)]
+            tags = values.pop()
+            item.partition_indexes = values
             pos += 4 * n_partition_indexes - 3
         else:
-            partition_indexes, pos = compact_numbers(data, pos, n_partition_indexes, "i", 4)
+            item.partition_indexes, pos = compact_numbers(data, pos, n_partition_indexes, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(OffsetFetchRequestTopic)
-        item.name = name
-        item.partition_indexes = partition_indexes
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -432,28 +427,26 @@ def _read_offset_fetch_request_topic_list_2(data: Buffer, pos: int, count: int) 
 
 
 def _read_offset_fetch_request_3(data: Buffer, pos: int) -> tuple[OffsetFetchRequest, int]:
+    item = new(OffsetFetchRequest)
     n_group_id = data[pos]
     pos += 1
     if n_group_id < 128:
-        group_id, n_topics = compact_s_B[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, n_topics = compact_s_B[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
         n_topics = data[pos]
         pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_offset_fetch_request_topic_list_2(data, pos, n_topics - 1)
+        item.topics, pos = _read_offset_fetch_request_topic_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_offset_fetch_request_topic_list_2(data, pos, n_topics)
+        item.topics, pos = _read_offset_fetch_request_topic_list_2(data, pos, n_topics)
     else:
-        topics = None
+        item.topics = None
     tags = data[pos]
     pos += 1
-    item = new(OffsetFetchRequest)
-    item.group_id = group_id
-    item.topics = topics
     item.groups = []
     item.require_stable = False
     item.unknown_tagged_fields = None
@@ -463,29 +456,26 @@ def _read_offset_fetch_request_3(data: Buffer, pos: int) -> tuple[OffsetFetchReq
 
 
 def _read_offset_fetch_request_4(data: Buffer, pos: int) -> tuple[OffsetFetchRequest, int]:
+    item = new(OffsetFetchRequest)
     n_group_id = data[pos]
     pos += 1
     if n_group_id < 128:
-        group_id, n_topics = compact_s_B[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, n_topics = compact_s_B[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
         n_topics = data[pos]
         pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_offset_fetch_request_topic_list_2(data, pos, n_topics - 1)
+        item.topics, pos = _read_offset_fetch_request_topic_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_offset_fetch_request_topic_list_2(data, pos, n_topics)
+        item.topics, pos = _read_offset_fetch_request_topic_list_2(data, pos, n_topics)
     else:
-        topics = None
-    require_stable, tags = unpack_tB(data, pos)
+        item.topics = None
+    item.require_stable, tags = unpack_tB(data, pos)
     pos += 2
-    item = new(OffsetFetchRequest)
-    item.group_id = group_id
-    item.topics = topics
-    item.require_stable = require_stable
     item.groups = []
     item.unknown_tagged_fields = None
     if tags:
@@ -496,26 +486,26 @@ def _read_offset_fetch_request_4(data: Buffer, pos: int) -> tuple[OffsetFetchReq
 def _read_offset_fetch_request_topics_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchRequestTopics], int]:
     items = []
     for _ in range(count):
+        item = new(OffsetFetchRequestTopics)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partition_indexes = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partition_indexes = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partition_indexes = data[pos]
             pos += 1
         if n_partition_indexes < 128:
-            *partition_indexes, tags = compact_i_B[n_partition_indexes](data, pos)
+            values = [*compact_i_B[n_partition_indexes](data, pos)]
+            tags = values.pop()
+            item.partition_indexes = values
             pos += 4 * n_partition_indexes - 3
         else:
-            partition_indexes, pos = compact_numbers(data, pos, n_partition_indexes, "i", 4)
+            item.partition_indexes, pos = compact_numbers(data, pos, n_partition_indexes, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(OffsetFetchRequestTopics)
-        item.name = name
-        item.partition_indexes = partition_indexes
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         if tags:
@@ -527,28 +517,26 @@ def _read_offset_fetch_request_topics_list_1(data: Buffer, pos: int, count: int)
 def _read_offset_fetch_request_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchRequestGroup], int]:
     items = []
     for _ in range(count):
+        item = new(OffsetFetchRequestGroup)
         n_group_id = data[pos]
         pos += 1
         if n_group_id < 128:
-            group_id, n_topics = compact_s_B[n_group_id](data, pos)
-            group_id = group_id.decode()
+            raw, n_topics = compact_s_B[n_group_id](data, pos)
+            item.group_id = raw.decode()
             pos += n_group_id
         else:
-            group_id, pos = compact_text(data, pos, n_group_id)
+            item.group_id, pos = compact_text(data, pos, n_group_id)
             n_topics = data[pos]
             pos += 1
         if 0 < n_topics < 128:
-            topics, pos = _read_offset_fetch_request_topics_list_1(data, pos, n_topics - 1)
+            item.topics, pos = _read_offset_fetch_request_topics_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
-            topics, pos = _read_offset_fetch_request_topics_list_1(data, pos, n_topics)
+            item.topics, pos = _read_offset_fetch_request_topics_list_1(data, pos, n_topics)
         else:
-            topics = None
+            item.topics = None
         tags = data[pos]
         pos += 1
-        item = new(OffsetFetchRequestGroup)
-        item.group_id = group_id
-        item.topics = topics
         item.member_id = None
         item.member_epoch = -1
         item.unknown_tagged_fields = None
@@ -559,20 +547,18 @@ def _read_offset_fetch_request_group_list_1(data: Buffer, pos: int, count: int) 
 
 
 def _read_offset_fetch_request_5(data: Buffer, pos: int) -> tuple[OffsetFetchRequest, int]:
+    item = new(OffsetFetchRequest)
     n_groups = data[pos]
     pos += 1
     if 0 < n_groups < 128:
-        groups, pos = _read_offset_fetch_request_group_list_1(data, pos, n_groups - 1)
+        item.groups, pos = _read_offset_fetch_request_group_list_1(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
-        groups, pos = _read_offset_fetch_request_group_list_1(data, pos, n_groups)
+        item.groups, pos = _read_offset_fetch_request_group_list_1(data, pos, n_groups)
     else:
         raise Unusual
-    require_stable, tags = unpack_tB(data, pos)
+    item.require_stable, tags = unpack_tB(data, pos)
     pos += 2
-    item = new(OffsetFetchRequest)
-    item.groups = groups
-    item.require_stable = require_stable
     item.group_id = ''
     item.topics = []
     item.unknown_tagged_fields = None
@@ -584,42 +570,38 @@ def _read_offset_fetch_request_5(data: Buffer, pos: int) -> tuple[OffsetFetchReq
 def _read_offset_fetch_request_group_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchRequestGroup], int]:
     items = []
     for _ in range(count):
+        item = new(OffsetFetchRequestGroup)
         n_group_id = data[pos]
         pos += 1
         if n_group_id < 128:
-            group_id, n_member_id = compact_s_B[n_group_id](data, pos)
-            group_id = group_id.decode()
+            raw, n_member_id = compact_s_B[n_group_id](data, pos)
+            item.group_id = raw.decode()
             pos += n_group_id
         else:
-            group_id, pos = compact_text(data, pos, n_group_id)
+            item.group_id, pos = compact_text(data, pos, n_group_id)
             n_member_id = data[pos]
             pos += 1
-        if 0 < n_member_id < 128:
-            member_id, member_epoch, n_topics = compact_s_iB[n_member_id](data, pos)
-            member_id = member_id.decode()
-            pos += n_member_id + 4
-        elif n_member_id == 0:
-            member_id = None
-            member_epoch, n_topics = unpack_iB(data, pos)
+        if n_member_id == 0:
+            item.member_id = None
+            item.member_epoch, n_topics = unpack_iB(data, pos)
             pos += 5
+        elif n_member_id < 128:
+            raw, item.member_epoch, n_topics = compact_s_iB[n_member_id](data, pos)
+            item.member_id = raw.decode()
+            pos += n_member_id + 4
         else:
-            member_id, pos = compact_text(data, pos, n_member_id)
-            member_epoch, n_topics = unpack_iB(data, pos)
+            item.member_id, pos = compact_text(data, pos, n_member_id)
+            item.member_epoch, n_topics = unpack_iB(data, pos)
             pos += 5
         if 0 < n_topics < 128:
-            topics, pos = _read_offset_fetch_request_topics_list_1(data, pos, n_topics - 1)
+            item.topics, pos = _read_offset_fetch_request_topics_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
-            topics, pos = _read_offset_fetch_request_topics_list_1(data, pos, n_topics)
+            item.topics, pos = _read_offset_fetch_request_topics_list_1(data, pos, n_topics)
         else:
-            topics = None
+            item.topics = None
         tags = data[pos]
         pos += 1
-        item = new(OffsetFetchRequestGroup)
-        item.group_id = group_id
-        item.member_id = member_id
-        item.member_epoch = member_epoch
-        item.topics = topics
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -628,20 +610,18 @@ def _read_offset_fetch_request_group_list_2(data: Buffer, pos: int, count: int) 
 
 
 def _read_offset_fetch_request_6(data: Buffer, pos: int) -> tuple[OffsetFetchRequest, int]:
+    item = new(OffsetFetchRequest)
     n_groups = data[pos]
     pos += 1
     if 0 < n_groups < 128:
-        groups, pos = _read_offset_fetch_request_group_list_2(data, pos, n_groups - 1)
+        item.groups, pos = _read_offset_fetch_request_group_list_2(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
-        groups, pos = _read_offset_fetch_request_group_list_2(data, pos, n_groups)
+        item.groups, pos = _read_offset_fetch_request_group_list_2(data, pos, n_groups)
     else:
         raise Unusual
-    require_stable, tags = unpack_tB(data, pos)
+    item.require_stable, tags = unpack_tB(data, pos)
     pos += 2
-    item = new(OffsetFetchRequest)
-    item.groups = groups
-    item.require_stable = require_stable
     item.group_id = ''
     item.topics = []
     item.unknown_tagged_fields = None
@@ -653,18 +633,18 @@ def _read_offset_fetch_request_6(data: Buffer, pos: int) -> tuple[OffsetFetchReq
 def _read_offset_fetch_request_topics_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchRequestTopics], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partition_indexes = unpack_uB(data, pos)
+        item = new(OffsetFetchRequestTopics)
+        item.topic_id, n_partition_indexes = unpack_uB(data, pos)
         pos += 17
         if n_partition_indexes < 128:
-            *partition_indexes, tags = compact_i_B[n_partition_indexes](data, pos)
+            values = [*compact_i_B[n_partition_indexes](data, pos)]
+            tags = values.pop()
+            item.partition_indexes = values
             pos += 4 * n_partition_indexes - 3
         else:
-            partition_indexes, pos = compact_numbers(data, pos, n_partition_indexes, "i", 4)
+            item.partition_indexes, pos = compact_numbers(data, pos, n_partition_indexes, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(OffsetFetchRequestTopics)
-        item.topic_id = topic_id
-        item.partition_indexes = partition_indexes
         item.name = ''
         item.unknown_tagged_fields = None
         if tags:
@@ -676,42 +656,38 @@ def _read_offset_fetch_request_topics_list_2(data: Buffer, pos: int, count: int)
 def _read_offset_fetch_request_group_list_3(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchRequestGroup], int]:
     items = []
     for _ in range(count):
+        item = new(OffsetFetchRequestGroup)
         n_group_id = data[pos]
         pos += 1
         if n_group_id < 128:
-            group_id, n_member_id = compact_s_B[n_group_id](data, pos)
-            group_id = group_id.decode()
+            raw, n_member_id = compact_s_B[n_group_id](data, pos)
+            item.group_id = raw.decode()
             pos += n_group_id
         else:
-            group_id, pos = compact_text(data, pos, n_group_id)
+            item.group_id, pos = compact_text(data, pos, n_group_id)
             n_member_id = data[pos]
             pos += 1
-        if 0 < n_member_id < 128:
-            member_id, member_epoch, n_topics = compact_s_iB[n_member_id](data, pos)
-            member_id = member_id.decode()
-            pos += n_member_id + 4
-        elif n_member_id == 0:
-            member_id = None
-            member_epoch, n_topics = unpack_iB(data, pos)
+        if n_member_id == 0:
+            item.member_id = None
+            item.member_epoch, n_topics = unpack_iB(data, pos)
             pos += 5
+        elif n_member_id < 128:
+            raw, item.member_epoch, n_topics = compact_s_iB[n_member_id](data, pos)
+            item.member_id = raw.decode()
+            pos += n_member_id + 4
         else:
-            member_id, pos = compact_text(data, pos, n_member_id)
-            member_epoch, n_topics = unpack_iB(data, pos)
+            item.member_id, pos = compact_text(data, pos, n_member_id)
+            item.member_epoch, n_topics = unpack_iB(data, pos)
             pos += 5
         if 0 < n_topics < 128:
-            topics, pos = _read_offset_fetch_request_topics_list_2(data, pos, n_topics - 1)
+            item.topics, pos = _read_offset_fetch_request_topics_list_2(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
-            topics, pos = _read_offset_fetch_request_topics_list_2(data, pos, n_topics)
+            item.topics, pos = _read_offset_fetch_request_topics_list_2(data, pos, n_topics)
         else:
-            topics = None
+            item.topics = None
         tags = data[pos]
         pos += 1
-        item = new(OffsetFetchRequestGroup)
-        item.group_id = group_id
-        item.member_id = member_id
-        item.member_epoch = member_epoch
-        item.topics = topics
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -720,20 +696,18 @@ def _read_offset_fetch_request_group_list_3(data: Buffer, pos: int, count: int) 
 
 
 def _read_offset_fetch_request_7(data: Buffer, pos: int) -> tuple[OffsetFetchRequest, int]:
+    item = new(OffsetFetchRequest)
     n_groups = data[pos]
     pos += 1
     if 0 < n_groups < 128:
-        groups, pos = _read_offset_fetch_request_group_list_3(data, pos, n_groups - 1)
+        item.groups, pos = _read_offset_fetch_request_group_list_3(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
-        groups, pos = _read_offset_fetch_request_group_list_3(data, pos, n_groups)
+        item.groups, pos = _read_offset_fetch_request_group_list_3(data, pos, n_groups)
     else:
         raise Unusual
-    require_stable, tags = unpack_tB(data, pos)
+    item.require_stable, tags = unpack_tB(data, pos)
     pos += 2
-    item = new(OffsetFetchRequest)
-    item.groups = groups
-    item.require_stable = require_stable
     item.group_id = ''
     item.topics = []
     item.unknown_tagged_fields = None
@@ -1057,25 +1031,21 @@ def _write_offset_fetch_request_7(item: OffsetFetchRequest, out: Append) -> None
 def _read_offset_fetch_response_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchResponsePartition], int]:
     items = []
     for _ in range(count):
-        partition_index, committed_offset, n_metadata = unpack_iqh(data, pos)
+        item = new(OffsetFetchResponsePartition)
+        item.partition_index, item.committed_offset, n_metadata = unpack_iqh(data, pos)
         pos += 14
         if 0 <= n_metadata < 128:
-            metadata, error_code = classic_s_h[n_metadata](data, pos)
-            metadata = metadata.decode()
+            raw, item.error_code = classic_s_h[n_metadata](data, pos)
+            item.metadata = raw.decode()
             pos += n_metadata + 2
         elif n_metadata < 0:
-            metadata = None
-            (error_code,) = unpack_h(data, pos)
+            item.metadata = None
+            (item.error_code,) = unpack_h(data, pos)
             pos += 2
         else:
-            metadata, pos = classic_text(data, pos, n_metadata)
-            (error_code,) = unpack_h(data, pos)
+            item.metadata, pos = classic_text(data, pos, n_metadata)
+            (item.error_code,) = unpack_h(data, pos)
             pos += 2
-        item = new(OffsetFetchResponsePartition)
-        item.partition_index = partition_index
-        item.committed_offset = committed_offset
-        item.metadata = metadata
-        item.error_code = error_code
         item.committed_leader_epoch = -1
         item.unknown_tagged_fields = None
         items.append(item)
@@ -1085,37 +1055,34 @@ def _read_offset_fetch_response_partition_list_1(data: Buffer, pos: int, count: 
 def _read_offset_fetch_response_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchResponseTopic], int]:
     items = []
     for _ in range(count):
+        item = new(OffsetFetchResponseTopic)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partitions = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_offset_fetch_response_partition_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_offset_fetch_response_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(OffsetFetchResponseTopic)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_offset_fetch_response_1(data: Buffer, pos: int) -> tuple[OffsetFetchResponse, int]:
+    item = new(OffsetFetchResponse)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
     if n_topics >= 0:
-        topics, pos = _read_offset_fetch_response_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_offset_fetch_response_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(OffsetFetchResponse)
-    item.topics = topics
     item.throttle_time_ms = 0
     item.error_code = 0
     item.groups = []
@@ -1124,17 +1091,15 @@ def _read_offset_fetch_response_1(data: Buffer, pos: int) -> tuple[OffsetFetchRe
 
 
 def _read_offset_fetch_response_2(data: Buffer, pos: int) -> tuple[OffsetFetchResponse, int]:
+    item = new(OffsetFetchResponse)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
     if n_topics >= 0:
-        topics, pos = _read_offset_fetch_response_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_offset_fetch_response_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    (error_code,) = unpack_h(data, pos)
+    (item.error_code,) = unpack_h(data, pos)
     pos += 2
-    item = new(OffsetFetchResponse)
-    item.topics = topics
-    item.error_code = error_code
     item.throttle_time_ms = 0
     item.groups = []
     item.unknown_tagged_fields = None
@@ -1142,18 +1107,15 @@ def _read_offset_fetch_response_2(data: Buffer, pos: int) -> tuple[OffsetFetchRe
 
 
 def _read_offset_fetch_response_3(data: Buffer, pos: int) -> tuple[OffsetFetchResponse, int]:
-    throttle_time_ms, n_topics = unpack_ii(data, pos)
+    item = new(OffsetFetchResponse)
+    item.throttle_time_ms, n_topics = unpack_ii(data, pos)
     pos += 8
     if n_topics >= 0:
-        topics, pos = _read_offset_fetch_response_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_offset_fetch_response_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    (error_code,) = unpack_h(data, pos)
+    (item.error_code,) = unpack_h(data, pos)
     pos += 2
-    item = new(OffsetFetchResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.topics = topics
-    item.error_code = error_code
     item.groups = []
     item.unknown_tagged_fields = None
     return item, pos
@@ -1162,26 +1124,21 @@ def _read_offset_fetch_response_3(data: Buffer, pos: int) -> tuple[OffsetFetchRe
 def _read_offset_fetch_response_partition_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchResponsePartition], int]:
     items = []
     for _ in range(count):
-        partition_index, committed_offset, committed_leader_epoch, n_metadata = unpack_iqih(data, pos)
+        item = new(OffsetFetchResponsePartition)
+        item.partition_index, item.committed_offset, item.committed_leader_epoch, n_metadata = unpack_iqih(data, pos)
         pos += 18
         if 0 <= n_metadata < 128:
-            metadata, error_code = classic_s_h[n_metadata](data, pos)
-            metadata = metadata.decode()
+            raw, item.error_code = classic_s_h[n_metadata](data, pos)
+            item.metadata = raw.decode()
             pos += n_metadata + 2
         elif n_metadata < 0:
-            metadata = None
-            (error_code,) = unpack_h(data, pos)
+            item.metadata = None
+            (item.error_code,) = unpack_h(data, pos)
             pos += 2
         else:
-            metadata, pos = classic_text(data, pos, n_metadata)
-            (error_code,) = unpack_h(data, pos)
+            item.metadata, pos = classic_text(data, pos, n_metadata)
+            (item.error_code,) = unpack_h(data, pos)
             pos += 2
-        item = new(OffsetFetchResponsePartition)
-        item.partition_index = partition_index
-        item.committed_offset = committed_offset
-        item.committed_leader_epoch = committed_leader_epoch
-        item.metadata = metadata
-        item.error_code = error_code
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -1190,41 +1147,36 @@ def _read_offset_fetch_response_partition_list_2(data: Buffer, pos: int, count: 
 def _read_offset_fetch_response_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchResponseTopic], int]:
     items = []
     for _ in range(count):
+        item = new(OffsetFetchResponseTopic)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partitions = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_offset_fetch_response_partition_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_offset_fetch_response_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(OffsetFetchResponseTopic)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_offset_fetch_response_4(data: Buffer, pos: int) -> tuple[OffsetFetchResponse, int]:
-    throttle_time_ms, n_topics = unpack_ii(data, pos)
+    item = new(OffsetFetchResponse)
+    item.throttle_time_ms, n_topics = unpack_ii(data, pos)
     pos += 8
     if n_topics >= 0:
-        topics, pos = _read_offset_fetch_response_topic_list_2(data, pos, n_topics)
+        item.topics, pos = _read_offset_fetch_response_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
-    (error_code,) = unpack_h(data, pos)
+    (item.error_code,) = unpack_h(data, pos)
     pos += 2
-    item = new(OffsetFetchResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.topics = topics
-    item.error_code = error_code
     item.groups = []
     item.unknown_tagged_fields = None
     return item, pos
@@ -1233,26 +1185,21 @@ def _read_offset_fetch_response_4(data: Buffer, pos: int) -> tuple[OffsetFetchRe
 def _read_offset_fetch_response_partition_list_3(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchResponsePartition], int]:
     items = []
     for _ in range(count):
-        partition_index, committed_offset, committed_leader_epoch, n_metadata = unpack_iqiB(data, pos)
-        pos += 17
-        if 0 < n_metadata < 128:
-            metadata, error_code, tags = compact_s_hB[n_metadata](data, pos)
-            metadata = metadata.decode()
-            pos += n_metadata + 2
-        elif n_metadata == 0:
-            metadata = None
-            error_code, tags = unpack_hB(data, pos)
-            pos += 3
-        else:
-            metadata, pos = compact_text(data, pos, n_metadata)
-            error_code, tags = unpack_hB(data, pos)
-            pos += 3
         item = new(OffsetFetchResponsePartition)
-        item.partition_index = partition_index
-        item.committed_offset = committed_offset
-        item.committed_leader_epoch = committed_leader_epoch
-        item.metadata = metadata
-        item.error_code = error_code
+        item.partition_index, item.committed_offset, item.committed_leader_epoch, n_metadata = unpack_iqiB(data, pos)
+        pos += 17
+        if n_metadata == 0:
+            item.metadata = None
+            item.error_code, tags = unpack_hB(data, pos)
+            pos += 3
+        elif n_metadata < 128:
+            raw, item.error_code, tags = compact_s_hB[n_metadata](data, pos)
+            item.metadata = raw.decode()
+            pos += n_metadata + 2
+        else:
+            item.metadata, pos = compact_text(data, pos, n_metadata)
+            item.error_code, tags = unpack_hB(data, pos)
+            pos += 3
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1263,28 +1210,26 @@ def _read_offset_fetch_response_partition_list_3(data: Buffer, pos: int, count: 
 def _read_offset_fetch_response_topic_list_3(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchResponseTopic], int]:
     items = []
     for _ in range(count):
+        item = new(OffsetFetchResponseTopic)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partitions = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_offset_fetch_response_partition_list_3(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_offset_fetch_response_partition_list_3(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_offset_fetch_response_partition_list_3(data, pos, n_partitions)
+            item.partitions, pos = _read_offset_fetch_response_partition_list_3(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(OffsetFetchResponseTopic)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1293,21 +1238,18 @@ def _read_offset_fetch_response_topic_list_3(data: Buffer, pos: int, count: int)
 
 
 def _read_offset_fetch_response_5(data: Buffer, pos: int) -> tuple[OffsetFetchResponse, int]:
-    throttle_time_ms, n_topics = unpack_iB(data, pos)
+    item = new(OffsetFetchResponse)
+    item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
     if 0 < n_topics < 128:
-        topics, pos = _read_offset_fetch_response_topic_list_3(data, pos, n_topics - 1)
+        item.topics, pos = _read_offset_fetch_response_topic_list_3(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_offset_fetch_response_topic_list_3(data, pos, n_topics)
+        item.topics, pos = _read_offset_fetch_response_topic_list_3(data, pos, n_topics)
     else:
         raise Unusual
-    error_code, tags = unpack_hB(data, pos)
+    item.error_code, tags = unpack_hB(data, pos)
     pos += 3
-    item = new(OffsetFetchResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.topics = topics
-    item.error_code = error_code
     item.groups = []
     item.unknown_tagged_fields = None
     if tags:
@@ -1318,26 +1260,21 @@ def _read_offset_fetch_response_5(data: Buffer, pos: int) -> tuple[OffsetFetchRe
 def _read_offset_fetch_response_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchResponsePartitions], int]:
     items = []
     for _ in range(count):
-        partition_index, committed_offset, committed_leader_epoch, n_metadata = unpack_iqiB(data, pos)
-        pos += 17
-        if 0 < n_metadata < 128:
-            metadata, error_code, tags = compact_s_hB[n_metadata](data, pos)
-            metadata = metadata.decode()
-            pos += n_metadata + 2
-        elif n_metadata == 0:
-            metadata = None
-            error_code, tags = unpack_hB(data, pos)
-            pos += 3
-        else:
-            metadata, pos = compact_text(data, pos, n_metadata)
-            error_code, tags = unpack_hB(data, pos)
-            pos += 3
         item = new(OffsetFetchResponsePartitions)
-        item.partition_index = partition_index
-        item.committed_offset = committed_offset
-        item.committed_leader_epoch = committed_leader_epoch
-        item.metadata = metadata
-        item.error_code = error_code
+        item.partition_index, item.committed_offset, item.committed_leader_epoch, n_metadata = unpack_iqiB(data, pos)
+        pos += 17
+        if n_metadata == 0:
+            item.metadata = None
+            item.error_code, tags = unpack_hB(data, pos)
+            pos += 3
+        elif n_metadata < 128:
+            raw, item.error_code, tags = compact_s_hB[n_metadata](data, pos)
+            item.metadata = raw.decode()
+            pos += n_metadata + 2
+        else:
+            item.metadata, pos = compact_text(data, pos, n_metadata)
+            item.error_code, tags = unpack_hB(data, pos)
+            pos += 3
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1348,28 +1285,26 @@ def _read_offset_fetch_response_partitions_list_1(data: Buffer, pos: int, count:
 def _read_offset_fetch_response_topics_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchResponseTopics], int]:
     items = []
     for _ in range(count):
+        item = new(OffsetFetchResponseTopics)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partitions = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(OffsetFetchResponseTopics)
-        item.name = name
-        item.partitions = partitions
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         if tags:
@@ -1381,29 +1316,26 @@ def _read_offset_fetch_response_topics_list_1(data: Buffer, pos: int, count: int
 def _read_offset_fetch_response_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchResponseGroup], int]:
     items = []
     for _ in range(count):
+        item = new(OffsetFetchResponseGroup)
         n_group_id = data[pos]
         pos += 1
         if n_group_id < 128:
-            group_id, n_topics = compact_s_B[n_group_id](data, pos)
-            group_id = group_id.decode()
+            raw, n_topics = compact_s_B[n_group_id](data, pos)
+            item.group_id = raw.decode()
             pos += n_group_id
         else:
-            group_id, pos = compact_text(data, pos, n_group_id)
+            item.group_id, pos = compact_text(data, pos, n_group_id)
             n_topics = data[pos]
             pos += 1
         if 0 < n_topics < 128:
-            topics, pos = _read_offset_fetch_response_topics_list_1(data, pos, n_topics - 1)
+            item.topics, pos = _read_offset_fetch_response_topics_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
-            topics, pos = _read_offset_fetch_response_topics_list_1(data, pos, n_topics)
+            item.topics, pos = _read_offset_fetch_response_topics_list_1(data, pos, n_topics)
         else:
             raise Unusual
-        error_code, tags = unpack_hB(data, pos)
+        item.error_code, tags = unpack_hB(data, pos)
         pos += 3
-        item = new(OffsetFetchResponseGroup)
-        item.group_id = group_id
-        item.topics = topics
-        item.error_code = error_code
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1412,20 +1344,18 @@ def _read_offset_fetch_response_group_list_1(data: Buffer, pos: int, count: int)
 
 
 def _read_offset_fetch_response_6(data: Buffer, pos: int) -> tuple[OffsetFetchResponse, int]:
-    throttle_time_ms, n_groups = unpack_iB(data, pos)
+    item = new(OffsetFetchResponse)
+    item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5
     if 0 < n_groups < 128:
-        groups, pos = _read_offset_fetch_response_group_list_1(data, pos, n_groups - 1)
+        item.groups, pos = _read_offset_fetch_response_group_list_1(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
-        groups, pos = _read_offset_fetch_response_group_list_1(data, pos, n_groups)
+        item.groups, pos = _read_offset_fetch_response_group_list_1(data, pos, n_groups)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(OffsetFetchResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.groups = groups
     item.topics = []
     item.error_code = 0
     item.unknown_tagged_fields = None
@@ -1437,20 +1367,18 @@ def _read_offset_fetch_response_6(data: Buffer, pos: int) -> tuple[OffsetFetchRe
 def _read_offset_fetch_response_topics_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchResponseTopics], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(OffsetFetchResponseTopics)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(OffsetFetchResponseTopics)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.name = ''
         item.unknown_tagged_fields = None
         if tags:
@@ -1462,29 +1390,26 @@ def _read_offset_fetch_response_topics_list_2(data: Buffer, pos: int, count: int
 def _read_offset_fetch_response_group_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchResponseGroup], int]:
     items = []
     for _ in range(count):
+        item = new(OffsetFetchResponseGroup)
         n_group_id = data[pos]
         pos += 1
         if n_group_id < 128:
-            group_id, n_topics = compact_s_B[n_group_id](data, pos)
-            group_id = group_id.decode()
+            raw, n_topics = compact_s_B[n_group_id](data, pos)
+            item.group_id = raw.decode()
             pos += n_group_id
         else:
-            group_id, pos = compact_text(data, pos, n_group_id)
+            item.group_id, pos = compact_text(data, pos, n_group_id)
             n_topics = data[pos]
             pos += 1
         if 0 < n_topics < 128:
-            topics, pos = _read_offset_fetch_response_topics_list_2(data, pos, n_topics - 1)
+            item.topics, pos = _read_offset_fetch_response_topics_list_2(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
-            topics, pos = _read_offset_fetch_response_topics_list_2(data, pos, n_topics)
+            item.topics, pos = _read_offset_fetch_response_topics_list_2(data, pos, n_topics)
         else:
             raise Unusual
-        error_code, tags = unpack_hB(data, pos)
+        item.error_code, tags = unpack_hB(data, pos)
         pos += 3
-        item = new(OffsetFetchResponseGroup)
-        item.group_id = group_id
-        item.topics = topics
-        item.error_code = error_code
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1493,20 +1418,18 @@ def _read_offset_fetch_response_group_list_2(data: Buffer, pos: int, count: int)
 
 
 def _read_offset_fetch_response_7(data: Buffer, pos: int) -> tuple[OffsetFetchResponse, int]:
-    throttle_time_ms, n_groups = unpack_iB(data, pos)
+    item = new(OffsetFetchResponse)
+    item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5
     if 0 < n_groups < 128:
-        groups, pos = _read_offset_fetch_response_group_list_2(data, pos, n_groups - 1)
+        item.groups, pos = _read_offset_fetch_response_group_list_2(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
-        groups, pos = _read_offset_fetch_response_group_list_2(data, pos, n_groups)
+        item.groups, pos = _read_offset_fetch_response_group_list_2(data, pos, n_groups)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(OffsetFetchResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.groups = groups
     item.topics = []
     item.error_code = 0
     item.unknown_tagged_fields = None

@@ -206,52 +206,47 @@ def _read_offset_for_leader_partition_list_1(data: Buffer, pos: int, count: int)
 def _read_offset_for_leader_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetForLeaderTopic], int]:
     items = []
     for _ in range(count):
+        item = new(OffsetForLeaderTopic)
         (n_topic,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_topic < 128:
-            topic, n_partitions = classic_s_i[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partitions = classic_s_i[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic + 4
         else:
-            topic, pos = classic_text(data, pos, n_topic)
+            item.topic, pos = classic_text(data, pos, n_topic)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_offset_for_leader_partition_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_offset_for_leader_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(OffsetForLeaderTopic)
-        item.topic = topic
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_offset_for_leader_epoch_request_1(data: Buffer, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
+    item = new(OffsetForLeaderEpochRequest)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
     if n_topics >= 0:
-        topics, pos = _read_offset_for_leader_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_offset_for_leader_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(OffsetForLeaderEpochRequest)
-    item.topics = topics
     item.replica_id = -2
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_offset_for_leader_epoch_request_2(data: Buffer, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
-    replica_id, n_topics = unpack_ii(data, pos)
+    item = new(OffsetForLeaderEpochRequest)
+    item.replica_id, n_topics = unpack_ii(data, pos)
     pos += 8
     if n_topics >= 0:
-        topics, pos = _read_offset_for_leader_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_offset_for_leader_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(OffsetForLeaderEpochRequest)
-    item.replica_id = replica_id
-    item.topics = topics
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -277,28 +272,26 @@ def _read_offset_for_leader_partition_list_2(data: Buffer, pos: int, count: int)
 def _read_offset_for_leader_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetForLeaderTopic], int]:
     items = []
     for _ in range(count):
+        item = new(OffsetForLeaderTopic)
         n_topic = data[pos]
         pos += 1
         if n_topic < 128:
-            topic, n_partitions = compact_s_B[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partitions = compact_s_B[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic
         else:
-            topic, pos = compact_text(data, pos, n_topic)
+            item.topic, pos = compact_text(data, pos, n_topic)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_offset_for_leader_partition_list_2(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_offset_for_leader_partition_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_offset_for_leader_partition_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_offset_for_leader_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(OffsetForLeaderTopic)
-        item.topic = topic
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -307,20 +300,18 @@ def _read_offset_for_leader_topic_list_2(data: Buffer, pos: int, count: int) -> 
 
 
 def _read_offset_for_leader_epoch_request_3(data: Buffer, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
-    replica_id, n_topics = unpack_iB(data, pos)
+    item = new(OffsetForLeaderEpochRequest)
+    item.replica_id, n_topics = unpack_iB(data, pos)
     pos += 5
     if 0 < n_topics < 128:
-        topics, pos = _read_offset_for_leader_topic_list_2(data, pos, n_topics - 1)
+        item.topics, pos = _read_offset_for_leader_topic_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_offset_for_leader_topic_list_2(data, pos, n_topics)
+        item.topics, pos = _read_offset_for_leader_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(OffsetForLeaderEpochRequest)
-    item.replica_id = replica_id
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -430,38 +421,34 @@ def _read_epoch_end_offset_list_1(data: Buffer, pos: int, count: int) -> tuple[l
 def _read_offset_for_leader_topic_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetForLeaderTopicResult], int]:
     items = []
     for _ in range(count):
+        item = new(OffsetForLeaderTopicResult)
         (n_topic,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_topic < 128:
-            topic, n_partitions = classic_s_i[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partitions = classic_s_i[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic + 4
         else:
-            topic, pos = classic_text(data, pos, n_topic)
+            item.topic, pos = classic_text(data, pos, n_topic)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_epoch_end_offset_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_epoch_end_offset_list_1(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(OffsetForLeaderTopicResult)
-        item.topic = topic
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_offset_for_leader_epoch_response_1(data: Buffer, pos: int) -> tuple[OffsetForLeaderEpochResponse, int]:
-    throttle_time_ms, n_topics = unpack_ii(data, pos)
+    item = new(OffsetForLeaderEpochResponse)
+    item.throttle_time_ms, n_topics = unpack_ii(data, pos)
     pos += 8
     if n_topics >= 0:
-        topics, pos = _read_offset_for_leader_topic_result_list_1(data, pos, n_topics)
+        item.topics, pos = _read_offset_for_leader_topic_result_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(OffsetForLeaderEpochResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.topics = topics
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -488,28 +475,26 @@ def _read_epoch_end_offset_list_2(data: Buffer, pos: int, count: int) -> tuple[l
 def _read_offset_for_leader_topic_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetForLeaderTopicResult], int]:
     items = []
     for _ in range(count):
+        item = new(OffsetForLeaderTopicResult)
         n_topic = data[pos]
         pos += 1
         if n_topic < 128:
-            topic, n_partitions = compact_s_B[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partitions = compact_s_B[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic
         else:
-            topic, pos = compact_text(data, pos, n_topic)
+            item.topic, pos = compact_text(data, pos, n_topic)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_epoch_end_offset_list_2(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_epoch_end_offset_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_epoch_end_offset_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_epoch_end_offset_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(OffsetForLeaderTopicResult)
-        item.topic = topic
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -518,20 +503,18 @@ def _read_offset_for_leader_topic_result_list_2(data: Buffer, pos: int, count: i
 
 
 def _read_offset_for_leader_epoch_response_2(data: Buffer, pos: int) -> tuple[OffsetForLeaderEpochResponse, int]:
-    throttle_time_ms, n_topics = unpack_iB(data, pos)
+    item = new(OffsetForLeaderEpochResponse)
+    item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
     if 0 < n_topics < 128:
-        topics, pos = _read_offset_for_leader_topic_result_list_2(data, pos, n_topics - 1)
+        item.topics, pos = _read_offset_for_leader_topic_result_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_offset_for_leader_topic_result_list_2(data, pos, n_topics)
+        item.topics, pos = _read_offset_for_leader_topic_result_list_2(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(OffsetForLeaderEpochResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -90,55 +90,53 @@ def _read_partition_change_record_tags_1(item: PartitionChangeRecord, data: Buff
         if tag == 0:
             n_isr = data[pos]
             pos += 1
-            if 0 < n_isr < 128:
-                isr = list(compact_i[n_isr](data, pos))
+            if n_isr == 0:
+                item.isr = None
+            elif n_isr < 128:
+                values = [*compact_i[n_isr](data, pos)]
+                item.isr = values
                 pos += 4 * n_isr - 4
-            elif n_isr == 0:
-                isr = None
             else:
-                isr, pos = compact_numbers(data, pos, n_isr, "i", 4)
-            item.isr = isr
+                item.isr, pos = compact_numbers(data, pos, n_isr, "i", 4)
         elif tag == 1:
-            (leader,) = unpack_i(data, pos)
+            (item.leader,) = unpack_i(data, pos)
             pos += 4
-            item.leader = leader
         elif tag == 2:
             n_replicas = data[pos]
             pos += 1
-            if 0 < n_replicas < 128:
-                replicas = list(compact_i[n_replicas](data, pos))
+            if n_replicas == 0:
+                item.replicas = None
+            elif n_replicas < 128:
+                values = [*compact_i[n_replicas](data, pos)]
+                item.replicas = values
                 pos += 4 * n_replicas - 4
-            elif n_replicas == 0:
-                replicas = None
             else:
-                replicas, pos = compact_numbers(data, pos, n_replicas, "i", 4)
-            item.replicas = replicas
+                item.replicas, pos = compact_numbers(data, pos, n_replicas, "i", 4)
         elif tag == 3:
             n_removing_replicas = data[pos]
             pos += 1
-            if 0 < n_removing_replicas < 128:
-                removing_replicas = list(compact_i[n_removing_replicas](data, pos))
+            if n_removing_replicas == 0:
+                item.removing_replicas = None
+            elif n_removing_replicas < 128:
+                values = [*compact_i[n_removing_replicas](data, pos)]
+                item.removing_replicas = values
                 pos += 4 * n_removing_replicas - 4
-            elif n_removing_replicas == 0:
-                removing_replicas = None
             else:
-                removing_replicas, pos = compact_numbers(data, pos, n_removing_replicas, "i", 4)
-            item.removing_replicas = removing_replicas
+                item.removing_replicas, pos = compact_numbers(data, pos, n_removing_replicas, "i", 4)
         elif tag == 4:
             n_adding_replicas = data[pos]
             pos += 1
-            if 0 < n_adding_replicas < 128:
-                adding_replicas = list(compact_i[n_adding_replicas](data, pos))
+            if n_adding_replicas == 0:
+                item.adding_replicas = None
+            elif n_adding_replicas < 128:
+                values = [*compact_i[n_adding_replicas](data, pos)]
+                item.adding_replicas = values
                 pos += 4 * n_adding_replicas - 4
-            elif n_adding_replicas == 0:
-                adding_replicas = None
             else:
-                adding_replicas, pos = compact_numbers(data, pos, n_adding_replicas, "i", 4)
-            item.adding_replicas = adding_replicas
+                item.adding_replicas, pos = compact_numbers(data, pos, n_adding_replicas, "i", 4)
         elif tag == 5:
-            (leader_recovery_state,) = unpack_b(data, pos)
+            (item.leader_recovery_state,) = unpack_b(data, pos)
             pos += 1
-            item.leader_recovery_state = leader_recovery_state
         elif tag in (6, 7, 8,):
             raise Unusual
         else:
@@ -150,11 +148,9 @@ def _read_partition_change_record_tags_1(item: PartitionChangeRecord, data: Buff
 
 
 def _read_partition_change_record_1(data: Buffer, pos: int) -> tuple[PartitionChangeRecord, int]:
-    partition_id, topic_id, tags = unpack_iuB(data, pos)
-    pos += 21
     item = new(PartitionChangeRecord)
-    item.partition_id = partition_id
-    item.topic_id = topic_id
+    item.partition_id, item.topic_id, tags = unpack_iuB(data, pos)
+    pos += 21
     item.isr = None
     item.leader = -2
     item.replicas = None
@@ -179,66 +175,64 @@ def _read_partition_change_record_tags_2(item: PartitionChangeRecord, data: Buff
         if tag == 0:
             n_isr = data[pos]
             pos += 1
-            if 0 < n_isr < 128:
-                isr = list(compact_i[n_isr](data, pos))
+            if n_isr == 0:
+                item.isr = None
+            elif n_isr < 128:
+                values = [*compact_i[n_isr](data, pos)]
+                item.isr = values
                 pos += 4 * n_isr - 4
-            elif n_isr == 0:
-                isr = None
             else:
-                isr, pos = compact_numbers(data, pos, n_isr, "i", 4)
-            item.isr = isr
+                item.isr, pos = compact_numbers(data, pos, n_isr, "i", 4)
         elif tag == 1:
-            (leader,) = unpack_i(data, pos)
+            (item.leader,) = unpack_i(data, pos)
             pos += 4
-            item.leader = leader
         elif tag == 2:
             n_replicas = data[pos]
             pos += 1
-            if 0 < n_replicas < 128:
-                replicas = list(compact_i[n_replicas](data, pos))
+            if n_replicas == 0:
+                item.replicas = None
+            elif n_replicas < 128:
+                values = [*compact_i[n_replicas](data, pos)]
+                item.replicas = values
                 pos += 4 * n_replicas - 4
-            elif n_replicas == 0:
-                replicas = None
             else:
-                replicas, pos = compact_numbers(data, pos, n_replicas, "i", 4)
-            item.replicas = replicas
+                item.replicas, pos = compact_numbers(data, pos, n_replicas, "i", 4)
         elif tag == 3:
             n_removing_replicas = data[pos]
             pos += 1
-            if 0 < n_removing_replicas < 128:
-                removing_replicas = list(compact_i[n_removing_replicas](data, pos))
+            if n_removing_replicas == 0:
+                item.removing_replicas = None
+            elif n_removing_replicas < 128:
+                values = [*compact_i[n_removing_replicas](data, pos)]
+                item.removing_replicas = values
                 pos += 4 * n_removing_replicas - 4
-            elif n_removing_replicas == 0:
-                removing_replicas = None
             else:
-                removing_replicas, pos = compact_numbers(data, pos, n_removing_replicas, "i", 4)
-            item.removing_replicas = removing_replicas
+                item.removing_replicas, pos = compact_numbers(data, pos, n_removing_replicas, "i", 4)
         elif tag == 4:
             n_adding_replicas = data[pos]
             pos += 1
-            if 0 < n_adding_replicas < 128:
-                adding_replicas = list(compact_i[n_adding_replicas](data, pos))
+            if n_adding_replicas == 0:
+                item.adding_replicas = None
+            elif n_adding_replicas < 128:
+                values = [*compact_i[n_adding_replicas](data, pos)]
+                item.adding_replicas = values
                 pos += 4 * n_adding_replicas - 4
-            elif n_adding_replicas == 0:
-                adding_replicas = None
             else:
-                adding_replicas, pos = compact_numbers(data, pos, n_adding_replicas, "i", 4)
-            item.adding_replicas = adding_replicas
+                item.adding_replicas, pos = compact_numbers(data, pos, n_adding_replicas, "i", 4)
         elif tag == 5:
-            (leader_recovery_state,) = unpack_b(data, pos)
+            (item.leader_recovery_state,) = unpack_b(data, pos)
             pos += 1
-            item.leader_recovery_state = leader_recovery_state
         elif tag == 8:
             n_directories = data[pos]
             pos += 1
-            if 0 < n_directories < 128:
-                directories = list(compact_16s[n_directories](data, pos))
+            if n_directories == 0:
+                item.directories = None
+            elif n_directories < 128:
+                values = [*compact_16s[n_directories](data, pos)]
+                item.directories = values
                 pos += 16 * n_directories - 16
-            elif n_directories == 0:
-                directories = None
             else:
-                directories, pos = compact_numbers(data, pos, n_directories, "16s", 16)
-            item.directories = directories
+                item.directories, pos = compact_numbers(data, pos, n_directories, "16s", 16)
         elif tag in (6, 7,):
             raise Unusual
         else:
@@ -250,11 +244,9 @@ def _read_partition_change_record_tags_2(item: PartitionChangeRecord, data: Buff
 
 
 def _read_partition_change_record_2(data: Buffer, pos: int) -> tuple[PartitionChangeRecord, int]:
-    partition_id, topic_id, tags = unpack_iuB(data, pos)
-    pos += 21
     item = new(PartitionChangeRecord)
-    item.partition_id = partition_id
-    item.topic_id = topic_id
+    item.partition_id, item.topic_id, tags = unpack_iuB(data, pos)
+    pos += 21
     item.isr = None
     item.leader = -2
     item.replicas = None
@@ -279,88 +271,86 @@ def _read_partition_change_record_tags_3(item: PartitionChangeRecord, data: Buff
         if tag == 0:
             n_isr = data[pos]
             pos += 1
-            if 0 < n_isr < 128:
-                isr = list(compact_i[n_isr](data, pos))
+            if n_isr == 0:
+                item.isr = None
+            elif n_isr < 128:
+                values = [*compact_i[n_isr](data, pos)]
+                item.isr = values
                 pos += 4 * n_isr - 4
-            elif n_isr == 0:
-                isr = None
             else:
-                isr, pos = compact_numbers(data, pos, n_isr, "i", 4)
-            item.isr = isr
+                item.isr, pos = compact_numbers(data, pos, n_isr, "i", 4)
         elif tag == 1:
-            (leader,) = unpack_i(data, pos)
+            (item.leader,) = unpack_i(data, pos)
             pos += 4
-            item.leader = leader
         elif tag == 2:
             n_replicas = data[pos]
             pos += 1
-            if 0 < n_replicas < 128:
-                replicas = list(compact_i[n_replicas](data, pos))
+            if n_replicas == 0:
+                item.replicas = None
+            elif n_replicas < 128:
+                values = [*compact_i[n_replicas](data, pos)]
+                item.replicas = values
                 pos += 4 * n_replicas - 4
-            elif n_replicas == 0:
-                replicas = None
             else:
-                replicas, pos = compact_numbers(data, pos, n_replicas, "i", 4)
-            item.replicas = replicas
+                item.replicas, pos = compact_numbers(data, pos, n_replicas, "i", 4)
         elif tag == 3:
             n_removing_replicas = data[pos]
             pos += 1
-            if 0 < n_removing_replicas < 128:
-                removing_replicas = list(compact_i[n_removing_replicas](data, pos))
+            if n_removing_replicas == 0:
+                item.removing_replicas = None
+            elif n_removing_replicas < 128:
+                values = [*compact_i[n_removing_replicas](data, pos)]
+                item.removing_replicas = values
                 pos += 4 * n_removing_replicas - 4
-            elif n_removing_replicas == 0:
-                removing_replicas = None
             else:
-                removing_replicas, pos = compact_numbers(data, pos, n_removing_replicas, "i", 4)
-            item.removing_replicas = removing_replicas
+                item.removing_replicas, pos = compact_numbers(data, pos, n_removing_replicas, "i", 4)
         elif tag == 4:
             n_adding_replicas = data[pos]
             pos += 1
-            if 0 < n_adding_replicas < 128:
-                adding_replicas = list(compact_i[n_adding_replicas](data, pos))
+            if n_adding_replicas == 0:
+                item.adding_replicas = None
+            elif n_adding_replicas < 128:
+                values = [*compact_i[n_adding_replicas](data, pos)]
+                item.adding_replicas = values
                 pos += 4 * n_adding_replicas - 4
-            elif n_adding_replicas == 0:
-                adding_replicas = None
             else:
-                adding_replicas, pos = compact_numbers(data, pos, n_adding_replicas, "i", 4)
-            item.adding_replicas = adding_replicas
+                item.adding_replicas, pos = compact_numbers(data, pos, n_adding_replicas, "i", 4)
         elif tag == 5:
-            (leader_recovery_state,) = unpack_b(data, pos)
+            (item.leader_recovery_state,) = unpack_b(data, pos)
             pos += 1
-            item.leader_recovery_state = leader_recovery_state
         elif tag == 6:
             n_eligible_leader_replicas = data[pos]
             pos += 1
-            if 0 < n_eligible_leader_replicas < 128:
-                eligible_leader_replicas = list(compact_i[n_eligible_leader_replicas](data, pos))
+            if n_eligible_leader_replicas == 0:
+                item.eligible_leader_replicas = None
+            elif n_eligible_leader_replicas < 128:
+                values = [*compact_i[n_eligible_leader_replicas](data, pos)]
+                item.eligible_leader_replicas = values
                 pos += 4 * n_eligible_leader_replicas - 4
-            elif n_eligible_leader_replicas == 0:
-                eligible_leader_replicas = None
             else:
-                eligible_leader_replicas, pos = compact_numbers(data, pos, n_eligible_leader_replicas, "i", 4)
-            item.eligible_leader_replicas = eligible_leader_replicas
+                item.eligible_leader_replicas, pos = compact_numbers(data, pos, n_eligible_leader_replicas, "i", 4)
         elif tag == 7:
             n_last_known_elr = data[pos]
             pos += 1
-            if 0 < n_last_known_elr < 128:
-                last_known_elr = list(compact_i[n_last_known_elr](data, pos))
+            if n_last_known_elr == 0:
+                item.last_known_elr = None
+            elif n_last_known_elr < 128:
+                values = [*compact_i[n_last_known_elr](data, pos)]
+                item.last_known_elr = values
                 pos += 4 * n_last_known_elr - 4
-            elif n_last_known_elr == 0:
-                last_known_elr = None
             else:
-                last_known_elr, pos = compact_numbers(data, pos, n_last_known_elr, "i", 4)
-            item.last_known_elr = last_known_elr
+                item.last_known_elr, pos = compact_numbers(data, pos, n_last_known_elr, "i", 4)
         elif tag == 8:
             n_directories = data[pos]
             pos += 1
-            if 0 < n_directories < 128:
-                directories = list(compact_16s[n_directories](data, pos))
+            if n_directories == 0:
+                item.directories = None
+            elif n_directories < 128:
+                values = [*compact_16s[n_directories](data, pos)]
+                item.directories = values
                 pos += 16 * n_directories - 16
-            elif n_directories == 0:
-                directories = None
             else:
-                directories, pos = compact_numbers(data, pos, n_directories, "16s", 16)
-            item.directories = directories
+                item.directories, pos = compact_numbers(data, pos, n_directories, "16s", 16)
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -370,11 +360,9 @@ def _read_partition_change_record_tags_3(item: PartitionChangeRecord, data: Buff
 
 
 def _read_partition_change_record_3(data: Buffer, pos: int) -> tuple[PartitionChangeRecord, int]:
-    partition_id, topic_id, tags = unpack_iuB(data, pos)
-    pos += 21
     item = new(PartitionChangeRecord)
-    item.partition_id = partition_id
-    item.topic_id = topic_id
+    item.partition_id, item.topic_id, tags = unpack_iuB(data, pos)
+    pos += 21
     item.isr = None
     item.leader = -2
     item.replicas = None

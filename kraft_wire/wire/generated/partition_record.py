@@ -98,9 +98,8 @@ def _read_partition_record_tags_1(item: PartitionRecord, data: Buffer, pos: int,
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            (leader_recovery_state,) = unpack_b(data, pos)
+            (item.leader_recovery_state,) = unpack_b(data, pos)
             pos += 1
-            item.leader_recovery_state = leader_recovery_state
         elif tag in (1, 2,):
             raise Unusual
         else:
@@ -112,46 +111,48 @@ def _read_partition_record_tags_1(item: PartitionRecord, data: Buffer, pos: int,
 
 
 def _read_partition_record_1(data: Buffer, pos: int) -> tuple[PartitionRecord, int]:
-    partition_id, topic_id, n_replicas = unpack_iuB(data, pos)
+    item = new(PartitionRecord)
+    item.partition_id, item.topic_id, n_replicas = unpack_iuB(data, pos)
     pos += 21
     if n_replicas < 128:
-        *replicas, n_isr = compact_i_B[n_replicas](data, pos)
+        values = [*compact_i_B[n_replicas](data, pos)]
+        n_isr = values.pop()
+        item.replicas = values
         pos += 4 * n_replicas - 3
     else:
-        replicas, pos = compact_numbers(data, pos, n_replicas, "i", 4)
+        item.replicas, pos = compact_numbers(data, pos, n_replicas, "i", 4)
         n_isr = data[pos]
         pos += 1
     if n_isr < 128:
-        *isr, n_removing_replicas = compact_i_B[n_isr](data, pos)
+        values = [*compact_i_B[n_isr](data, pos)]
+        n_removing_replicas = values.pop()
+        item.isr = values
         pos += 4 * n_isr - 3
     else:
-        isr, pos = compact_numbers(data, pos, n_isr, "i", 4)
+        item.isr, pos = compact_numbers(data, pos, n_isr, "i", 4)
         n_removing_replicas = data[pos]
         pos += 1
     if n_removing_replicas < 128:
-        *removing_replicas, n_adding_replicas = compact_i_B[n_removing_replicas](data, pos)
+        values = [*compact_i_B[n_removing_replicas](data, pos)]
+        n_adding_replicas = values.pop()
+        item.removing_replicas = values
         pos += 4 * n_removing_replicas - 3
     else:
-        removing_replicas, pos = compact_numbers(data, pos, n_removing_replicas, "i", 4)
+        item.removing_replicas, pos = compact_numbers(data, pos, n_removing_replicas, "i", 4)
         n_adding_replicas = data[pos]
         pos += 1
     if n_adding_replicas < 128:
-        *adding_replicas, leader, leader_epoch, partition_epoch, tags = compact_i_iiiB[n_adding_replicas](data, pos)
+        values = [*compact_i_iiiB[n_adding_replicas](data, pos)]
+        tags = values.pop()
+        item.partition_epoch = values.pop()
+        item.leader_epoch = values.pop()
+        item.leader = values.pop()
+        item.adding_replicas = values
         pos += 4 * n_adding_replicas + 9
     else:
-        adding_replicas, pos = compact_numbers(data, pos, n_adding_replicas, "i", 4)
-        leader, leader_epoch, partition_epoch, tags = unpack_iiiB(data, pos)
+        item.adding_replicas, pos = compact_numbers(data, pos, n_adding_replicas, "i", 4)
+        item.leader, item.leader_epoch, item.partition_epoch, tags = unpack_iiiB(data, pos)
         pos += 13
-    item = new(PartitionRecord)
-    item.partition_id = partition_id
-    item.topic_id = topic_id
-    item.replicas = replicas
-    item.isr = isr
-    item.removing_replicas = removing_replicas
-    item.adding_replicas = adding_replicas
-    item.leader = leader
-    item.leader_epoch = leader_epoch
-    item.partition_epoch = partition_epoch
     item.leader_recovery_state = 0
     item.directories = []
     item.eligible_leader_replicas = None
@@ -169,9 +170,8 @@ def _read_partition_record_tags_2(item: PartitionRecord, data: Buffer, pos: int,
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            (leader_recovery_state,) = unpack_b(data, pos)
+            (item.leader_recovery_state,) = unpack_b(data, pos)
             pos += 1
-            item.leader_recovery_state = leader_recovery_state
         elif tag in (1, 2,):
             raise Unusual
         else:
@@ -183,54 +183,57 @@ def _read_partition_record_tags_2(item: PartitionRecord, data: Buffer, pos: int,
 
 
 def _read_partition_record_2(data: Buffer, pos: int) -> tuple[PartitionRecord, int]:
-    partition_id, topic_id, n_replicas = unpack_iuB(data, pos)
+    item = new(PartitionRecord)
+    item.partition_id, item.topic_id, n_replicas = unpack_iuB(data, pos)
     pos += 21
     if n_replicas < 128:
-        *replicas, n_isr = compact_i_B[n_replicas](data, pos)
+        values = [*compact_i_B[n_replicas](data, pos)]
+        n_isr = values.pop()
+        item.replicas = values
         pos += 4 * n_replicas - 3
     else:
-        replicas, pos = compact_numbers(data, pos, n_replicas, "i", 4)
+        item.replicas, pos = compact_numbers(data, pos, n_replicas, "i", 4)
         n_isr = data[pos]
         pos += 1
     if n_isr < 128:
-        *isr, n_removing_replicas = compact_i_B[n_isr](data, pos)
+        values = [*compact_i_B[n_isr](data, pos)]
+        n_removing_replicas = values.pop()
+        item.isr = values
         pos += 4 * n_isr - 3
     else:
-        isr, pos = compact_numbers(data, pos, n_isr, "i", 4)
+        item.isr, pos = compact_numbers(data, pos, n_isr, "i", 4)
         n_removing_replicas = data[pos]
         pos += 1
     if n_removing_replicas < 128:
-        *removing_replicas, n_adding_replicas = compact_i_B[n_removing_replicas](data, pos)
+        values = [*compact_i_B[n_removing_replicas](data, pos)]
+        n_adding_replicas = values.pop()
+        item.removing_replicas = values
         pos += 4 * n_removing_replicas - 3
     else:
-        removing_replicas, pos = compact_numbers(data, pos, n_removing_replicas, "i", 4)
+        item.removing_replicas, pos = compact_numbers(data, pos, n_removing_replicas, "i", 4)
         n_adding_replicas = data[pos]
         pos += 1
     if n_adding_replicas < 128:
-        *adding_replicas, leader, leader_epoch, partition_epoch, n_directories = compact_i_iiiB[n_adding_replicas](data, pos)
+        values = [*compact_i_iiiB[n_adding_replicas](data, pos)]
+        n_directories = values.pop()
+        item.partition_epoch = values.pop()
+        item.leader_epoch = values.pop()
+        item.leader = values.pop()
+        item.adding_replicas = values
         pos += 4 * n_adding_replicas + 9
     else:
-        adding_replicas, pos = compact_numbers(data, pos, n_adding_replicas, "i", 4)
-        leader, leader_epoch, partition_epoch, n_directories = unpack_iiiB(data, pos)
+        item.adding_replicas, pos = compact_numbers(data, pos, n_adding_replicas, "i", 4)
+        item.leader, item.leader_epoch, item.partition_epoch, n_directories = unpack_iiiB(data, pos)
         pos += 13
     if n_directories < 128:
-        *directories, tags = compact_16s_B[n_directories](data, pos)
+        values = [*compact_16s_B[n_directories](data, pos)]
+        tags = values.pop()
+        item.directories = values
         pos += 16 * n_directories - 15
     else:
-        directories, pos = compact_numbers(data, pos, n_directories, "16s", 16)
+        item.directories, pos = compact_numbers(data, pos, n_directories, "16s", 16)
         tags = data[pos]
         pos += 1
-    item = new(PartitionRecord)
-    item.partition_id = partition_id
-    item.topic_id = topic_id
-    item.replicas = replicas
-    item.isr = isr
-    item.removing_replicas = removing_replicas
-    item.adding_replicas = adding_replicas
-    item.leader = leader
-    item.leader_epoch = leader_epoch
-    item.partition_epoch = partition_epoch
-    item.directories = directories
     item.leader_recovery_state = 0
     item.eligible_leader_replicas = None
     item.last_known_elr = None
@@ -247,31 +250,30 @@ def _read_partition_record_tags_3(item: PartitionRecord, data: Buffer, pos: int,
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            (leader_recovery_state,) = unpack_b(data, pos)
+            (item.leader_recovery_state,) = unpack_b(data, pos)
             pos += 1
-            item.leader_recovery_state = leader_recovery_state
         elif tag == 1:
             n_eligible_leader_replicas = data[pos]
             pos += 1
-            if 0 < n_eligible_leader_replicas < 128:
-                eligible_leader_replicas = list(compact_i[n_eligible_leader_replicas](data, pos))
+            if n_eligible_leader_replicas == 0:
+                item.eligible_leader_replicas = None
+            elif n_eligible_leader_replicas < 128:
+                values = [*compact_i[n_eligible_leader_replicas](data, pos)]
+                item.eligible_leader_replicas = values
                 pos += 4 * n_eligible_leader_replicas - 4
-            elif n_eligible_leader_replicas == 0:
-                eligible_leader_replicas = None
             else:
-                eligible_leader_replicas, pos = compact_numbers(data, pos, n_eligible_leader_replicas, "i", 4)
-            item.eligible_leader_replicas = eligible_leader_replicas
+                item.eligible_leader_replicas, pos = compact_numbers(data, pos, n_eligible_leader_replicas, "i", 4)
         elif tag == 2:
             n_last_known_elr = data[pos]
             pos += 1
-            if 0 < n_last_known_elr < 128:
-                last_known_elr = list(compact_i[n_last_known_elr](data, pos))
+            if n_last_known_elr == 0:
+                item.last_known_elr = None
+            elif n_last_known_elr < 128:
+                values = [*compact_i[n_last_known_elr](data, pos)]
+                item.last_known_elr = values
                 pos += 4 * n_last_known_elr - 4
-            elif n_last_known_elr == 0:
-                last_known_elr = None
             else:
-                last_known_elr, pos = compact_numbers(data, pos, n_last_known_elr, "i", 4)
-            item.last_known_elr = last_known_elr
+                item.last_known_elr, pos = compact_numbers(data, pos, n_last_known_elr, "i", 4)
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -281,54 +283,57 @@ def _read_partition_record_tags_3(item: PartitionRecord, data: Buffer, pos: int,
 
 
 def _read_partition_record_3(data: Buffer, pos: int) -> tuple[PartitionRecord, int]:
-    partition_id, topic_id, n_replicas = unpack_iuB(data, pos)
+    item = new(PartitionRecord)
+    item.partition_id, item.topic_id, n_replicas = unpack_iuB(data, pos)
     pos += 21
     if n_replicas < 128:
-        *replicas, n_isr = compact_i_B[n_replicas](data, pos)
+        values = [*compact_i_B[n_replicas](data, pos)]
+        n_isr = values.pop()
+        item.replicas = values
         pos += 4 * n_replicas - 3
     else:
-        replicas, pos = compact_numbers(data, pos, n_replicas, "i", 4)
+        item.replicas, pos = compact_numbers(data, pos, n_replicas, "i", 4)
         n_isr = data[pos]
         pos += 1
     if n_isr < 128:
-        *isr, n_removing_replicas = compact_i_B[n_isr](data, pos)
+        values = [*compact_i_B[n_isr](data, pos)]
+        n_removing_replicas = values.pop()
+        item.isr = values
         pos += 4 * n_isr - 3
     else:
-        isr, pos = compact_numbers(data, pos, n_isr, "i", 4)
+        item.isr, pos = compact_numbers(data, pos, n_isr, "i", 4)
         n_removing_replicas = data[pos]
         pos += 1
     if n_removing_replicas < 128:
-        *removing_replicas, n_adding_replicas = compact_i_B[n_removing_replicas](data, pos)
+        values = [*compact_i_B[n_removing_replicas](data, pos)]
+        n_adding_replicas = values.pop()
+        item.removing_replicas = values
         pos += 4 * n_removing_replicas - 3
     else:
-        removing_replicas, pos = compact_numbers(data, pos, n_removing_replicas, "i", 4)
+        item.removing_replicas, pos = compact_numbers(data, pos, n_removing_replicas, "i", 4)
         n_adding_replicas = data[pos]
         pos += 1
     if n_adding_replicas < 128:
-        *adding_replicas, leader, leader_epoch, partition_epoch, n_directories = compact_i_iiiB[n_adding_replicas](data, pos)
+        values = [*compact_i_iiiB[n_adding_replicas](data, pos)]
+        n_directories = values.pop()
+        item.partition_epoch = values.pop()
+        item.leader_epoch = values.pop()
+        item.leader = values.pop()
+        item.adding_replicas = values
         pos += 4 * n_adding_replicas + 9
     else:
-        adding_replicas, pos = compact_numbers(data, pos, n_adding_replicas, "i", 4)
-        leader, leader_epoch, partition_epoch, n_directories = unpack_iiiB(data, pos)
+        item.adding_replicas, pos = compact_numbers(data, pos, n_adding_replicas, "i", 4)
+        item.leader, item.leader_epoch, item.partition_epoch, n_directories = unpack_iiiB(data, pos)
         pos += 13
     if n_directories < 128:
-        *directories, tags = compact_16s_B[n_directories](data, pos)
+        values = [*compact_16s_B[n_directories](data, pos)]
+        tags = values.pop()
+        item.directories = values
         pos += 16 * n_directories - 15
     else:
-        directories, pos = compact_numbers(data, pos, n_directories, "16s", 16)
+        item.directories, pos = compact_numbers(data, pos, n_directories, "16s", 16)
         tags = data[pos]
         pos += 1
-    item = new(PartitionRecord)
-    item.partition_id = partition_id
-    item.topic_id = topic_id
-    item.replicas = replicas
-    item.isr = isr
-    item.removing_replicas = removing_replicas
-    item.adding_replicas = adding_replicas
-    item.leader = leader
-    item.leader_epoch = leader_epoch
-    item.partition_epoch = partition_epoch
-    item.directories = directories
     item.leader_recovery_state = 0
     item.eligible_leader_replicas = None
     item.last_known_elr = None

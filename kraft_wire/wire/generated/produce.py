@@ -307,15 +307,13 @@ class ProduceResponse(Message):
 def _read_partition_produce_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionProduceData], int]:
     items = []
     for _ in range(count):
-        index, n_records = unpack_ii(data, pos)
+        item = new(PartitionProduceData)
+        item.index, n_records = unpack_ii(data, pos)
         pos += 8
         if n_records >= 0:
-            records, pos = classic_blob(data, pos, n_records)
+            item.records, pos = classic_blob(data, pos, n_records)
         else:
-            records = None
-        item = new(PartitionProduceData)
-        item.index = index
-        item.records = records
+            item.records = None
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -324,23 +322,21 @@ def _read_partition_produce_data_list_1(data: Buffer, pos: int, count: int) -> t
 def _read_topic_produce_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicProduceData], int]:
     items = []
     for _ in range(count):
+        item = new(TopicProduceData)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partition_data = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partition_data = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partition_data,) = unpack_i(data, pos)
             pos += 4
         if n_partition_data >= 0:
-            partition_data, pos = _read_partition_produce_data_list_1(data, pos, n_partition_data)
+            item.partition_data, pos = _read_partition_produce_data_list_1(data, pos, n_partition_data)
         else:
             raise Unusual
-        item = new(TopicProduceData)
-        item.name = name
-        item.partition_data = partition_data
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         items.append(item)
@@ -348,29 +344,25 @@ def _read_topic_produce_data_list_1(data: Buffer, pos: int, count: int) -> tuple
 
 
 def _read_produce_request_1(data: Buffer, pos: int) -> tuple[ProduceRequest, int]:
+    item = new(ProduceRequest)
     (n_transactional_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_transactional_id < 128:
-        transactional_id, acks, timeout_ms, n_topic_data = classic_s_hii[n_transactional_id](data, pos)
-        transactional_id = transactional_id.decode()
+        raw, item.acks, item.timeout_ms, n_topic_data = classic_s_hii[n_transactional_id](data, pos)
+        item.transactional_id = raw.decode()
         pos += n_transactional_id + 10
     elif n_transactional_id < 0:
-        transactional_id = None
-        acks, timeout_ms, n_topic_data = unpack_hii(data, pos)
+        item.transactional_id = None
+        item.acks, item.timeout_ms, n_topic_data = unpack_hii(data, pos)
         pos += 10
     else:
-        transactional_id, pos = classic_text(data, pos, n_transactional_id)
-        acks, timeout_ms, n_topic_data = unpack_hii(data, pos)
+        item.transactional_id, pos = classic_text(data, pos, n_transactional_id)
+        item.acks, item.timeout_ms, n_topic_data = unpack_hii(data, pos)
         pos += 10
     if n_topic_data >= 0:
-        topic_data, pos = _read_topic_produce_data_list_1(data, pos, n_topic_data)
+        item.topic_data, pos = _read_topic_produce_data_list_1(data, pos, n_topic_data)
     else:
         raise Unusual
-    item = new(ProduceRequest)
-    item.transactional_id = transactional_id
-    item.acks = acks
-    item.timeout_ms = timeout_ms
-    item.topic_data = topic_data
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -378,17 +370,15 @@ def _read_produce_request_1(data: Buffer, pos: int) -> tuple[ProduceRequest, int
 def _read_partition_produce_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[PartitionProduceData], int]:
     items = []
     for _ in range(count):
-        index, n_records = unpack_iB(data, pos)
+        item = new(PartitionProduceData)
+        item.index, n_records = unpack_iB(data, pos)
         pos += 5
         if n_records:
-            records, pos = compact_blob(data, pos, n_records)
+            item.records, pos = compact_blob(data, pos, n_records)
         else:
-            records = None
+            item.records = None
         tags = data[pos]
         pos += 1
-        item = new(PartitionProduceData)
-        item.index = index
-        item.records = records
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -399,28 +389,26 @@ def _read_partition_produce_data_list_2(data: Buffer, pos: int, count: int) -> t
 def _read_topic_produce_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[TopicProduceData], int]:
     items = []
     for _ in range(count):
+        item = new(TopicProduceData)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partition_data = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partition_data = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partition_data = data[pos]
             pos += 1
         if 0 < n_partition_data < 128:
-            partition_data, pos = _read_partition_produce_data_list_2(data, pos, n_partition_data - 1)
+            item.partition_data, pos = _read_partition_produce_data_list_2(data, pos, n_partition_data - 1)
         elif n_partition_data:
             n_partition_data, pos = long_count(data, pos, n_partition_data)
-            partition_data, pos = _read_partition_produce_data_list_2(data, pos, n_partition_data)
+            item.partition_data, pos = _read_partition_produce_data_list_2(data, pos, n_partition_data)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(TopicProduceData)
-        item.name = name
-        item.partition_data = partition_data
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         if tags:
@@ -430,34 +418,30 @@ def _read_topic_produce_data_list_2(data: Buffer, pos: int, count: int) -> tuple
 
 
 def _read_produce_request_2(data: Buffer, pos: int) -> tuple[ProduceRequest, int]:
+    item = new(ProduceRequest)
     n_transactional_id = data[pos]
     pos += 1
-    if 0 < n_transactional_id < 128:
-        transactional_id, acks, timeout_ms, n_topic_data = compact_s_hiB[n_transactional_id](data, pos)
-        transactional_id = transactional_id.decode()
-        pos += n_transactional_id + 6
-    elif n_transactional_id == 0:
-        transactional_id = None
-        acks, timeout_ms, n_topic_data = unpack_hiB(data, pos)
+    if n_transactional_id == 0:
+        item.transactional_id = None
+        item.acks, item.timeout_ms, n_topic_data = unpack_hiB(data, pos)
         pos += 7
+    elif n_transactional_id < 128:
+        raw, item.acks, item.timeout_ms, n_topic_data = compact_s_hiB[n_transactional_id](data, pos)
+        item.transactional_id = raw.decode()
+        pos += n_transactional_id + 6
     else:
-        transactional_id, pos = compact_text(data, pos, n_transactional_id)
-        acks, timeout_ms, n_topic_data = unpack_hiB(data, pos)
+        item.transactional_id, pos = compact_text(data, pos, n_transactional_id)
+        item.acks, item.timeout_ms, n_topic_data = unpack_hiB(data, pos)
         pos += 7
     if 0 < n_topic_data < 128:
-        topic_data, pos = _read_topic_produce_data_list_2(data, pos, n_topic_data - 1)
+        item.topic_data, pos = _read_topic_produce_data_list_2(data, pos, n_topic_data - 1)
     elif n_topic_data:
         n_topic_data, pos = long_count(data, pos, n_topic_data)
-        topic_data, pos = _read_topic_produce_data_list_2(data, pos, n_topic_data)
+        item.topic_data, pos = _read_topic_produce_data_list_2(data, pos, n_topic_data)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ProduceRequest)
-    item.transactional_id = transactional_id
-    item.acks = acks
-    item.timeout_ms = timeout_ms
-    item.topic_data = topic_data
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -467,20 +451,18 @@ def _read_produce_request_2(data: Buffer, pos: int) -> tuple[ProduceRequest, int
 def _read_topic_produce_data_list_3(data: Buffer, pos: int, count: int) -> tuple[list[TopicProduceData], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partition_data = unpack_uB(data, pos)
+        item = new(TopicProduceData)
+        item.topic_id, n_partition_data = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partition_data < 128:
-            partition_data, pos = _read_partition_produce_data_list_2(data, pos, n_partition_data - 1)
+            item.partition_data, pos = _read_partition_produce_data_list_2(data, pos, n_partition_data - 1)
         elif n_partition_data:
             n_partition_data, pos = long_count(data, pos, n_partition_data)
-            partition_data, pos = _read_partition_produce_data_list_2(data, pos, n_partition_data)
+            item.partition_data, pos = _read_partition_produce_data_list_2(data, pos, n_partition_data)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(TopicProduceData)
-        item.topic_id = topic_id
-        item.partition_data = partition_data
         item.name = ''
         item.unknown_tagged_fields = None
         if tags:
@@ -490,34 +472,30 @@ def _read_topic_produce_data_list_3(data: Buffer, pos: int, count: int) -> tuple
 
 
 def _read_produce_request_3(data: Buffer, pos: int) -> tuple[ProduceRequest, int]:
+    item = new(ProduceRequest)
     n_transactional_id = data[pos]
     pos += 1
-    if 0 < n_transactional_id < 128:
-        transactional_id, acks, timeout_ms, n_topic_data = compact_s_hiB[n_transactional_id](data, pos)
-        transactional_id = transactional_id.decode()
-        pos += n_transactional_id + 6
-    elif n_transactional_id == 0:
-        transactional_id = None
-        acks, timeout_ms, n_topic_data = unpack_hiB(data, pos)
+    if n_transactional_id == 0:
+        item.transactional_id = None
+        item.acks, item.timeout_ms, n_topic_data = unpack_hiB(data, pos)
         pos += 7
+    elif n_transactional_id < 128:
+        raw, item.acks, item.timeout_ms, n_topic_data = compact_s_hiB[n_transactional_id](data, pos)
+        item.transactional_id = raw.decode()
+        pos += n_transactional_id + 6
     else:
-        transactional_id, pos = compact_text(data, pos, n_transactional_id)
-        acks, timeout_ms, n_topic_data = unpack_hiB(data, pos)
+        item.transactional_id, pos = compact_text(data, pos, n_transactional_id)
+        item.acks, item.timeout_ms, n_topic_data = unpack_hiB(data, pos)
         pos += 7
     if 0 < n_topic_data < 128:
-        topic_data, pos = _read_topic_produce_data_list_3(data, pos, n_topic_data - 1)
+        item.topic_data, pos = _read_topic_produce_data_list_3(data, pos, n_topic_data - 1)
     elif n_topic_data:
         n_topic_data, pos = long_count(data, pos, n_topic_data)
-        topic_data, pos = _read_topic_produce_data_list_3(data, pos, n_topic_data)
+        item.topic_data, pos = _read_topic_produce_data_list_3(data, pos, n_topic_data)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ProduceRequest)
-    item.transactional_id = transactional_id
-    item.acks = acks
-    item.timeout_ms = timeout_ms
-    item.topic_data = topic_data
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -699,23 +677,21 @@ def _read_partition_produce_response_list_1(data: Buffer, pos: int, count: int) 
 def _read_topic_produce_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicProduceResponse], int]:
     items = []
     for _ in range(count):
+        item = new(TopicProduceResponse)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partition_responses = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partition_responses = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partition_responses,) = unpack_i(data, pos)
             pos += 4
         if n_partition_responses >= 0:
-            partition_responses, pos = _read_partition_produce_response_list_1(data, pos, n_partition_responses)
+            item.partition_responses, pos = _read_partition_produce_response_list_1(data, pos, n_partition_responses)
         else:
             raise Unusual
-        item = new(TopicProduceResponse)
-        item.name = name
-        item.partition_responses = partition_responses
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         items.append(item)
@@ -723,17 +699,15 @@ def _read_topic_produce_response_list_1(data: Buffer, pos: int, count: int) -> t
 
 
 def _read_produce_response_1(data: Buffer, pos: int) -> tuple[ProduceResponse, int]:
+    item = new(ProduceResponse)
     (n_responses,) = unpack_i(data, pos)
     pos += 4
     if n_responses >= 0:
-        responses, pos = _read_topic_produce_response_list_1(data, pos, n_responses)
+        item.responses, pos = _read_topic_produce_response_list_1(data, pos, n_responses)
     else:
         raise Unusual
-    (throttle_time_ms,) = unpack_i(data, pos)
+    (item.throttle_time_ms,) = unpack_i(data, pos)
     pos += 4
-    item = new(ProduceResponse)
-    item.responses = responses
-    item.throttle_time_ms = throttle_time_ms
     item.node_endpoints = []
     item.unknown_tagged_fields = None
     return item, pos
@@ -763,23 +737,21 @@ def _read_partition_produce_response_list_2(data: Buffer, pos: int, count: int) 
 def _read_topic_produce_response_list_2(data: Buffer, pos: int, count: int) -> tuple[list[TopicProduceResponse], int]:
     items = []
     for _ in range(count):
+        item = new(TopicProduceResponse)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partition_responses = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partition_responses = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partition_responses,) = unpack_i(data, pos)
             pos += 4
         if n_partition_responses >= 0:
-            partition_responses, pos = _read_partition_produce_response_list_2(data, pos, n_partition_responses)
+            item.partition_responses, pos = _read_partition_produce_response_list_2(data, pos, n_partition_responses)
         else:
             raise Unusual
-        item = new(TopicProduceResponse)
-        item.name = name
-        item.partition_responses = partition_responses
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         items.append(item)
@@ -787,17 +759,15 @@ def _read_topic_produce_response_list_2(data: Buffer, pos: int, count: int) -> t
 
 
 def _read_produce_response_2(data: Buffer, pos: int) -> tuple[ProduceResponse, int]:
+    item = new(ProduceResponse)
     (n_responses,) = unpack_i(data, pos)
     pos += 4
     if n_responses >= 0:
-        responses, pos = _read_topic_produce_response_list_2(data, pos, n_responses)
+        item.responses, pos = _read_topic_produce_response_list_2(data, pos, n_responses)
     else:
         raise Unusual
-    (throttle_time_ms,) = unpack_i(data, pos)
+    (item.throttle_time_ms,) = unpack_i(data, pos)
     pos += 4
-    item = new(ProduceResponse)
-    item.responses = responses
-    item.throttle_time_ms = throttle_time_ms
     item.node_endpoints = []
     item.unknown_tagged_fields = None
     return item, pos
@@ -806,19 +776,17 @@ def _read_produce_response_2(data: Buffer, pos: int) -> tuple[ProduceResponse, i
 def _read_batch_index_and_error_message_list_1(data: Buffer, pos: int, count: int) -> tuple[list[BatchIndexAndErrorMessage], int]:
     items = []
     for _ in range(count):
-        batch_index, n_batch_index_error_message = unpack_ih(data, pos)
+        item = new(BatchIndexAndErrorMessage)
+        item.batch_index, n_batch_index_error_message = unpack_ih(data, pos)
         pos += 6
         if 0 <= n_batch_index_error_message < 128:
-            batch_index_error_message, = classic_s[n_batch_index_error_message](data, pos)
-            batch_index_error_message = batch_index_error_message.decode()
+            (raw,) = classic_s[n_batch_index_error_message](data, pos)
+            item.batch_index_error_message = raw.decode()
             pos += n_batch_index_error_message
         elif n_batch_index_error_message < 0:
-            batch_index_error_message = None
+            item.batch_index_error_message = None
         else:
-            batch_index_error_message, pos = classic_text(data, pos, n_batch_index_error_message)
-        item = new(BatchIndexAndErrorMessage)
-        item.batch_index = batch_index
-        item.batch_index_error_message = batch_index_error_message
+            item.batch_index_error_message, pos = classic_text(data, pos, n_batch_index_error_message)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -827,30 +795,23 @@ def _read_batch_index_and_error_message_list_1(data: Buffer, pos: int, count: in
 def _read_partition_produce_response_list_3(data: Buffer, pos: int, count: int) -> tuple[list[PartitionProduceResponse], int]:
     items = []
     for _ in range(count):
-        index, error_code, base_offset, log_append_time_ms, log_start_offset, n_record_errors = unpack_ihqqqi(data, pos)
+        item = new(PartitionProduceResponse)
+        item.index, item.error_code, item.base_offset, item.log_append_time_ms, item.log_start_offset, n_record_errors = unpack_ihqqqi(data, pos)
         pos += 34
         if n_record_errors >= 0:
-            record_errors, pos = _read_batch_index_and_error_message_list_1(data, pos, n_record_errors)
+            item.record_errors, pos = _read_batch_index_and_error_message_list_1(data, pos, n_record_errors)
         else:
             raise Unusual
         (n_error_message,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_error_message < 128:
-            error_message, = classic_s[n_error_message](data, pos)
-            error_message = error_message.decode()
+            (raw,) = classic_s[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message
         elif n_error_message < 0:
-            error_message = None
+            item.error_message = None
         else:
-            error_message, pos = classic_text(data, pos, n_error_message)
-        item = new(PartitionProduceResponse)
-        item.index = index
-        item.error_code = error_code
-        item.base_offset = base_offset
-        item.log_append_time_ms = log_append_time_ms
-        item.log_start_offset = log_start_offset
-        item.record_errors = record_errors
-        item.error_message = error_message
+            item.error_message, pos = classic_text(data, pos, n_error_message)
         item.current_leader = None
         item.unknown_tagged_fields = None
         items.append(item)
@@ -860,23 +821,21 @@ def _read_partition_produce_response_list_3(data: Buffer, pos: int, count: int) 
 def _read_topic_produce_response_list_3(data: Buffer, pos: int, count: int) -> tuple[list[TopicProduceResponse], int]:
     items = []
     for _ in range(count):
+        item = new(TopicProduceResponse)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partition_responses = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partition_responses = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partition_responses,) = unpack_i(data, pos)
             pos += 4
         if n_partition_responses >= 0:
-            partition_responses, pos = _read_partition_produce_response_list_3(data, pos, n_partition_responses)
+            item.partition_responses, pos = _read_partition_produce_response_list_3(data, pos, n_partition_responses)
         else:
             raise Unusual
-        item = new(TopicProduceResponse)
-        item.name = name
-        item.partition_responses = partition_responses
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         items.append(item)
@@ -884,17 +843,15 @@ def _read_topic_produce_response_list_3(data: Buffer, pos: int, count: int) -> t
 
 
 def _read_produce_response_3(data: Buffer, pos: int) -> tuple[ProduceResponse, int]:
+    item = new(ProduceResponse)
     (n_responses,) = unpack_i(data, pos)
     pos += 4
     if n_responses >= 0:
-        responses, pos = _read_topic_produce_response_list_3(data, pos, n_responses)
+        item.responses, pos = _read_topic_produce_response_list_3(data, pos, n_responses)
     else:
         raise Unusual
-    (throttle_time_ms,) = unpack_i(data, pos)
+    (item.throttle_time_ms,) = unpack_i(data, pos)
     pos += 4
-    item = new(ProduceResponse)
-    item.responses = responses
-    item.throttle_time_ms = throttle_time_ms
     item.node_endpoints = []
     item.unknown_tagged_fields = None
     return item, pos
@@ -903,23 +860,21 @@ def _read_produce_response_3(data: Buffer, pos: int) -> tuple[ProduceResponse, i
 def _read_batch_index_and_error_message_list_2(data: Buffer, pos: int, count: int) -> tuple[list[BatchIndexAndErrorMessage], int]:
     items = []
     for _ in range(count):
-        batch_index, n_batch_index_error_message = unpack_iB(data, pos)
-        pos += 5
-        if 0 < n_batch_index_error_message < 128:
-            batch_index_error_message, tags = compact_s_B[n_batch_index_error_message](data, pos)
-            batch_index_error_message = batch_index_error_message.decode()
-            pos += n_batch_index_error_message
-        elif n_batch_index_error_message == 0:
-            batch_index_error_message = None
-            tags = data[pos]
-            pos += 1
-        else:
-            batch_index_error_message, pos = compact_text(data, pos, n_batch_index_error_message)
-            tags = data[pos]
-            pos += 1
         item = new(BatchIndexAndErrorMessage)
-        item.batch_index = batch_index
-        item.batch_index_error_message = batch_index_error_message
+        item.batch_index, n_batch_index_error_message = unpack_iB(data, pos)
+        pos += 5
+        if n_batch_index_error_message == 0:
+            item.batch_index_error_message = None
+            tags = data[pos]
+            pos += 1
+        elif n_batch_index_error_message < 128:
+            raw, tags = compact_s_B[n_batch_index_error_message](data, pos)
+            item.batch_index_error_message = raw.decode()
+            pos += n_batch_index_error_message
+        else:
+            item.batch_index_error_message, pos = compact_text(data, pos, n_batch_index_error_message)
+            tags = data[pos]
+            pos += 1
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -946,37 +901,30 @@ def _read_partition_produce_response_tags_1(item: PartitionProduceResponse, data
 def _read_partition_produce_response_list_4(data: Buffer, pos: int, count: int) -> tuple[list[PartitionProduceResponse], int]:
     items = []
     for _ in range(count):
-        index, error_code, base_offset, log_append_time_ms, log_start_offset, n_record_errors = unpack_ihqqqB(data, pos)
+        item = new(PartitionProduceResponse)
+        item.index, item.error_code, item.base_offset, item.log_append_time_ms, item.log_start_offset, n_record_errors = unpack_ihqqqB(data, pos)
         pos += 31
         if 0 < n_record_errors < 128:
-            record_errors, pos = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors - 1)
+            item.record_errors, pos = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors - 1)
         elif n_record_errors:
             n_record_errors, pos = long_count(data, pos, n_record_errors)
-            record_errors, pos = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors)
+            item.record_errors, pos = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors)
         else:
             raise Unusual
         n_error_message = data[pos]
         pos += 1
-        if 0 < n_error_message < 128:
-            error_message, tags = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
+        if n_error_message == 0:
+            item.error_message = None
+            tags = data[pos]
+            pos += 1
+        elif n_error_message < 128:
+            raw, tags = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
-            tags = data[pos]
-            pos += 1
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
             tags = data[pos]
             pos += 1
-        item = new(PartitionProduceResponse)
-        item.index = index
-        item.error_code = error_code
-        item.base_offset = base_offset
-        item.log_append_time_ms = log_append_time_ms
-        item.log_start_offset = log_start_offset
-        item.record_errors = record_errors
-        item.error_message = error_message
         item.current_leader = None
         item.unknown_tagged_fields = None
         if tags:
@@ -988,28 +936,26 @@ def _read_partition_produce_response_list_4(data: Buffer, pos: int, count: int) 
 def _read_topic_produce_response_list_4(data: Buffer, pos: int, count: int) -> tuple[list[TopicProduceResponse], int]:
     items = []
     for _ in range(count):
+        item = new(TopicProduceResponse)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partition_responses = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partition_responses = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partition_responses = data[pos]
             pos += 1
         if 0 < n_partition_responses < 128:
-            partition_responses, pos = _read_partition_produce_response_list_4(data, pos, n_partition_responses - 1)
+            item.partition_responses, pos = _read_partition_produce_response_list_4(data, pos, n_partition_responses - 1)
         elif n_partition_responses:
             n_partition_responses, pos = long_count(data, pos, n_partition_responses)
-            partition_responses, pos = _read_partition_produce_response_list_4(data, pos, n_partition_responses)
+            item.partition_responses, pos = _read_partition_produce_response_list_4(data, pos, n_partition_responses)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(TopicProduceResponse)
-        item.name = name
-        item.partition_responses = partition_responses
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         if tags:
@@ -1035,20 +981,18 @@ def _read_produce_response_tags_1(item: ProduceResponse, data: Buffer, pos: int,
 
 
 def _read_produce_response_4(data: Buffer, pos: int) -> tuple[ProduceResponse, int]:
+    item = new(ProduceResponse)
     n_responses = data[pos]
     pos += 1
     if 0 < n_responses < 128:
-        responses, pos = _read_topic_produce_response_list_4(data, pos, n_responses - 1)
+        item.responses, pos = _read_topic_produce_response_list_4(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
-        responses, pos = _read_topic_produce_response_list_4(data, pos, n_responses)
+        item.responses, pos = _read_topic_produce_response_list_4(data, pos, n_responses)
     else:
         raise Unusual
-    throttle_time_ms, tags = unpack_iB(data, pos)
+    item.throttle_time_ms, tags = unpack_iB(data, pos)
     pos += 5
-    item = new(ProduceResponse)
-    item.responses = responses
-    item.throttle_time_ms = throttle_time_ms
     item.node_endpoints = []
     item.unknown_tagged_fields = None
     if tags:
@@ -1057,11 +1001,9 @@ def _read_produce_response_4(data: Buffer, pos: int) -> tuple[ProduceResponse, i
 
 
 def _read_leader_id_and_epoch_1(data: Buffer, pos: int) -> tuple[LeaderIdAndEpoch, int]:
-    leader_id, leader_epoch, tags = unpack_iiB(data, pos)
-    pos += 9
     item = new(LeaderIdAndEpoch)
-    item.leader_id = leader_id
-    item.leader_epoch = leader_epoch
+    item.leader_id, item.leader_epoch, tags = unpack_iiB(data, pos)
+    pos += 9
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1075,8 +1017,7 @@ def _read_partition_produce_response_tags_2(item: PartitionProduceResponse, data
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            current_leader, pos = _read_leader_id_and_epoch_1(data, pos)
-            item.current_leader = current_leader
+            item.current_leader, pos = _read_leader_id_and_epoch_1(data, pos)
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -1088,37 +1029,30 @@ def _read_partition_produce_response_tags_2(item: PartitionProduceResponse, data
 def _read_partition_produce_response_list_5(data: Buffer, pos: int, count: int) -> tuple[list[PartitionProduceResponse], int]:
     items = []
     for _ in range(count):
-        index, error_code, base_offset, log_append_time_ms, log_start_offset, n_record_errors = unpack_ihqqqB(data, pos)
+        item = new(PartitionProduceResponse)
+        item.index, item.error_code, item.base_offset, item.log_append_time_ms, item.log_start_offset, n_record_errors = unpack_ihqqqB(data, pos)
         pos += 31
         if 0 < n_record_errors < 128:
-            record_errors, pos = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors - 1)
+            item.record_errors, pos = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors - 1)
         elif n_record_errors:
             n_record_errors, pos = long_count(data, pos, n_record_errors)
-            record_errors, pos = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors)
+            item.record_errors, pos = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors)
         else:
             raise Unusual
         n_error_message = data[pos]
         pos += 1
-        if 0 < n_error_message < 128:
-            error_message, tags = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
+        if n_error_message == 0:
+            item.error_message = None
+            tags = data[pos]
+            pos += 1
+        elif n_error_message < 128:
+            raw, tags = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
-            tags = data[pos]
-            pos += 1
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
             tags = data[pos]
             pos += 1
-        item = new(PartitionProduceResponse)
-        item.index = index
-        item.error_code = error_code
-        item.base_offset = base_offset
-        item.log_append_time_ms = log_append_time_ms
-        item.log_start_offset = log_start_offset
-        item.record_errors = record_errors
-        item.error_message = error_message
         item.current_leader = None
         item.unknown_tagged_fields = None
         if tags:
@@ -1130,28 +1064,26 @@ def _read_partition_produce_response_list_5(data: Buffer, pos: int, count: int) 
 def _read_topic_produce_response_list_5(data: Buffer, pos: int, count: int) -> tuple[list[TopicProduceResponse], int]:
     items = []
     for _ in range(count):
+        item = new(TopicProduceResponse)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partition_responses = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partition_responses = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partition_responses = data[pos]
             pos += 1
         if 0 < n_partition_responses < 128:
-            partition_responses, pos = _read_partition_produce_response_list_5(data, pos, n_partition_responses - 1)
+            item.partition_responses, pos = _read_partition_produce_response_list_5(data, pos, n_partition_responses - 1)
         elif n_partition_responses:
             n_partition_responses, pos = long_count(data, pos, n_partition_responses)
-            partition_responses, pos = _read_partition_produce_response_list_5(data, pos, n_partition_responses)
+            item.partition_responses, pos = _read_partition_produce_response_list_5(data, pos, n_partition_responses)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(TopicProduceResponse)
-        item.name = name
-        item.partition_responses = partition_responses
         item.topic_id = ZERO_UUID
         item.unknown_tagged_fields = None
         if tags:
@@ -1163,33 +1095,29 @@ def _read_topic_produce_response_list_5(data: Buffer, pos: int, count: int) -> t
 def _read_node_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[NodeEndpoint], int]:
     items = []
     for _ in range(count):
-        node_id, n_host = unpack_iB(data, pos)
+        item = new(NodeEndpoint)
+        item.node_id, n_host = unpack_iB(data, pos)
         pos += 5
         if n_host < 128:
-            host, port, n_rack = compact_s_iB[n_host](data, pos)
-            host = host.decode()
+            raw, item.port, n_rack = compact_s_iB[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 4
         else:
-            host, pos = compact_text(data, pos, n_host)
-            port, n_rack = unpack_iB(data, pos)
+            item.host, pos = compact_text(data, pos, n_host)
+            item.port, n_rack = unpack_iB(data, pos)
             pos += 5
-        if 0 < n_rack < 128:
-            rack, tags = compact_s_B[n_rack](data, pos)
-            rack = rack.decode()
+        if n_rack == 0:
+            item.rack = None
+            tags = data[pos]
+            pos += 1
+        elif n_rack < 128:
+            raw, tags = compact_s_B[n_rack](data, pos)
+            item.rack = raw.decode()
             pos += n_rack
-        elif n_rack == 0:
-            rack = None
-            tags = data[pos]
-            pos += 1
         else:
-            rack, pos = compact_text(data, pos, n_rack)
+            item.rack, pos = compact_text(data, pos, n_rack)
             tags = data[pos]
             pos += 1
-        item = new(NodeEndpoint)
-        item.node_id = node_id
-        item.host = host
-        item.port = port
-        item.rack = rack
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1207,13 +1135,12 @@ def _read_produce_response_tags_2(item: ProduceResponse, data: Buffer, pos: int,
             n_node_endpoints = data[pos]
             pos += 1
             if 0 < n_node_endpoints < 128:
-                node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
+                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
             elif n_node_endpoints:
                 n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
-                node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
+                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
             else:
                 raise Unusual
-            item.node_endpoints = node_endpoints
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -1223,20 +1150,18 @@ def _read_produce_response_tags_2(item: ProduceResponse, data: Buffer, pos: int,
 
 
 def _read_produce_response_5(data: Buffer, pos: int) -> tuple[ProduceResponse, int]:
+    item = new(ProduceResponse)
     n_responses = data[pos]
     pos += 1
     if 0 < n_responses < 128:
-        responses, pos = _read_topic_produce_response_list_5(data, pos, n_responses - 1)
+        item.responses, pos = _read_topic_produce_response_list_5(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
-        responses, pos = _read_topic_produce_response_list_5(data, pos, n_responses)
+        item.responses, pos = _read_topic_produce_response_list_5(data, pos, n_responses)
     else:
         raise Unusual
-    throttle_time_ms, tags = unpack_iB(data, pos)
+    item.throttle_time_ms, tags = unpack_iB(data, pos)
     pos += 5
-    item = new(ProduceResponse)
-    item.responses = responses
-    item.throttle_time_ms = throttle_time_ms
     item.node_endpoints = []
     item.unknown_tagged_fields = None
     if tags:
@@ -1247,20 +1172,18 @@ def _read_produce_response_5(data: Buffer, pos: int) -> tuple[ProduceResponse, i
 def _read_topic_produce_response_list_6(data: Buffer, pos: int, count: int) -> tuple[list[TopicProduceResponse], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partition_responses = unpack_uB(data, pos)
+        item = new(TopicProduceResponse)
+        item.topic_id, n_partition_responses = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partition_responses < 128:
-            partition_responses, pos = _read_partition_produce_response_list_5(data, pos, n_partition_responses - 1)
+            item.partition_responses, pos = _read_partition_produce_response_list_5(data, pos, n_partition_responses - 1)
         elif n_partition_responses:
             n_partition_responses, pos = long_count(data, pos, n_partition_responses)
-            partition_responses, pos = _read_partition_produce_response_list_5(data, pos, n_partition_responses)
+            item.partition_responses, pos = _read_partition_produce_response_list_5(data, pos, n_partition_responses)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(TopicProduceResponse)
-        item.topic_id = topic_id
-        item.partition_responses = partition_responses
         item.name = ''
         item.unknown_tagged_fields = None
         if tags:
@@ -1279,13 +1202,12 @@ def _read_produce_response_tags_3(item: ProduceResponse, data: Buffer, pos: int,
             n_node_endpoints = data[pos]
             pos += 1
             if 0 < n_node_endpoints < 128:
-                node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
+                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
             elif n_node_endpoints:
                 n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
-                node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
+                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
             else:
                 raise Unusual
-            item.node_endpoints = node_endpoints
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -1295,20 +1217,18 @@ def _read_produce_response_tags_3(item: ProduceResponse, data: Buffer, pos: int,
 
 
 def _read_produce_response_6(data: Buffer, pos: int) -> tuple[ProduceResponse, int]:
+    item = new(ProduceResponse)
     n_responses = data[pos]
     pos += 1
     if 0 < n_responses < 128:
-        responses, pos = _read_topic_produce_response_list_6(data, pos, n_responses - 1)
+        item.responses, pos = _read_topic_produce_response_list_6(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
-        responses, pos = _read_topic_produce_response_list_6(data, pos, n_responses)
+        item.responses, pos = _read_topic_produce_response_list_6(data, pos, n_responses)
     else:
         raise Unusual
-    throttle_time_ms, tags = unpack_iB(data, pos)
+    item.throttle_time_ms, tags = unpack_iB(data, pos)
     pos += 5
-    item = new(ProduceResponse)
-    item.responses = responses
-    item.throttle_time_ms = throttle_time_ms
     item.node_endpoints = []
     item.unknown_tagged_fields = None
     if tags:

@@ -49,12 +49,9 @@ class ProducerIdsRecord(Message):
 
 
 def _read_producer_ids_record_1(data: Buffer, pos: int) -> tuple[ProducerIdsRecord, int]:
-    broker_id, broker_epoch, next_producer_id, tags = unpack_iqqB(data, pos)
-    pos += 21
     item = new(ProducerIdsRecord)
-    item.broker_id = broker_id
-    item.broker_epoch = broker_epoch
-    item.next_producer_id = next_producer_id
+    item.broker_id, item.broker_epoch, item.next_producer_id, tags = unpack_iqqB(data, pos)
+    pos += 21
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

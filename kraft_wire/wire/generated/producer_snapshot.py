@@ -101,15 +101,13 @@ def _read_producer_entry_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
 
 
 def _read_producer_snapshot_1(data: Buffer, pos: int) -> tuple[ProducerSnapshot, int]:
-    crc, n_producer_entries = unpack_Ii(data, pos)
+    item = new(ProducerSnapshot)
+    item.crc, n_producer_entries = unpack_Ii(data, pos)
     pos += 8
     if n_producer_entries >= 0:
-        producer_entries, pos = _read_producer_entry_list_1(data, pos, n_producer_entries)
+        item.producer_entries, pos = _read_producer_entry_list_1(data, pos, n_producer_entries)
     else:
         raise Unusual
-    item = new(ProducerSnapshot)
-    item.crc = crc
-    item.producer_entries = producer_entries
     return item, pos
 
 

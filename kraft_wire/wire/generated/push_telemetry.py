@@ -89,17 +89,12 @@ class PushTelemetryResponse(Message):
 
 
 def _read_push_telemetry_request_1(data: Buffer, pos: int) -> tuple[PushTelemetryRequest, int]:
-    client_instance_id, subscription_id, terminating, compression_type, n_metrics = unpack_uitbB(data, pos)
+    item = new(PushTelemetryRequest)
+    item.client_instance_id, item.subscription_id, item.terminating, item.compression_type, n_metrics = unpack_uitbB(data, pos)
     pos += 23
-    metrics, pos = compact_blob(data, pos, n_metrics)
+    item.metrics, pos = compact_blob(data, pos, n_metrics)
     tags = data[pos]
     pos += 1
-    item = new(PushTelemetryRequest)
-    item.client_instance_id = client_instance_id
-    item.subscription_id = subscription_id
-    item.terminating = terminating
-    item.compression_type = compression_type
-    item.metrics = metrics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -121,11 +116,9 @@ def _write_push_telemetry_request_1(item: PushTelemetryRequest, out: Append) -> 
 
 
 def _read_push_telemetry_response_1(data: Buffer, pos: int) -> tuple[PushTelemetryResponse, int]:
-    throttle_time_ms, error_code, tags = unpack_ihB(data, pos)
-    pos += 7
     item = new(PushTelemetryResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
+    item.throttle_time_ms, item.error_code, tags = unpack_ihB(data, pos)
+    pos += 7
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -103,32 +103,26 @@ def _read_voter_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Voter],
 
 
 def _read_quorum_state_data_1(data: Buffer, pos: int) -> tuple[QuorumStateData, int]:
+    item = new(QuorumStateData)
     n_cluster_id = data[pos]
     pos += 1
     if n_cluster_id < 128:
-        cluster_id, leader_id, leader_epoch, voted_id, applied_offset, n_current_voters = compact_s_iiiqB[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
+        raw, item.leader_id, item.leader_epoch, item.voted_id, item.applied_offset, n_current_voters = compact_s_iiiqB[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
         pos += n_cluster_id + 20
     else:
-        cluster_id, pos = compact_text(data, pos, n_cluster_id)
-        leader_id, leader_epoch, voted_id, applied_offset, n_current_voters = unpack_iiiqB(data, pos)
+        item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        item.leader_id, item.leader_epoch, item.voted_id, item.applied_offset, n_current_voters = unpack_iiiqB(data, pos)
         pos += 21
     if 0 < n_current_voters < 128:
-        current_voters, pos = _read_voter_list_1(data, pos, n_current_voters - 1)
+        item.current_voters, pos = _read_voter_list_1(data, pos, n_current_voters - 1)
     elif n_current_voters:
         n_current_voters, pos = long_count(data, pos, n_current_voters)
-        current_voters, pos = _read_voter_list_1(data, pos, n_current_voters)
+        item.current_voters, pos = _read_voter_list_1(data, pos, n_current_voters)
     else:
-        current_voters = None
+        item.current_voters = None
     tags = data[pos]
     pos += 1
-    item = new(QuorumStateData)
-    item.cluster_id = cluster_id
-    item.leader_id = leader_id
-    item.leader_epoch = leader_epoch
-    item.voted_id = voted_id
-    item.applied_offset = applied_offset
-    item.current_voters = current_voters
     item.voted_directory_id = ZERO_UUID
     item.unknown_tagged_fields = None
     if tags:
@@ -137,13 +131,9 @@ def _read_quorum_state_data_1(data: Buffer, pos: int) -> tuple[QuorumStateData, 
 
 
 def _read_quorum_state_data_2(data: Buffer, pos: int) -> tuple[QuorumStateData, int]:
-    leader_id, leader_epoch, voted_id, voted_directory_id, tags = unpack_iiiuB(data, pos)
-    pos += 29
     item = new(QuorumStateData)
-    item.leader_id = leader_id
-    item.leader_epoch = leader_epoch
-    item.voted_id = voted_id
-    item.voted_directory_id = voted_directory_id
+    item.leader_id, item.leader_epoch, item.voted_id, item.voted_directory_id, tags = unpack_iiiuB(data, pos)
+    pos += 29
     item.cluster_id = ''
     item.applied_offset = 0
     item.current_voters = []

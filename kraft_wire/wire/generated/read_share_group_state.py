@@ -232,20 +232,18 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
 def _read_read_state_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ReadStateData], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(ReadStateData)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ReadStateData)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -254,28 +252,26 @@ def _read_read_state_data_list_1(data: Buffer, pos: int, count: int) -> tuple[li
 
 
 def _read_read_share_group_state_request_1(data: Buffer, pos: int) -> tuple[ReadShareGroupStateRequest, int]:
+    item = new(ReadShareGroupStateRequest)
     n_group_id = data[pos]
     pos += 1
     if n_group_id < 128:
-        group_id, n_topics = compact_s_B[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, n_topics = compact_s_B[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
         n_topics = data[pos]
         pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_read_state_data_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_read_state_data_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_read_state_data_list_1(data, pos, n_topics)
+        item.topics, pos = _read_read_state_data_list_1(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ReadShareGroupStateRequest)
-    item.group_id = group_id
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -345,36 +341,30 @@ def _read_state_batch_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
 def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionResult], int]:
     items = []
     for _ in range(count):
-        partition, error_code, n_error_message = unpack_ihB(data, pos)
+        item = new(PartitionResult)
+        item.partition, item.error_code, n_error_message = unpack_ihB(data, pos)
         pos += 7
-        if 0 < n_error_message < 128:
-            error_message, state_epoch, start_offset, n_state_batches = compact_s_iqB[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message + 12
-        elif n_error_message == 0:
-            error_message = None
-            state_epoch, start_offset, n_state_batches = unpack_iqB(data, pos)
+        if n_error_message == 0:
+            item.error_message = None
+            item.state_epoch, item.start_offset, n_state_batches = unpack_iqB(data, pos)
             pos += 13
+        elif n_error_message < 128:
+            raw, item.state_epoch, item.start_offset, n_state_batches = compact_s_iqB[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message + 12
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
-            state_epoch, start_offset, n_state_batches = unpack_iqB(data, pos)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
+            item.state_epoch, item.start_offset, n_state_batches = unpack_iqB(data, pos)
             pos += 13
         if 0 < n_state_batches < 128:
-            state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches - 1)
+            item.state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches - 1)
         elif n_state_batches:
             n_state_batches, pos = long_count(data, pos, n_state_batches)
-            state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches)
+            item.state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(PartitionResult)
-        item.partition = partition
-        item.error_code = error_code
-        item.error_message = error_message
-        item.state_epoch = state_epoch
-        item.start_offset = start_offset
-        item.state_batches = state_batches
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -385,20 +375,18 @@ def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[l
 def _read_read_state_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ReadStateResult], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(ReadStateResult)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_partition_result_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_partition_result_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_partition_result_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_partition_result_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ReadStateResult)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -407,19 +395,18 @@ def _read_read_state_result_list_1(data: Buffer, pos: int, count: int) -> tuple[
 
 
 def _read_read_share_group_state_response_1(data: Buffer, pos: int) -> tuple[ReadShareGroupStateResponse, int]:
+    item = new(ReadShareGroupStateResponse)
     n_results = data[pos]
     pos += 1
     if 0 < n_results < 128:
-        results, pos = _read_read_state_result_list_1(data, pos, n_results - 1)
+        item.results, pos = _read_read_state_result_list_1(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)
-        results, pos = _read_read_state_result_list_1(data, pos, n_results)
+        item.results, pos = _read_read_state_result_list_1(data, pos, n_results)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ReadShareGroupStateResponse)
-    item.results = results
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -210,20 +210,18 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
 def _read_read_state_summary_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ReadStateSummaryData], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(ReadStateSummaryData)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ReadStateSummaryData)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -232,28 +230,26 @@ def _read_read_state_summary_data_list_1(data: Buffer, pos: int, count: int) -> 
 
 
 def _read_read_share_group_state_summary_request_1(data: Buffer, pos: int) -> tuple[ReadShareGroupStateSummaryRequest, int]:
+    item = new(ReadShareGroupStateSummaryRequest)
     n_group_id = data[pos]
     pos += 1
     if n_group_id < 128:
-        group_id, n_topics = compact_s_B[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, n_topics = compact_s_B[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
         n_topics = data[pos]
         pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_read_state_summary_data_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_read_state_summary_data_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_read_state_summary_data_list_1(data, pos, n_topics)
+        item.topics, pos = _read_read_state_summary_data_list_1(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ReadShareGroupStateSummaryRequest)
-    item.group_id = group_id
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -304,27 +300,21 @@ def _write_read_share_group_state_summary_request_1(item: ReadShareGroupStateSum
 def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionResult], int]:
     items = []
     for _ in range(count):
-        partition, error_code, n_error_message = unpack_ihB(data, pos)
-        pos += 7
-        if 0 < n_error_message < 128:
-            error_message, state_epoch, leader_epoch, start_offset, tags = compact_s_iiqB[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message + 16
-        elif n_error_message == 0:
-            error_message = None
-            state_epoch, leader_epoch, start_offset, tags = unpack_iiqB(data, pos)
-            pos += 17
-        else:
-            error_message, pos = compact_text(data, pos, n_error_message)
-            state_epoch, leader_epoch, start_offset, tags = unpack_iiqB(data, pos)
-            pos += 17
         item = new(PartitionResult)
-        item.partition = partition
-        item.error_code = error_code
-        item.error_message = error_message
-        item.state_epoch = state_epoch
-        item.leader_epoch = leader_epoch
-        item.start_offset = start_offset
+        item.partition, item.error_code, n_error_message = unpack_ihB(data, pos)
+        pos += 7
+        if n_error_message == 0:
+            item.error_message = None
+            item.state_epoch, item.leader_epoch, item.start_offset, tags = unpack_iiqB(data, pos)
+            pos += 17
+        elif n_error_message < 128:
+            raw, item.state_epoch, item.leader_epoch, item.start_offset, tags = compact_s_iiqB[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message + 16
+        else:
+            item.error_message, pos = compact_text(data, pos, n_error_message)
+            item.state_epoch, item.leader_epoch, item.start_offset, tags = unpack_iiqB(data, pos)
+            pos += 17
         item.delivery_complete_count = -1
         item.unknown_tagged_fields = None
         if tags:
@@ -336,20 +326,18 @@ def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[l
 def _read_read_state_summary_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ReadStateSummaryResult], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(ReadStateSummaryResult)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_partition_result_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_partition_result_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_partition_result_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_partition_result_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ReadStateSummaryResult)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -358,19 +346,18 @@ def _read_read_state_summary_result_list_1(data: Buffer, pos: int, count: int) -
 
 
 def _read_read_share_group_state_summary_response_1(data: Buffer, pos: int) -> tuple[ReadShareGroupStateSummaryResponse, int]:
+    item = new(ReadShareGroupStateSummaryResponse)
     n_results = data[pos]
     pos += 1
     if 0 < n_results < 128:
-        results, pos = _read_read_state_summary_result_list_1(data, pos, n_results - 1)
+        item.results, pos = _read_read_state_summary_result_list_1(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)
-        results, pos = _read_read_state_summary_result_list_1(data, pos, n_results)
+        item.results, pos = _read_read_state_summary_result_list_1(data, pos, n_results)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ReadShareGroupStateSummaryResponse)
-    item.results = results
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -380,28 +367,21 @@ def _read_read_share_group_state_summary_response_1(data: Buffer, pos: int) -> t
 def _read_partition_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[PartitionResult], int]:
     items = []
     for _ in range(count):
-        partition, error_code, n_error_message = unpack_ihB(data, pos)
-        pos += 7
-        if 0 < n_error_message < 128:
-            error_message, state_epoch, leader_epoch, start_offset, delivery_complete_count, tags = compact_s_iiqiB[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message + 20
-        elif n_error_message == 0:
-            error_message = None
-            state_epoch, leader_epoch, start_offset, delivery_complete_count, tags = unpack_iiqiB(data, pos)
-            pos += 21
-        else:
-            error_message, pos = compact_text(data, pos, n_error_message)
-            state_epoch, leader_epoch, start_offset, delivery_complete_count, tags = unpack_iiqiB(data, pos)
-            pos += 21
         item = new(PartitionResult)
-        item.partition = partition
-        item.error_code = error_code
-        item.error_message = error_message
-        item.state_epoch = state_epoch
-        item.leader_epoch = leader_epoch
-        item.start_offset = start_offset
-        item.delivery_complete_count = delivery_complete_count
+        item.partition, item.error_code, n_error_message = unpack_ihB(data, pos)
+        pos += 7
+        if n_error_message == 0:
+            item.error_message = None
+            item.state_epoch, item.leader_epoch, item.start_offset, item.delivery_complete_count, tags = unpack_iiqiB(data, pos)
+            pos += 21
+        elif n_error_message < 128:
+            raw, item.state_epoch, item.leader_epoch, item.start_offset, item.delivery_complete_count, tags = compact_s_iiqiB[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message + 20
+        else:
+            item.error_message, pos = compact_text(data, pos, n_error_message)
+            item.state_epoch, item.leader_epoch, item.start_offset, item.delivery_complete_count, tags = unpack_iiqiB(data, pos)
+            pos += 21
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -412,20 +392,18 @@ def _read_partition_result_list_2(data: Buffer, pos: int, count: int) -> tuple[l
 def _read_read_state_summary_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ReadStateSummaryResult], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(ReadStateSummaryResult)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_partition_result_list_2(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_partition_result_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_partition_result_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_partition_result_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ReadStateSummaryResult)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -434,19 +412,18 @@ def _read_read_state_summary_result_list_2(data: Buffer, pos: int, count: int) -
 
 
 def _read_read_share_group_state_summary_response_2(data: Buffer, pos: int) -> tuple[ReadShareGroupStateSummaryResponse, int]:
+    item = new(ReadShareGroupStateSummaryResponse)
     n_results = data[pos]
     pos += 1
     if 0 < n_results < 128:
-        results, pos = _read_read_state_summary_result_list_2(data, pos, n_results - 1)
+        item.results, pos = _read_read_state_summary_result_list_2(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)
-        results, pos = _read_read_state_summary_result_list_2(data, pos, n_results)
+        item.results, pos = _read_read_state_summary_result_list_2(data, pos, n_results)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ReadShareGroupStateSummaryResponse)
-    item.results = results
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

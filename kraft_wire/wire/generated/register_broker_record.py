@@ -157,29 +157,25 @@ class RegisterBrokerRecord(Message):
 def _read_broker_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[BrokerEndpoint], int]:
     items = []
     for _ in range(count):
+        item = new(BrokerEndpoint)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_host = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_host = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_host = data[pos]
             pos += 1
         if n_host < 128:
-            host, port, security_protocol, tags = compact_s_HhB[n_host](data, pos)
-            host = host.decode()
+            raw, item.port, item.security_protocol, tags = compact_s_HhB[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 4
         else:
-            host, pos = compact_text(data, pos, n_host)
-            port, security_protocol, tags = unpack_HhB(data, pos)
+            item.host, pos = compact_text(data, pos, n_host)
+            item.port, item.security_protocol, tags = unpack_HhB(data, pos)
             pos += 5
-        item = new(BrokerEndpoint)
-        item.name = name
-        item.host = host
-        item.port = port
-        item.security_protocol = security_protocol
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -190,20 +186,17 @@ def _read_broker_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[li
 def _read_broker_feature_list_1(data: Buffer, pos: int, count: int) -> tuple[list[BrokerFeature], int]:
     items = []
     for _ in range(count):
+        item = new(BrokerFeature)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, min_supported_version, max_supported_version, tags = compact_s_hhB[n_name](data, pos)
-            name = name.decode()
+            raw, item.min_supported_version, item.max_supported_version, tags = compact_s_hhB[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = compact_text(data, pos, n_name)
-            min_supported_version, max_supported_version, tags = unpack_hhB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.min_supported_version, item.max_supported_version, tags = unpack_hhB(data, pos)
             pos += 5
-        item = new(BrokerFeature)
-        item.name = name
-        item.min_supported_version = min_supported_version
-        item.max_supported_version = max_supported_version
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -228,46 +221,39 @@ def _read_register_broker_record_tags_1(item: RegisterBrokerRecord, data: Buffer
 
 
 def _read_register_broker_record_1(data: Buffer, pos: int) -> tuple[RegisterBrokerRecord, int]:
-    broker_id, incarnation_id, broker_epoch, n_end_points = unpack_iuqB(data, pos)
+    item = new(RegisterBrokerRecord)
+    item.broker_id, item.incarnation_id, item.broker_epoch, n_end_points = unpack_iuqB(data, pos)
     pos += 29
     if 0 < n_end_points < 128:
-        end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
+        item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
     elif n_end_points:
         n_end_points, pos = long_count(data, pos, n_end_points)
-        end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points)
+        item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points)
     else:
         raise Unusual
     n_features = data[pos]
     pos += 1
     if 0 < n_features < 128:
-        features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
+        item.features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
     elif n_features:
         n_features, pos = long_count(data, pos, n_features)
-        features, pos = _read_broker_feature_list_1(data, pos, n_features)
+        item.features, pos = _read_broker_feature_list_1(data, pos, n_features)
     else:
         raise Unusual
     n_rack = data[pos]
     pos += 1
-    if 0 < n_rack < 128:
-        rack, fenced, tags = compact_s_tB[n_rack](data, pos)
-        rack = rack.decode()
+    if n_rack == 0:
+        item.rack = None
+        item.fenced, tags = unpack_tB(data, pos)
+        pos += 2
+    elif n_rack < 128:
+        raw, item.fenced, tags = compact_s_tB[n_rack](data, pos)
+        item.rack = raw.decode()
         pos += n_rack + 1
-    elif n_rack == 0:
-        rack = None
-        fenced, tags = unpack_tB(data, pos)
-        pos += 2
     else:
-        rack, pos = compact_text(data, pos, n_rack)
-        fenced, tags = unpack_tB(data, pos)
+        item.rack, pos = compact_text(data, pos, n_rack)
+        item.fenced, tags = unpack_tB(data, pos)
         pos += 2
-    item = new(RegisterBrokerRecord)
-    item.broker_id = broker_id
-    item.incarnation_id = incarnation_id
-    item.broker_epoch = broker_epoch
-    item.end_points = end_points
-    item.features = features
-    item.rack = rack
-    item.fenced = fenced
     item.is_migrating_zk_broker = False
     item.in_controlled_shutdown = False
     item.log_dirs = []
@@ -295,47 +281,39 @@ def _read_register_broker_record_tags_2(item: RegisterBrokerRecord, data: Buffer
 
 
 def _read_register_broker_record_2(data: Buffer, pos: int) -> tuple[RegisterBrokerRecord, int]:
-    broker_id, incarnation_id, broker_epoch, n_end_points = unpack_iuqB(data, pos)
+    item = new(RegisterBrokerRecord)
+    item.broker_id, item.incarnation_id, item.broker_epoch, n_end_points = unpack_iuqB(data, pos)
     pos += 29
     if 0 < n_end_points < 128:
-        end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
+        item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
     elif n_end_points:
         n_end_points, pos = long_count(data, pos, n_end_points)
-        end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points)
+        item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points)
     else:
         raise Unusual
     n_features = data[pos]
     pos += 1
     if 0 < n_features < 128:
-        features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
+        item.features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
     elif n_features:
         n_features, pos = long_count(data, pos, n_features)
-        features, pos = _read_broker_feature_list_1(data, pos, n_features)
+        item.features, pos = _read_broker_feature_list_1(data, pos, n_features)
     else:
         raise Unusual
     n_rack = data[pos]
     pos += 1
-    if 0 < n_rack < 128:
-        rack, fenced, in_controlled_shutdown, tags = compact_s_ttB[n_rack](data, pos)
-        rack = rack.decode()
+    if n_rack == 0:
+        item.rack = None
+        item.fenced, item.in_controlled_shutdown, tags = unpack_ttB(data, pos)
+        pos += 3
+    elif n_rack < 128:
+        raw, item.fenced, item.in_controlled_shutdown, tags = compact_s_ttB[n_rack](data, pos)
+        item.rack = raw.decode()
         pos += n_rack + 2
-    elif n_rack == 0:
-        rack = None
-        fenced, in_controlled_shutdown, tags = unpack_ttB(data, pos)
-        pos += 3
     else:
-        rack, pos = compact_text(data, pos, n_rack)
-        fenced, in_controlled_shutdown, tags = unpack_ttB(data, pos)
+        item.rack, pos = compact_text(data, pos, n_rack)
+        item.fenced, item.in_controlled_shutdown, tags = unpack_ttB(data, pos)
         pos += 3
-    item = new(RegisterBrokerRecord)
-    item.broker_id = broker_id
-    item.incarnation_id = incarnation_id
-    item.broker_epoch = broker_epoch
-    item.end_points = end_points
-    item.features = features
-    item.rack = rack
-    item.fenced = fenced
-    item.in_controlled_shutdown = in_controlled_shutdown
     item.is_migrating_zk_broker = False
     item.log_dirs = []
     item.cordoned_log_dirs = None
@@ -362,48 +340,39 @@ def _read_register_broker_record_tags_3(item: RegisterBrokerRecord, data: Buffer
 
 
 def _read_register_broker_record_3(data: Buffer, pos: int) -> tuple[RegisterBrokerRecord, int]:
-    broker_id, is_migrating_zk_broker, incarnation_id, broker_epoch, n_end_points = unpack_ituqB(data, pos)
+    item = new(RegisterBrokerRecord)
+    item.broker_id, item.is_migrating_zk_broker, item.incarnation_id, item.broker_epoch, n_end_points = unpack_ituqB(data, pos)
     pos += 30
     if 0 < n_end_points < 128:
-        end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
+        item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
     elif n_end_points:
         n_end_points, pos = long_count(data, pos, n_end_points)
-        end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points)
+        item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points)
     else:
         raise Unusual
     n_features = data[pos]
     pos += 1
     if 0 < n_features < 128:
-        features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
+        item.features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
     elif n_features:
         n_features, pos = long_count(data, pos, n_features)
-        features, pos = _read_broker_feature_list_1(data, pos, n_features)
+        item.features, pos = _read_broker_feature_list_1(data, pos, n_features)
     else:
         raise Unusual
     n_rack = data[pos]
     pos += 1
-    if 0 < n_rack < 128:
-        rack, fenced, in_controlled_shutdown, tags = compact_s_ttB[n_rack](data, pos)
-        rack = rack.decode()
+    if n_rack == 0:
+        item.rack = None
+        item.fenced, item.in_controlled_shutdown, tags = unpack_ttB(data, pos)
+        pos += 3
+    elif n_rack < 128:
+        raw, item.fenced, item.in_controlled_shutdown, tags = compact_s_ttB[n_rack](data, pos)
+        item.rack = raw.decode()
         pos += n_rack + 2
-    elif n_rack == 0:
-        rack = None
-        fenced, in_controlled_shutdown, tags = unpack_ttB(data, pos)
-        pos += 3
     else:
-        rack, pos = compact_text(data, pos, n_rack)
-        fenced, in_controlled_shutdown, tags = unpack_ttB(data, pos)
+        item.rack, pos = compact_text(data, pos, n_rack)
+        item.fenced, item.in_controlled_shutdown, tags = unpack_ttB(data, pos)
         pos += 3
-    item = new(RegisterBrokerRecord)
-    item.broker_id = broker_id
-    item.is_migrating_zk_broker = is_migrating_zk_broker
-    item.incarnation_id = incarnation_id
-    item.broker_epoch = broker_epoch
-    item.end_points = end_points
-    item.features = features
-    item.rack = rack
-    item.fenced = fenced
-    item.in_controlled_shutdown = in_controlled_shutdown
     item.log_dirs = []
     item.cordoned_log_dirs = None
     item.unknown_tagged_fields = None
@@ -422,11 +391,11 @@ def _read_register_broker_record_tags_4(item: RegisterBrokerRecord, data: Buffer
             n_log_dirs = data[pos]
             pos += 1
             if n_log_dirs < 128:
-                log_dirs = list(compact_16s[n_log_dirs](data, pos))
+                values = [*compact_16s[n_log_dirs](data, pos)]
+                item.log_dirs = values
                 pos += 16 * n_log_dirs - 16
             else:
-                log_dirs, pos = compact_numbers(data, pos, n_log_dirs, "16s", 16)
-            item.log_dirs = log_dirs
+                item.log_dirs, pos = compact_numbers(data, pos, n_log_dirs, "16s", 16)
         elif tag in (1,):
             raise Unusual
         else:
@@ -438,48 +407,39 @@ def _read_register_broker_record_tags_4(item: RegisterBrokerRecord, data: Buffer
 
 
 def _read_register_broker_record_4(data: Buffer, pos: int) -> tuple[RegisterBrokerRecord, int]:
-    broker_id, is_migrating_zk_broker, incarnation_id, broker_epoch, n_end_points = unpack_ituqB(data, pos)
+    item = new(RegisterBrokerRecord)
+    item.broker_id, item.is_migrating_zk_broker, item.incarnation_id, item.broker_epoch, n_end_points = unpack_ituqB(data, pos)
     pos += 30
     if 0 < n_end_points < 128:
-        end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
+        item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
     elif n_end_points:
         n_end_points, pos = long_count(data, pos, n_end_points)
-        end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points)
+        item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points)
     else:
         raise Unusual
     n_features = data[pos]
     pos += 1
     if 0 < n_features < 128:
-        features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
+        item.features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
     elif n_features:
         n_features, pos = long_count(data, pos, n_features)
-        features, pos = _read_broker_feature_list_1(data, pos, n_features)
+        item.features, pos = _read_broker_feature_list_1(data, pos, n_features)
     else:
         raise Unusual
     n_rack = data[pos]
     pos += 1
-    if 0 < n_rack < 128:
-        rack, fenced, in_controlled_shutdown, tags = compact_s_ttB[n_rack](data, pos)
-        rack = rack.decode()
+    if n_rack == 0:
+        item.rack = None
+        item.fenced, item.in_controlled_shutdown, tags = unpack_ttB(data, pos)
+        pos += 3
+    elif n_rack < 128:
+        raw, item.fenced, item.in_controlled_shutdown, tags = compact_s_ttB[n_rack](data, pos)
+        item.rack = raw.decode()
         pos += n_rack + 2
-    elif n_rack == 0:
-        rack = None
-        fenced, in_controlled_shutdown, tags = unpack_ttB(data, pos)
-        pos += 3
     else:
-        rack, pos = compact_text(data, pos, n_rack)
-        fenced, in_controlled_shutdown, tags = unpack_ttB(data, pos)
+        item.rack, pos = compact_text(data, pos, n_rack)
+        item.fenced, item.in_controlled_shutdown, tags = unpack_ttB(data, pos)
         pos += 3
-    item = new(RegisterBrokerRecord)
-    item.broker_id = broker_id
-    item.is_migrating_zk_broker = is_migrating_zk_broker
-    item.incarnation_id = incarnation_id
-    item.broker_epoch = broker_epoch
-    item.end_points = end_points
-    item.features = features
-    item.rack = rack
-    item.fenced = fenced
-    item.in_controlled_shutdown = in_controlled_shutdown
     item.log_dirs = []
     item.cordoned_log_dirs = None
     item.unknown_tagged_fields = None
@@ -498,22 +458,22 @@ def _read_register_broker_record_tags_5(item: RegisterBrokerRecord, data: Buffer
             n_log_dirs = data[pos]
             pos += 1
             if n_log_dirs < 128:
-                log_dirs = list(compact_16s[n_log_dirs](data, pos))
+                values = [*compact_16s[n_log_dirs](data, pos)]
+                item.log_dirs = values
                 pos += 16 * n_log_dirs - 16
             else:
-                log_dirs, pos = compact_numbers(data, pos, n_log_dirs, "16s", 16)
-            item.log_dirs = log_dirs
+                item.log_dirs, pos = compact_numbers(data, pos, n_log_dirs, "16s", 16)
         elif tag == 1:
             n_cordoned_log_dirs = data[pos]
             pos += 1
-            if 0 < n_cordoned_log_dirs < 128:
-                cordoned_log_dirs = list(compact_16s[n_cordoned_log_dirs](data, pos))
+            if n_cordoned_log_dirs == 0:
+                item.cordoned_log_dirs = None
+            elif n_cordoned_log_dirs < 128:
+                values = [*compact_16s[n_cordoned_log_dirs](data, pos)]
+                item.cordoned_log_dirs = values
                 pos += 16 * n_cordoned_log_dirs - 16
-            elif n_cordoned_log_dirs == 0:
-                cordoned_log_dirs = None
             else:
-                cordoned_log_dirs, pos = compact_numbers(data, pos, n_cordoned_log_dirs, "16s", 16)
-            item.cordoned_log_dirs = cordoned_log_dirs
+                item.cordoned_log_dirs, pos = compact_numbers(data, pos, n_cordoned_log_dirs, "16s", 16)
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -523,48 +483,39 @@ def _read_register_broker_record_tags_5(item: RegisterBrokerRecord, data: Buffer
 
 
 def _read_register_broker_record_5(data: Buffer, pos: int) -> tuple[RegisterBrokerRecord, int]:
-    broker_id, is_migrating_zk_broker, incarnation_id, broker_epoch, n_end_points = unpack_ituqB(data, pos)
+    item = new(RegisterBrokerRecord)
+    item.broker_id, item.is_migrating_zk_broker, item.incarnation_id, item.broker_epoch, n_end_points = unpack_ituqB(data, pos)
     pos += 30
     if 0 < n_end_points < 128:
-        end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
+        item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
     elif n_end_points:
         n_end_points, pos = long_count(data, pos, n_end_points)
-        end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points)
+        item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points)
     else:
         raise Unusual
     n_features = data[pos]
     pos += 1
     if 0 < n_features < 128:
-        features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
+        item.features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
     elif n_features:
         n_features, pos = long_count(data, pos, n_features)
-        features, pos = _read_broker_feature_list_1(data, pos, n_features)
+        item.features, pos = _read_broker_feature_list_1(data, pos, n_features)
     else:
         raise Unusual
     n_rack = data[pos]
     pos += 1
-    if 0 < n_rack < 128:
-        rack, fenced, in_controlled_shutdown, tags = compact_s_ttB[n_rack](data, pos)
-        rack = rack.decode()
+    if n_rack == 0:
+        item.rack = None
+        item.fenced, item.in_controlled_shutdown, tags = unpack_ttB(data, pos)
+        pos += 3
+    elif n_rack < 128:
+        raw, item.fenced, item.in_controlled_shutdown, tags = compact_s_ttB[n_rack](data, pos)
+        item.rack = raw.decode()
         pos += n_rack + 2
-    elif n_rack == 0:
-        rack = None
-        fenced, in_controlled_shutdown, tags = unpack_ttB(data, pos)
-        pos += 3
     else:
-        rack, pos = compact_text(data, pos, n_rack)
-        fenced, in_controlled_shutdown, tags = unpack_ttB(data, pos)
+        item.rack, pos = compact_text(data, pos, n_rack)
+        item.fenced, item.in_controlled_shutdown, tags = unpack_ttB(data, pos)
         pos += 3
-    item = new(RegisterBrokerRecord)
-    item.broker_id = broker_id
-    item.is_migrating_zk_broker = is_migrating_zk_broker
-    item.incarnation_id = incarnation_id
-    item.broker_epoch = broker_epoch
-    item.end_points = end_points
-    item.features = features
-    item.rack = rack
-    item.fenced = fenced
-    item.in_controlled_shutdown = in_controlled_shutdown
     item.log_dirs = []
     item.cordoned_log_dirs = None
     item.unknown_tagged_fields = None

@@ -121,29 +121,25 @@ class RegisterControllerRecord(Message):
 def _read_controller_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ControllerEndpoint], int]:
     items = []
     for _ in range(count):
+        item = new(ControllerEndpoint)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_host = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_host = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_host = data[pos]
             pos += 1
         if n_host < 128:
-            host, port, security_protocol, tags = compact_s_HhB[n_host](data, pos)
-            host = host.decode()
+            raw, item.port, item.security_protocol, tags = compact_s_HhB[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 4
         else:
-            host, pos = compact_text(data, pos, n_host)
-            port, security_protocol, tags = unpack_HhB(data, pos)
+            item.host, pos = compact_text(data, pos, n_host)
+            item.port, item.security_protocol, tags = unpack_HhB(data, pos)
             pos += 5
-        item = new(ControllerEndpoint)
-        item.name = name
-        item.host = host
-        item.port = port
-        item.security_protocol = security_protocol
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -154,20 +150,17 @@ def _read_controller_endpoint_list_1(data: Buffer, pos: int, count: int) -> tupl
 def _read_controller_feature_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ControllerFeature], int]:
     items = []
     for _ in range(count):
+        item = new(ControllerFeature)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, min_supported_version, max_supported_version, tags = compact_s_hhB[n_name](data, pos)
-            name = name.decode()
+            raw, item.min_supported_version, item.max_supported_version, tags = compact_s_hhB[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = compact_text(data, pos, n_name)
-            min_supported_version, max_supported_version, tags = unpack_hhB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.min_supported_version, item.max_supported_version, tags = unpack_hhB(data, pos)
             pos += 5
-        item = new(ControllerFeature)
-        item.name = name
-        item.min_supported_version = min_supported_version
-        item.max_supported_version = max_supported_version
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -176,32 +169,27 @@ def _read_controller_feature_list_1(data: Buffer, pos: int, count: int) -> tuple
 
 
 def _read_register_controller_record_1(data: Buffer, pos: int) -> tuple[RegisterControllerRecord, int]:
-    controller_id, incarnation_id, zk_migration_ready, n_end_points = unpack_iutB(data, pos)
+    item = new(RegisterControllerRecord)
+    item.controller_id, item.incarnation_id, item.zk_migration_ready, n_end_points = unpack_iutB(data, pos)
     pos += 22
     if 0 < n_end_points < 128:
-        end_points, pos = _read_controller_endpoint_list_1(data, pos, n_end_points - 1)
+        item.end_points, pos = _read_controller_endpoint_list_1(data, pos, n_end_points - 1)
     elif n_end_points:
         n_end_points, pos = long_count(data, pos, n_end_points)
-        end_points, pos = _read_controller_endpoint_list_1(data, pos, n_end_points)
+        item.end_points, pos = _read_controller_endpoint_list_1(data, pos, n_end_points)
     else:
         raise Unusual
     n_features = data[pos]
     pos += 1
     if 0 < n_features < 128:
-        features, pos = _read_controller_feature_list_1(data, pos, n_features - 1)
+        item.features, pos = _read_controller_feature_list_1(data, pos, n_features - 1)
     elif n_features:
         n_features, pos = long_count(data, pos, n_features)
-        features, pos = _read_controller_feature_list_1(data, pos, n_features)
+        item.features, pos = _read_controller_feature_list_1(data, pos, n_features)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(RegisterControllerRecord)
-    item.controller_id = controller_id
-    item.incarnation_id = incarnation_id
-    item.zk_migration_ready = zk_migration_ready
-    item.end_points = end_points
-    item.features = features
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -156,20 +156,17 @@ class RemoteLogSegmentMetadataRecord(Message):
 
 
 def _read_topic_id_partition_entry_1(data: Buffer, pos: int) -> tuple[TopicIdPartitionEntry, int]:
+    item = new(TopicIdPartitionEntry)
     n_name = data[pos]
     pos += 1
     if n_name < 128:
-        name, id, partition, tags = compact_s_uiB[n_name](data, pos)
-        name = name.decode()
+        raw, item.id, item.partition, tags = compact_s_uiB[n_name](data, pos)
+        item.name = raw.decode()
         pos += n_name + 20
     else:
-        name, pos = compact_text(data, pos, n_name)
-        id, partition, tags = unpack_uiB(data, pos)
+        item.name, pos = compact_text(data, pos, n_name)
+        item.id, item.partition, tags = unpack_uiB(data, pos)
         pos += 21
-    item = new(TopicIdPartitionEntry)
-    item.name = name
-    item.id = id
-    item.partition = partition
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -177,12 +174,10 @@ def _read_topic_id_partition_entry_1(data: Buffer, pos: int) -> tuple[TopicIdPar
 
 
 def _read_remote_log_segment_id_entry_1(data: Buffer, pos: int) -> tuple[RemoteLogSegmentIdEntry, int]:
-    topic_id_partition, pos = _read_topic_id_partition_entry_1(data, pos)
-    id, tags = unpack_uB(data, pos)
-    pos += 17
     item = new(RemoteLogSegmentIdEntry)
-    item.topic_id_partition = topic_id_partition
-    item.id = id
+    item.topic_id_partition, pos = _read_topic_id_partition_entry_1(data, pos)
+    item.id, tags = unpack_uB(data, pos)
+    pos += 17
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -213,9 +208,8 @@ def _read_remote_log_segment_metadata_record_tags_1(item: RemoteLogSegmentMetada
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            (txn_index_empty,) = unpack_t(data, pos)
+            (item.txn_index_empty,) = unpack_t(data, pos)
             pos += 1
-            item.txn_index_empty = txn_index_empty
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -225,35 +219,25 @@ def _read_remote_log_segment_metadata_record_tags_1(item: RemoteLogSegmentMetada
 
 
 def _read_remote_log_segment_metadata_record_1(data: Buffer, pos: int) -> tuple[RemoteLogSegmentMetadataRecord, int]:
-    remote_log_segment_id, pos = _read_remote_log_segment_id_entry_1(data, pos)
-    start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms, n_segment_leader_epochs = unpack_qqiqqB(data, pos)
+    item = new(RemoteLogSegmentMetadataRecord)
+    item.remote_log_segment_id, pos = _read_remote_log_segment_id_entry_1(data, pos)
+    item.start_offset, item.end_offset, item.broker_id, item.max_timestamp_ms, item.event_timestamp_ms, n_segment_leader_epochs = unpack_qqiqqB(data, pos)
     pos += 37
     if 0 < n_segment_leader_epochs < 128:
-        segment_leader_epochs, pos = _read_segment_leader_epoch_entry_list_1(data, pos, n_segment_leader_epochs - 1)
+        item.segment_leader_epochs, pos = _read_segment_leader_epoch_entry_list_1(data, pos, n_segment_leader_epochs - 1)
     elif n_segment_leader_epochs:
         n_segment_leader_epochs, pos = long_count(data, pos, n_segment_leader_epochs)
-        segment_leader_epochs, pos = _read_segment_leader_epoch_entry_list_1(data, pos, n_segment_leader_epochs)
+        item.segment_leader_epochs, pos = _read_segment_leader_epoch_entry_list_1(data, pos, n_segment_leader_epochs)
     else:
         raise Unusual
-    segment_size_in_bytes, n_custom_metadata = unpack_iB(data, pos)
+    item.segment_size_in_bytes, n_custom_metadata = unpack_iB(data, pos)
     pos += 5
     if n_custom_metadata:
-        custom_metadata, pos = compact_blob(data, pos, n_custom_metadata)
+        item.custom_metadata, pos = compact_blob(data, pos, n_custom_metadata)
     else:
-        custom_metadata = None
-    remote_log_segment_state, tags = unpack_bB(data, pos)
+        item.custom_metadata = None
+    item.remote_log_segment_state, tags = unpack_bB(data, pos)
     pos += 2
-    item = new(RemoteLogSegmentMetadataRecord)
-    item.remote_log_segment_id = remote_log_segment_id
-    item.start_offset = start_offset
-    item.end_offset = end_offset
-    item.broker_id = broker_id
-    item.max_timestamp_ms = max_timestamp_ms
-    item.event_timestamp_ms = event_timestamp_ms
-    item.segment_leader_epochs = segment_leader_epochs
-    item.segment_size_in_bytes = segment_size_in_bytes
-    item.custom_metadata = custom_metadata
-    item.remote_log_segment_state = remote_log_segment_state
     item.txn_index_empty = False
     item.unknown_tagged_fields = None
     if tags:

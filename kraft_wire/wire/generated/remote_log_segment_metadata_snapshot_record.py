@@ -128,9 +128,8 @@ def _read_remote_log_segment_metadata_snapshot_record_tags_1(item: RemoteLogSegm
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            (txn_index_empty,) = unpack_t(data, pos)
+            (item.txn_index_empty,) = unpack_t(data, pos)
             pos += 1
-            item.txn_index_empty = txn_index_empty
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -140,34 +139,24 @@ def _read_remote_log_segment_metadata_snapshot_record_tags_1(item: RemoteLogSegm
 
 
 def _read_remote_log_segment_metadata_snapshot_record_1(data: Buffer, pos: int) -> tuple[RemoteLogSegmentMetadataSnapshotRecord, int]:
-    segment_id, start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms, n_segment_leader_epochs = unpack_uqqiqqB(data, pos)
+    item = new(RemoteLogSegmentMetadataSnapshotRecord)
+    item.segment_id, item.start_offset, item.end_offset, item.broker_id, item.max_timestamp_ms, item.event_timestamp_ms, n_segment_leader_epochs = unpack_uqqiqqB(data, pos)
     pos += 53
     if 0 < n_segment_leader_epochs < 128:
-        segment_leader_epochs, pos = _read_segment_leader_epoch_entry_list_1(data, pos, n_segment_leader_epochs - 1)
+        item.segment_leader_epochs, pos = _read_segment_leader_epoch_entry_list_1(data, pos, n_segment_leader_epochs - 1)
     elif n_segment_leader_epochs:
         n_segment_leader_epochs, pos = long_count(data, pos, n_segment_leader_epochs)
-        segment_leader_epochs, pos = _read_segment_leader_epoch_entry_list_1(data, pos, n_segment_leader_epochs)
+        item.segment_leader_epochs, pos = _read_segment_leader_epoch_entry_list_1(data, pos, n_segment_leader_epochs)
     else:
         raise Unusual
-    segment_size_in_bytes, n_custom_metadata = unpack_iB(data, pos)
+    item.segment_size_in_bytes, n_custom_metadata = unpack_iB(data, pos)
     pos += 5
     if n_custom_metadata:
-        custom_metadata, pos = compact_blob(data, pos, n_custom_metadata)
+        item.custom_metadata, pos = compact_blob(data, pos, n_custom_metadata)
     else:
-        custom_metadata = None
-    remote_log_segment_state, tags = unpack_bB(data, pos)
+        item.custom_metadata = None
+    item.remote_log_segment_state, tags = unpack_bB(data, pos)
     pos += 2
-    item = new(RemoteLogSegmentMetadataSnapshotRecord)
-    item.segment_id = segment_id
-    item.start_offset = start_offset
-    item.end_offset = end_offset
-    item.broker_id = broker_id
-    item.max_timestamp_ms = max_timestamp_ms
-    item.event_timestamp_ms = event_timestamp_ms
-    item.segment_leader_epochs = segment_leader_epochs
-    item.segment_size_in_bytes = segment_size_in_bytes
-    item.custom_metadata = custom_metadata
-    item.remote_log_segment_state = remote_log_segment_state
     item.txn_index_empty = False
     item.unknown_tagged_fields = None
     if tags:

@@ -110,20 +110,17 @@ class RemoteLogSegmentMetadataUpdateRecord(Message):
 
 
 def _read_topic_id_partition_entry_1(data: Buffer, pos: int) -> tuple[TopicIdPartitionEntry, int]:
+    item = new(TopicIdPartitionEntry)
     n_name = data[pos]
     pos += 1
     if n_name < 128:
-        name, id, partition, tags = compact_s_uiB[n_name](data, pos)
-        name = name.decode()
+        raw, item.id, item.partition, tags = compact_s_uiB[n_name](data, pos)
+        item.name = raw.decode()
         pos += n_name + 20
     else:
-        name, pos = compact_text(data, pos, n_name)
-        id, partition, tags = unpack_uiB(data, pos)
+        item.name, pos = compact_text(data, pos, n_name)
+        item.id, item.partition, tags = unpack_uiB(data, pos)
         pos += 21
-    item = new(TopicIdPartitionEntry)
-    item.name = name
-    item.id = id
-    item.partition = partition
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -131,12 +128,10 @@ def _read_topic_id_partition_entry_1(data: Buffer, pos: int) -> tuple[TopicIdPar
 
 
 def _read_remote_log_segment_id_entry_1(data: Buffer, pos: int) -> tuple[RemoteLogSegmentIdEntry, int]:
-    topic_id_partition, pos = _read_topic_id_partition_entry_1(data, pos)
-    id, tags = unpack_uB(data, pos)
-    pos += 17
     item = new(RemoteLogSegmentIdEntry)
-    item.topic_id_partition = topic_id_partition
-    item.id = id
+    item.topic_id_partition, pos = _read_topic_id_partition_entry_1(data, pos)
+    item.id, tags = unpack_uB(data, pos)
+    pos += 17
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -144,21 +139,16 @@ def _read_remote_log_segment_id_entry_1(data: Buffer, pos: int) -> tuple[RemoteL
 
 
 def _read_remote_log_segment_metadata_update_record_1(data: Buffer, pos: int) -> tuple[RemoteLogSegmentMetadataUpdateRecord, int]:
-    remote_log_segment_id, pos = _read_remote_log_segment_id_entry_1(data, pos)
-    broker_id, event_timestamp_ms, n_custom_metadata = unpack_iqB(data, pos)
+    item = new(RemoteLogSegmentMetadataUpdateRecord)
+    item.remote_log_segment_id, pos = _read_remote_log_segment_id_entry_1(data, pos)
+    item.broker_id, item.event_timestamp_ms, n_custom_metadata = unpack_iqB(data, pos)
     pos += 13
     if n_custom_metadata:
-        custom_metadata, pos = compact_blob(data, pos, n_custom_metadata)
+        item.custom_metadata, pos = compact_blob(data, pos, n_custom_metadata)
     else:
-        custom_metadata = None
-    remote_log_segment_state, tags = unpack_bB(data, pos)
+        item.custom_metadata = None
+    item.remote_log_segment_state, tags = unpack_bB(data, pos)
     pos += 2
-    item = new(RemoteLogSegmentMetadataUpdateRecord)
-    item.remote_log_segment_id = remote_log_segment_id
-    item.broker_id = broker_id
-    item.event_timestamp_ms = event_timestamp_ms
-    item.custom_metadata = custom_metadata
-    item.remote_log_segment_state = remote_log_segment_state
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

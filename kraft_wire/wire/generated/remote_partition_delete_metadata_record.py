@@ -81,20 +81,17 @@ class RemotePartitionDeleteMetadataRecord(Message):
 
 
 def _read_topic_id_partition_entry_1(data: Buffer, pos: int) -> tuple[TopicIdPartitionEntry, int]:
+    item = new(TopicIdPartitionEntry)
     n_name = data[pos]
     pos += 1
     if n_name < 128:
-        name, id, partition, tags = compact_s_uiB[n_name](data, pos)
-        name = name.decode()
+        raw, item.id, item.partition, tags = compact_s_uiB[n_name](data, pos)
+        item.name = raw.decode()
         pos += n_name + 20
     else:
-        name, pos = compact_text(data, pos, n_name)
-        id, partition, tags = unpack_uiB(data, pos)
+        item.name, pos = compact_text(data, pos, n_name)
+        item.id, item.partition, tags = unpack_uiB(data, pos)
         pos += 21
-    item = new(TopicIdPartitionEntry)
-    item.name = name
-    item.id = id
-    item.partition = partition
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -102,14 +99,10 @@ def _read_topic_id_partition_entry_1(data: Buffer, pos: int) -> tuple[TopicIdPar
 
 
 def _read_remote_partition_delete_metadata_record_1(data: Buffer, pos: int) -> tuple[RemotePartitionDeleteMetadataRecord, int]:
-    topic_id_partition, pos = _read_topic_id_partition_entry_1(data, pos)
-    broker_id, event_timestamp_ms, remote_partition_delete_state, tags = unpack_iqbB(data, pos)
-    pos += 14
     item = new(RemotePartitionDeleteMetadataRecord)
-    item.topic_id_partition = topic_id_partition
-    item.broker_id = broker_id
-    item.event_timestamp_ms = event_timestamp_ms
-    item.remote_partition_delete_state = remote_partition_delete_state
+    item.topic_id_partition, pos = _read_topic_id_partition_entry_1(data, pos)
+    item.broker_id, item.event_timestamp_ms, item.remote_partition_delete_state, tags = unpack_iqbB(data, pos)
+    pos += 14
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -44,10 +44,9 @@ class RemoveAccessControlEntryRecord(Message):
 
 
 def _read_remove_access_control_entry_record_1(data: Buffer, pos: int) -> tuple[RemoveAccessControlEntryRecord, int]:
-    id, tags = unpack_uB(data, pos)
-    pos += 17
     item = new(RemoveAccessControlEntryRecord)
-    item.id = id
+    item.id, tags = unpack_uB(data, pos)
+    pos += 17
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -41,18 +41,17 @@ class RemoveDelegationTokenRecord(Message):
 
 
 def _read_remove_delegation_token_record_1(data: Buffer, pos: int) -> tuple[RemoveDelegationTokenRecord, int]:
+    item = new(RemoveDelegationTokenRecord)
     n_token_id = data[pos]
     pos += 1
     if n_token_id < 128:
-        token_id, tags = compact_s_B[n_token_id](data, pos)
-        token_id = token_id.decode()
+        raw, tags = compact_s_B[n_token_id](data, pos)
+        item.token_id = raw.decode()
         pos += n_token_id
     else:
-        token_id, pos = compact_text(data, pos, n_token_id)
+        item.token_id, pos = compact_text(data, pos, n_token_id)
         tags = data[pos]
         pos += 1
-    item = new(RemoveDelegationTokenRecord)
-    item.token_id = token_id
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -91,24 +91,21 @@ class RemoveRaftVoterResponse(Message):
 
 
 def _read_remove_raft_voter_request_1(data: Buffer, pos: int) -> tuple[RemoveRaftVoterRequest, int]:
+    item = new(RemoveRaftVoterRequest)
     n_cluster_id = data[pos]
     pos += 1
-    if 0 < n_cluster_id < 128:
-        cluster_id, voter_id, voter_directory_id, tags = compact_s_iuB[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
+    if n_cluster_id == 0:
+        item.cluster_id = None
+        item.voter_id, item.voter_directory_id, tags = unpack_iuB(data, pos)
+        pos += 21
+    elif n_cluster_id < 128:
+        raw, item.voter_id, item.voter_directory_id, tags = compact_s_iuB[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
         pos += n_cluster_id + 20
-    elif n_cluster_id == 0:
-        cluster_id = None
-        voter_id, voter_directory_id, tags = unpack_iuB(data, pos)
-        pos += 21
     else:
-        cluster_id, pos = compact_text(data, pos, n_cluster_id)
-        voter_id, voter_directory_id, tags = unpack_iuB(data, pos)
+        item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        item.voter_id, item.voter_directory_id, tags = unpack_iuB(data, pos)
         pos += 21
-    item = new(RemoveRaftVoterRequest)
-    item.cluster_id = cluster_id
-    item.voter_id = voter_id
-    item.voter_directory_id = voter_directory_id
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -132,24 +129,21 @@ def _write_remove_raft_voter_request_1(item: RemoveRaftVoterRequest, out: Append
 
 
 def _read_remove_raft_voter_response_1(data: Buffer, pos: int) -> tuple[RemoveRaftVoterResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
-    pos += 7
-    if 0 < n_error_message < 128:
-        error_message, tags = compact_s_B[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message
-    elif n_error_message == 0:
-        error_message = None
-        tags = data[pos]
-        pos += 1
-    else:
-        error_message, pos = compact_text(data, pos, n_error_message)
-        tags = data[pos]
-        pos += 1
     item = new(RemoveRaftVoterResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
+    pos += 7
+    if n_error_message == 0:
+        item.error_message = None
+        tags = data[pos]
+        pos += 1
+    elif n_error_message < 128:
+        raw, tags = compact_s_B[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message
+    else:
+        item.error_message, pos = compact_text(data, pos, n_error_message)
+        tags = data[pos]
+        pos += 1
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -44,10 +44,9 @@ class RemoveTopicRecord(Message):
 
 
 def _read_remove_topic_record_1(data: Buffer, pos: int) -> tuple[RemoveTopicRecord, int]:
-    topic_id, tags = unpack_uB(data, pos)
-    pos += 17
     item = new(RemoveTopicRecord)
-    item.topic_id = topic_id
+    item.topic_id, tags = unpack_uB(data, pos)
+    pos += 17
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

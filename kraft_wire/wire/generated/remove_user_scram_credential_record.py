@@ -48,19 +48,17 @@ class RemoveUserScramCredentialRecord(Message):
 
 
 def _read_remove_user_scram_credential_record_1(data: Buffer, pos: int) -> tuple[RemoveUserScramCredentialRecord, int]:
+    item = new(RemoveUserScramCredentialRecord)
     n_name = data[pos]
     pos += 1
     if n_name < 128:
-        name, mechanism, tags = compact_s_bB[n_name](data, pos)
-        name = name.decode()
+        raw, item.mechanism, tags = compact_s_bB[n_name](data, pos)
+        item.name = raw.decode()
         pos += n_name + 1
     else:
-        name, pos = compact_text(data, pos, n_name)
-        mechanism, tags = unpack_bB(data, pos)
+        item.name, pos = compact_text(data, pos, n_name)
+        item.mechanism, tags = unpack_bB(data, pos)
         pos += 2
-    item = new(RemoveUserScramCredentialRecord)
-    item.name = name
-    item.mechanism = mechanism
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

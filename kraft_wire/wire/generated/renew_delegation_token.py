@@ -88,27 +88,23 @@ class RenewDelegationTokenResponse(Message):
 
 
 def _read_renew_delegation_token_request_1(data: Buffer, pos: int) -> tuple[RenewDelegationTokenRequest, int]:
+    item = new(RenewDelegationTokenRequest)
     (n_hmac,) = unpack_i(data, pos)
     pos += 4
-    hmac, pos = classic_blob(data, pos, n_hmac)
-    (renew_period_ms,) = unpack_q(data, pos)
+    item.hmac, pos = classic_blob(data, pos, n_hmac)
+    (item.renew_period_ms,) = unpack_q(data, pos)
     pos += 8
-    item = new(RenewDelegationTokenRequest)
-    item.hmac = hmac
-    item.renew_period_ms = renew_period_ms
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_renew_delegation_token_request_2(data: Buffer, pos: int) -> tuple[RenewDelegationTokenRequest, int]:
+    item = new(RenewDelegationTokenRequest)
     n_hmac = data[pos]
     pos += 1
-    hmac, pos = compact_blob(data, pos, n_hmac)
-    renew_period_ms, tags = unpack_qB(data, pos)
+    item.hmac, pos = compact_blob(data, pos, n_hmac)
+    item.renew_period_ms, tags = unpack_qB(data, pos)
     pos += 9
-    item = new(RenewDelegationTokenRequest)
-    item.hmac = hmac
-    item.renew_period_ms = renew_period_ms
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -139,23 +135,17 @@ def _write_renew_delegation_token_request_2(item: RenewDelegationTokenRequest, o
 
 
 def _read_renew_delegation_token_response_1(data: Buffer, pos: int) -> tuple[RenewDelegationTokenResponse, int]:
-    error_code, expiry_timestamp_ms, throttle_time_ms = unpack_hqi(data, pos)
-    pos += 14
     item = new(RenewDelegationTokenResponse)
-    item.error_code = error_code
-    item.expiry_timestamp_ms = expiry_timestamp_ms
-    item.throttle_time_ms = throttle_time_ms
+    item.error_code, item.expiry_timestamp_ms, item.throttle_time_ms = unpack_hqi(data, pos)
+    pos += 14
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_renew_delegation_token_response_2(data: Buffer, pos: int) -> tuple[RenewDelegationTokenResponse, int]:
-    error_code, expiry_timestamp_ms, throttle_time_ms, tags = unpack_hqiB(data, pos)
-    pos += 15
     item = new(RenewDelegationTokenResponse)
-    item.error_code = error_code
-    item.expiry_timestamp_ms = expiry_timestamp_ms
-    item.throttle_time_ms = throttle_time_ms
+    item.error_code, item.expiry_timestamp_ms, item.throttle_time_ms, tags = unpack_hqiB(data, pos)
+    pos += 15
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -57,45 +57,37 @@ class RequestHeader(Message):
 
 
 def _read_request_header_1(data: Buffer, pos: int) -> tuple[RequestHeader, int]:
-    request_api_key, request_api_version, correlation_id, n_client_id = unpack_hhih(data, pos)
+    item = new(RequestHeader)
+    item.request_api_key, item.request_api_version, item.correlation_id, n_client_id = unpack_hhih(data, pos)
     pos += 10
     if 0 <= n_client_id < 128:
-        client_id, = classic_s[n_client_id](data, pos)
-        client_id = client_id.decode()
+        (raw,) = classic_s[n_client_id](data, pos)
+        item.client_id = raw.decode()
         pos += n_client_id
     elif n_client_id < 0:
-        client_id = None
+        item.client_id = None
     else:
-        client_id, pos = classic_text(data, pos, n_client_id)
-    item = new(RequestHeader)
-    item.request_api_key = request_api_key
-    item.request_api_version = request_api_version
-    item.correlation_id = correlation_id
-    item.client_id = client_id
+        item.client_id, pos = classic_text(data, pos, n_client_id)
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_request_header_2(data: Buffer, pos: int) -> tuple[RequestHeader, int]:
-    request_api_key, request_api_version, correlation_id, n_client_id = unpack_hhih(data, pos)
+    item = new(RequestHeader)
+    item.request_api_key, item.request_api_version, item.correlation_id, n_client_id = unpack_hhih(data, pos)
     pos += 10
     if 0 <= n_client_id < 128:
-        client_id, tags = classic_s_B[n_client_id](data, pos)
-        client_id = client_id.decode()
+        raw, tags = classic_s_B[n_client_id](data, pos)
+        item.client_id = raw.decode()
         pos += n_client_id + 1
     elif n_client_id < 0:
-        client_id = None
+        item.client_id = None
         tags = data[pos]
         pos += 1
     else:
-        client_id, pos = classic_text(data, pos, n_client_id)
+        item.client_id, pos = classic_text(data, pos, n_client_id)
         tags = data[pos]
         pos += 1
-    item = new(RequestHeader)
-    item.request_api_key = request_api_key
-    item.request_api_version = request_api_version
-    item.correlation_id = correlation_id
-    item.client_id = client_id
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -45,19 +45,17 @@ class ResponseHeader(Message):
 
 
 def _read_response_header_1(data: Buffer, pos: int) -> tuple[ResponseHeader, int]:
-    (correlation_id,) = unpack_i(data, pos)
-    pos += 4
     item = new(ResponseHeader)
-    item.correlation_id = correlation_id
+    (item.correlation_id,) = unpack_i(data, pos)
+    pos += 4
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_response_header_2(data: Buffer, pos: int) -> tuple[ResponseHeader, int]:
-    correlation_id, tags = unpack_iB(data, pos)
-    pos += 5
     item = new(ResponseHeader)
-    item.correlation_id = correlation_id
+    item.correlation_id, tags = unpack_iB(data, pos)
+    pos += 5
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

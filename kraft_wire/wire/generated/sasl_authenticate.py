@@ -93,23 +93,21 @@ class SaslAuthenticateResponse(Message):
 
 
 def _read_sasl_authenticate_request_1(data: Buffer, pos: int) -> tuple[SaslAuthenticateRequest, int]:
+    item = new(SaslAuthenticateRequest)
     (n_auth_bytes,) = unpack_i(data, pos)
     pos += 4
-    auth_bytes, pos = classic_blob(data, pos, n_auth_bytes)
-    item = new(SaslAuthenticateRequest)
-    item.auth_bytes = auth_bytes
+    item.auth_bytes, pos = classic_blob(data, pos, n_auth_bytes)
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_sasl_authenticate_request_2(data: Buffer, pos: int) -> tuple[SaslAuthenticateRequest, int]:
+    item = new(SaslAuthenticateRequest)
     n_auth_bytes = data[pos]
     pos += 1
-    auth_bytes, pos = compact_blob(data, pos, n_auth_bytes)
+    item.auth_bytes, pos = compact_blob(data, pos, n_auth_bytes)
     tags = data[pos]
     pos += 1
-    item = new(SaslAuthenticateRequest)
-    item.auth_bytes = auth_bytes
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -139,80 +137,69 @@ def _write_sasl_authenticate_request_2(item: SaslAuthenticateRequest, out: Appen
 
 
 def _read_sasl_authenticate_response_1(data: Buffer, pos: int) -> tuple[SaslAuthenticateResponse, int]:
-    error_code, n_error_message = unpack_hh(data, pos)
+    item = new(SaslAuthenticateResponse)
+    item.error_code, n_error_message = unpack_hh(data, pos)
     pos += 4
     if 0 <= n_error_message < 128:
-        error_message, n_auth_bytes = classic_s_i[n_error_message](data, pos)
-        error_message = error_message.decode()
+        raw, n_auth_bytes = classic_s_i[n_error_message](data, pos)
+        item.error_message = raw.decode()
         pos += n_error_message + 4
     elif n_error_message < 0:
-        error_message = None
+        item.error_message = None
         (n_auth_bytes,) = unpack_i(data, pos)
         pos += 4
     else:
-        error_message, pos = classic_text(data, pos, n_error_message)
+        item.error_message, pos = classic_text(data, pos, n_error_message)
         (n_auth_bytes,) = unpack_i(data, pos)
         pos += 4
-    auth_bytes, pos = classic_blob(data, pos, n_auth_bytes)
-    item = new(SaslAuthenticateResponse)
-    item.error_code = error_code
-    item.error_message = error_message
-    item.auth_bytes = auth_bytes
+    item.auth_bytes, pos = classic_blob(data, pos, n_auth_bytes)
     item.session_lifetime_ms = 0
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_sasl_authenticate_response_2(data: Buffer, pos: int) -> tuple[SaslAuthenticateResponse, int]:
-    error_code, n_error_message = unpack_hh(data, pos)
+    item = new(SaslAuthenticateResponse)
+    item.error_code, n_error_message = unpack_hh(data, pos)
     pos += 4
     if 0 <= n_error_message < 128:
-        error_message, n_auth_bytes = classic_s_i[n_error_message](data, pos)
-        error_message = error_message.decode()
+        raw, n_auth_bytes = classic_s_i[n_error_message](data, pos)
+        item.error_message = raw.decode()
         pos += n_error_message + 4
     elif n_error_message < 0:
-        error_message = None
+        item.error_message = None
         (n_auth_bytes,) = unpack_i(data, pos)
         pos += 4
     else:
-        error_message, pos = classic_text(data, pos, n_error_message)
+        item.error_message, pos = classic_text(data, pos, n_error_message)
         (n_auth_bytes,) = unpack_i(data, pos)
         pos += 4
-    auth_bytes, pos = classic_blob(data, pos, n_auth_bytes)
-    (session_lifetime_ms,) = unpack_q(data, pos)
+    item.auth_bytes, pos = classic_blob(data, pos, n_auth_bytes)
+    (item.session_lifetime_ms,) = unpack_q(data, pos)
     pos += 8
-    item = new(SaslAuthenticateResponse)
-    item.error_code = error_code
-    item.error_message = error_message
-    item.auth_bytes = auth_bytes
-    item.session_lifetime_ms = session_lifetime_ms
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_sasl_authenticate_response_3(data: Buffer, pos: int) -> tuple[SaslAuthenticateResponse, int]:
-    error_code, n_error_message = unpack_hB(data, pos)
-    pos += 3
-    if 0 < n_error_message < 128:
-        error_message, n_auth_bytes = compact_s_B[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message
-    elif n_error_message == 0:
-        error_message = None
-        n_auth_bytes = data[pos]
-        pos += 1
-    else:
-        error_message, pos = compact_text(data, pos, n_error_message)
-        n_auth_bytes = data[pos]
-        pos += 1
-    auth_bytes, pos = compact_blob(data, pos, n_auth_bytes)
-    session_lifetime_ms, tags = unpack_qB(data, pos)
-    pos += 9
     item = new(SaslAuthenticateResponse)
-    item.error_code = error_code
-    item.error_message = error_message
-    item.auth_bytes = auth_bytes
-    item.session_lifetime_ms = session_lifetime_ms
+    item.error_code, n_error_message = unpack_hB(data, pos)
+    pos += 3
+    if n_error_message == 0:
+        item.error_message = None
+        n_auth_bytes = data[pos]
+        pos += 1
+    elif n_error_message < 128:
+        raw, n_auth_bytes = compact_s_B[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message
+    else:
+        item.error_message, pos = compact_text(data, pos, n_error_message)
+        n_auth_bytes = data[pos]
+        pos += 1
+    item.auth_bytes, pos = compact_blob(data, pos, n_auth_bytes)
+    item.session_lifetime_ms, tags = unpack_qB(data, pos)
+    pos += 9
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

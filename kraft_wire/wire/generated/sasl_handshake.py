@@ -71,16 +71,15 @@ class SaslHandshakeResponse(Message):
 
 
 def _read_sasl_handshake_request_1(data: Buffer, pos: int) -> tuple[SaslHandshakeRequest, int]:
+    item = new(SaslHandshakeRequest)
     (n_mechanism,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_mechanism < 128:
-        mechanism, = classic_s[n_mechanism](data, pos)
-        mechanism = mechanism.decode()
+        (raw,) = classic_s[n_mechanism](data, pos)
+        item.mechanism = raw.decode()
         pos += n_mechanism
     else:
-        mechanism, pos = classic_text(data, pos, n_mechanism)
-    item = new(SaslHandshakeRequest)
-    item.mechanism = mechanism
+        item.mechanism, pos = classic_text(data, pos, n_mechanism)
     return item, pos
 
 
@@ -95,12 +94,10 @@ def _write_sasl_handshake_request_1(item: SaslHandshakeRequest, out: Append) -> 
 
 
 def _read_sasl_handshake_response_1(data: Buffer, pos: int) -> tuple[SaslHandshakeResponse, int]:
-    error_code, n_mechanisms = unpack_hi(data, pos)
-    pos += 6
-    mechanisms, pos = classic_texts(data, pos, n_mechanisms)
     item = new(SaslHandshakeResponse)
-    item.error_code = error_code
-    item.mechanisms = mechanisms
+    item.error_code, n_mechanisms = unpack_hi(data, pos)
+    pos += 6
+    item.mechanisms, pos = classic_texts(data, pos, n_mechanisms)
     return item, pos
 
 

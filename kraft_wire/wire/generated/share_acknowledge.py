@@ -288,19 +288,18 @@ class ShareAcknowledgeResponse(Message):
 def _read_acknowledgement_batch_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AcknowledgementBatch], int]:
     items = []
     for _ in range(count):
-        first_offset, last_offset, n_acknowledge_types = unpack_qqB(data, pos)
+        item = new(AcknowledgementBatch)
+        item.first_offset, item.last_offset, n_acknowledge_types = unpack_qqB(data, pos)
         pos += 17
         if n_acknowledge_types < 128:
-            *acknowledge_types, tags = compact_b_B[n_acknowledge_types](data, pos)
+            values = [*compact_b_B[n_acknowledge_types](data, pos)]
+            tags = values.pop()
+            item.acknowledge_types = values
             pos += n_acknowledge_types
         else:
-            acknowledge_types, pos = compact_numbers(data, pos, n_acknowledge_types, "b", 1)
+            item.acknowledge_types, pos = compact_numbers(data, pos, n_acknowledge_types, "b", 1)
             tags = data[pos]
             pos += 1
-        item = new(AcknowledgementBatch)
-        item.first_offset = first_offset
-        item.last_offset = last_offset
-        item.acknowledge_types = acknowledge_types
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -311,20 +310,18 @@ def _read_acknowledgement_batch_list_1(data: Buffer, pos: int, count: int) -> tu
 def _read_acknowledge_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AcknowledgePartition], int]:
     items = []
     for _ in range(count):
-        partition_index, n_acknowledgement_batches = unpack_iB(data, pos)
+        item = new(AcknowledgePartition)
+        item.partition_index, n_acknowledgement_batches = unpack_iB(data, pos)
         pos += 5
         if 0 < n_acknowledgement_batches < 128:
-            acknowledgement_batches, pos = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches - 1)
+            item.acknowledgement_batches, pos = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches - 1)
         elif n_acknowledgement_batches:
             n_acknowledgement_batches, pos = long_count(data, pos, n_acknowledgement_batches)
-            acknowledgement_batches, pos = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches)
+            item.acknowledgement_batches, pos = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(AcknowledgePartition)
-        item.partition_index = partition_index
-        item.acknowledgement_batches = acknowledgement_batches
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -335,20 +332,18 @@ def _read_acknowledge_partition_list_1(data: Buffer, pos: int, count: int) -> tu
 def _read_acknowledge_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AcknowledgeTopic], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(AcknowledgeTopic)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_acknowledge_partition_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_acknowledge_partition_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_acknowledge_partition_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_acknowledge_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(AcknowledgeTopic)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -357,46 +352,42 @@ def _read_acknowledge_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[
 
 
 def _read_share_acknowledge_request_1(data: Buffer, pos: int) -> tuple[ShareAcknowledgeRequest, int]:
+    item = new(ShareAcknowledgeRequest)
     n_group_id = data[pos]
     pos += 1
-    if 0 < n_group_id < 128:
-        group_id, n_member_id = compact_s_B[n_group_id](data, pos)
-        group_id = group_id.decode()
+    if n_group_id == 0:
+        item.group_id = None
+        n_member_id = data[pos]
+        pos += 1
+    elif n_group_id < 128:
+        raw, n_member_id = compact_s_B[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id
-    elif n_group_id == 0:
-        group_id = None
-        n_member_id = data[pos]
-        pos += 1
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
         n_member_id = data[pos]
         pos += 1
-    if 0 < n_member_id < 128:
-        member_id, share_session_epoch, n_topics = compact_s_iB[n_member_id](data, pos)
-        member_id = member_id.decode()
-        pos += n_member_id + 4
-    elif n_member_id == 0:
-        member_id = None
-        share_session_epoch, n_topics = unpack_iB(data, pos)
+    if n_member_id == 0:
+        item.member_id = None
+        item.share_session_epoch, n_topics = unpack_iB(data, pos)
         pos += 5
+    elif n_member_id < 128:
+        raw, item.share_session_epoch, n_topics = compact_s_iB[n_member_id](data, pos)
+        item.member_id = raw.decode()
+        pos += n_member_id + 4
     else:
-        member_id, pos = compact_text(data, pos, n_member_id)
-        share_session_epoch, n_topics = unpack_iB(data, pos)
+        item.member_id, pos = compact_text(data, pos, n_member_id)
+        item.share_session_epoch, n_topics = unpack_iB(data, pos)
         pos += 5
     if 0 < n_topics < 128:
-        topics, pos = _read_acknowledge_topic_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_acknowledge_topic_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_acknowledge_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_acknowledge_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ShareAcknowledgeRequest)
-    item.group_id = group_id
-    item.member_id = member_id
-    item.share_session_epoch = share_session_epoch
-    item.topics = topics
     item.is_renew_ack = False
     item.unknown_tagged_fields = None
     if tags:
@@ -405,47 +396,42 @@ def _read_share_acknowledge_request_1(data: Buffer, pos: int) -> tuple[ShareAckn
 
 
 def _read_share_acknowledge_request_2(data: Buffer, pos: int) -> tuple[ShareAcknowledgeRequest, int]:
+    item = new(ShareAcknowledgeRequest)
     n_group_id = data[pos]
     pos += 1
-    if 0 < n_group_id < 128:
-        group_id, n_member_id = compact_s_B[n_group_id](data, pos)
-        group_id = group_id.decode()
+    if n_group_id == 0:
+        item.group_id = None
+        n_member_id = data[pos]
+        pos += 1
+    elif n_group_id < 128:
+        raw, n_member_id = compact_s_B[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id
-    elif n_group_id == 0:
-        group_id = None
-        n_member_id = data[pos]
-        pos += 1
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
         n_member_id = data[pos]
         pos += 1
-    if 0 < n_member_id < 128:
-        member_id, share_session_epoch, is_renew_ack, n_topics = compact_s_itB[n_member_id](data, pos)
-        member_id = member_id.decode()
-        pos += n_member_id + 5
-    elif n_member_id == 0:
-        member_id = None
-        share_session_epoch, is_renew_ack, n_topics = unpack_itB(data, pos)
+    if n_member_id == 0:
+        item.member_id = None
+        item.share_session_epoch, item.is_renew_ack, n_topics = unpack_itB(data, pos)
         pos += 6
+    elif n_member_id < 128:
+        raw, item.share_session_epoch, item.is_renew_ack, n_topics = compact_s_itB[n_member_id](data, pos)
+        item.member_id = raw.decode()
+        pos += n_member_id + 5
     else:
-        member_id, pos = compact_text(data, pos, n_member_id)
-        share_session_epoch, is_renew_ack, n_topics = unpack_itB(data, pos)
+        item.member_id, pos = compact_text(data, pos, n_member_id)
+        item.share_session_epoch, item.is_renew_ack, n_topics = unpack_itB(data, pos)
         pos += 6
     if 0 < n_topics < 128:
-        topics, pos = _read_acknowledge_topic_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_acknowledge_topic_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_acknowledge_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_acknowledge_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ShareAcknowledgeRequest)
-    item.group_id = group_id
-    item.member_id = member_id
-    item.share_session_epoch = share_session_epoch
-    item.is_renew_ack = is_renew_ack
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -568,11 +554,9 @@ def _write_share_acknowledge_request_2(item: ShareAcknowledgeRequest, out: Appen
 
 
 def _read_leader_id_and_epoch_1(data: Buffer, pos: int) -> tuple[LeaderIdAndEpoch, int]:
-    leader_id, leader_epoch, tags = unpack_iiB(data, pos)
-    pos += 9
     item = new(LeaderIdAndEpoch)
-    item.leader_id = leader_id
-    item.leader_epoch = leader_epoch
+    item.leader_id, item.leader_epoch, tags = unpack_iiB(data, pos)
+    pos += 9
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -582,24 +566,20 @@ def _read_leader_id_and_epoch_1(data: Buffer, pos: int) -> tuple[LeaderIdAndEpoc
 def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
     items = []
     for _ in range(count):
-        partition_index, error_code, n_error_message = unpack_ihB(data, pos)
+        item = new(PartitionData)
+        item.partition_index, item.error_code, n_error_message = unpack_ihB(data, pos)
         pos += 7
-        if 0 < n_error_message < 128:
-            error_message, = compact_s[n_error_message](data, pos)
-            error_message = error_message.decode()
+        if n_error_message == 0:
+            item.error_message = None
+        elif n_error_message < 128:
+            (raw,) = compact_s[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message - 1
-        elif n_error_message == 0:
-            error_message = None
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
-        current_leader, pos = _read_leader_id_and_epoch_1(data, pos)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
+        item.current_leader, pos = _read_leader_id_and_epoch_1(data, pos)
         tags = data[pos]
         pos += 1
-        item = new(PartitionData)
-        item.partition_index = partition_index
-        item.error_code = error_code
-        item.error_message = error_message
-        item.current_leader = current_leader
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -610,20 +590,18 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
 def _read_share_acknowledge_topic_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ShareAcknowledgeTopicResponse], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(ShareAcknowledgeTopicResponse)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ShareAcknowledgeTopicResponse)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -634,33 +612,29 @@ def _read_share_acknowledge_topic_response_list_1(data: Buffer, pos: int, count:
 def _read_node_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[NodeEndpoint], int]:
     items = []
     for _ in range(count):
-        node_id, n_host = unpack_iB(data, pos)
+        item = new(NodeEndpoint)
+        item.node_id, n_host = unpack_iB(data, pos)
         pos += 5
         if n_host < 128:
-            host, port, n_rack = compact_s_iB[n_host](data, pos)
-            host = host.decode()
+            raw, item.port, n_rack = compact_s_iB[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 4
         else:
-            host, pos = compact_text(data, pos, n_host)
-            port, n_rack = unpack_iB(data, pos)
+            item.host, pos = compact_text(data, pos, n_host)
+            item.port, n_rack = unpack_iB(data, pos)
             pos += 5
-        if 0 < n_rack < 128:
-            rack, tags = compact_s_B[n_rack](data, pos)
-            rack = rack.decode()
+        if n_rack == 0:
+            item.rack = None
+            tags = data[pos]
+            pos += 1
+        elif n_rack < 128:
+            raw, tags = compact_s_B[n_rack](data, pos)
+            item.rack = raw.decode()
             pos += n_rack
-        elif n_rack == 0:
-            rack = None
-            tags = data[pos]
-            pos += 1
         else:
-            rack, pos = compact_text(data, pos, n_rack)
+            item.rack, pos = compact_text(data, pos, n_rack)
             tags = data[pos]
             pos += 1
-        item = new(NodeEndpoint)
-        item.node_id = node_id
-        item.host = host
-        item.port = port
-        item.rack = rack
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -669,44 +643,39 @@ def _read_node_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list
 
 
 def _read_share_acknowledge_response_1(data: Buffer, pos: int) -> tuple[ShareAcknowledgeResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    item = new(ShareAcknowledgeResponse)
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_error_message < 128:
-        error_message, n_responses = compact_s_B[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message
-    elif n_error_message == 0:
-        error_message = None
+    if n_error_message == 0:
+        item.error_message = None
         n_responses = data[pos]
         pos += 1
+    elif n_error_message < 128:
+        raw, n_responses = compact_s_B[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message
     else:
-        error_message, pos = compact_text(data, pos, n_error_message)
+        item.error_message, pos = compact_text(data, pos, n_error_message)
         n_responses = data[pos]
         pos += 1
     if 0 < n_responses < 128:
-        responses, pos = _read_share_acknowledge_topic_response_list_1(data, pos, n_responses - 1)
+        item.responses, pos = _read_share_acknowledge_topic_response_list_1(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
-        responses, pos = _read_share_acknowledge_topic_response_list_1(data, pos, n_responses)
+        item.responses, pos = _read_share_acknowledge_topic_response_list_1(data, pos, n_responses)
     else:
         raise Unusual
     n_node_endpoints = data[pos]
     pos += 1
     if 0 < n_node_endpoints < 128:
-        node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
+        item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
     elif n_node_endpoints:
         n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
-        node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
+        item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ShareAcknowledgeResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
-    item.responses = responses
-    item.node_endpoints = node_endpoints
     item.acquisition_lock_timeout_ms = 0
     item.unknown_tagged_fields = None
     if tags:
@@ -715,45 +684,39 @@ def _read_share_acknowledge_response_1(data: Buffer, pos: int) -> tuple[ShareAck
 
 
 def _read_share_acknowledge_response_2(data: Buffer, pos: int) -> tuple[ShareAcknowledgeResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    item = new(ShareAcknowledgeResponse)
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_error_message < 128:
-        error_message, acquisition_lock_timeout_ms, n_responses = compact_s_iB[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message + 4
-    elif n_error_message == 0:
-        error_message = None
-        acquisition_lock_timeout_ms, n_responses = unpack_iB(data, pos)
+    if n_error_message == 0:
+        item.error_message = None
+        item.acquisition_lock_timeout_ms, n_responses = unpack_iB(data, pos)
         pos += 5
+    elif n_error_message < 128:
+        raw, item.acquisition_lock_timeout_ms, n_responses = compact_s_iB[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message + 4
     else:
-        error_message, pos = compact_text(data, pos, n_error_message)
-        acquisition_lock_timeout_ms, n_responses = unpack_iB(data, pos)
+        item.error_message, pos = compact_text(data, pos, n_error_message)
+        item.acquisition_lock_timeout_ms, n_responses = unpack_iB(data, pos)
         pos += 5
     if 0 < n_responses < 128:
-        responses, pos = _read_share_acknowledge_topic_response_list_1(data, pos, n_responses - 1)
+        item.responses, pos = _read_share_acknowledge_topic_response_list_1(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
-        responses, pos = _read_share_acknowledge_topic_response_list_1(data, pos, n_responses)
+        item.responses, pos = _read_share_acknowledge_topic_response_list_1(data, pos, n_responses)
     else:
         raise Unusual
     n_node_endpoints = data[pos]
     pos += 1
     if 0 < n_node_endpoints < 128:
-        node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
+        item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
     elif n_node_endpoints:
         n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
-        node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
+        item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ShareAcknowledgeResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
-    item.acquisition_lock_timeout_ms = acquisition_lock_timeout_ms
-    item.responses = responses
-    item.node_endpoints = node_endpoints
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

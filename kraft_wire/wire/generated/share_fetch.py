@@ -382,19 +382,18 @@ class ShareFetchResponse(Message):
 def _read_acknowledgement_batch_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AcknowledgementBatch], int]:
     items = []
     for _ in range(count):
-        first_offset, last_offset, n_acknowledge_types = unpack_qqB(data, pos)
+        item = new(AcknowledgementBatch)
+        item.first_offset, item.last_offset, n_acknowledge_types = unpack_qqB(data, pos)
         pos += 17
         if n_acknowledge_types < 128:
-            *acknowledge_types, tags = compact_b_B[n_acknowledge_types](data, pos)
+            values = [*compact_b_B[n_acknowledge_types](data, pos)]
+            tags = values.pop()
+            item.acknowledge_types = values
             pos += n_acknowledge_types
         else:
-            acknowledge_types, pos = compact_numbers(data, pos, n_acknowledge_types, "b", 1)
+            item.acknowledge_types, pos = compact_numbers(data, pos, n_acknowledge_types, "b", 1)
             tags = data[pos]
             pos += 1
-        item = new(AcknowledgementBatch)
-        item.first_offset = first_offset
-        item.last_offset = last_offset
-        item.acknowledge_types = acknowledge_types
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -405,20 +404,18 @@ def _read_acknowledgement_batch_list_1(data: Buffer, pos: int, count: int) -> tu
 def _read_fetch_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[FetchPartition], int]:
     items = []
     for _ in range(count):
-        partition_index, n_acknowledgement_batches = unpack_iB(data, pos)
+        item = new(FetchPartition)
+        item.partition_index, n_acknowledgement_batches = unpack_iB(data, pos)
         pos += 5
         if 0 < n_acknowledgement_batches < 128:
-            acknowledgement_batches, pos = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches - 1)
+            item.acknowledgement_batches, pos = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches - 1)
         elif n_acknowledgement_batches:
             n_acknowledgement_batches, pos = long_count(data, pos, n_acknowledgement_batches)
-            acknowledgement_batches, pos = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches)
+            item.acknowledgement_batches, pos = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(FetchPartition)
-        item.partition_index = partition_index
-        item.acknowledgement_batches = acknowledgement_batches
         item.partition_max_bytes = 0
         item.unknown_tagged_fields = None
         if tags:
@@ -430,20 +427,18 @@ def _read_fetch_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[li
 def _read_fetch_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[FetchTopic], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(FetchTopic)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_fetch_partition_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_fetch_partition_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_fetch_partition_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_fetch_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(FetchTopic)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -454,18 +449,18 @@ def _read_fetch_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[F
 def _read_forgotten_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ForgottenTopic], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(ForgottenTopic)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if n_partitions < 128:
-            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            values = [*compact_i_B[n_partitions](data, pos)]
+            tags = values.pop()
+            item.partitions = values
             pos += 4 * n_partitions - 3
         else:
-            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            item.partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(ForgottenTopic)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -474,61 +469,51 @@ def _read_forgotten_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[li
 
 
 def _read_share_fetch_request_1(data: Buffer, pos: int) -> tuple[ShareFetchRequest, int]:
+    item = new(ShareFetchRequest)
     n_group_id = data[pos]
     pos += 1
-    if 0 < n_group_id < 128:
-        group_id, n_member_id = compact_s_B[n_group_id](data, pos)
-        group_id = group_id.decode()
+    if n_group_id == 0:
+        item.group_id = None
+        n_member_id = data[pos]
+        pos += 1
+    elif n_group_id < 128:
+        raw, n_member_id = compact_s_B[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id
-    elif n_group_id == 0:
-        group_id = None
-        n_member_id = data[pos]
-        pos += 1
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
         n_member_id = data[pos]
         pos += 1
-    if 0 < n_member_id < 128:
-        member_id, share_session_epoch, max_wait_ms, min_bytes, max_bytes, max_records, batch_size, n_topics = compact_s_iiiiiiB[n_member_id](data, pos)
-        member_id = member_id.decode()
-        pos += n_member_id + 24
-    elif n_member_id == 0:
-        member_id = None
-        share_session_epoch, max_wait_ms, min_bytes, max_bytes, max_records, batch_size, n_topics = unpack_iiiiiiB(data, pos)
+    if n_member_id == 0:
+        item.member_id = None
+        item.share_session_epoch, item.max_wait_ms, item.min_bytes, item.max_bytes, item.max_records, item.batch_size, n_topics = unpack_iiiiiiB(data, pos)
         pos += 25
+    elif n_member_id < 128:
+        raw, item.share_session_epoch, item.max_wait_ms, item.min_bytes, item.max_bytes, item.max_records, item.batch_size, n_topics = compact_s_iiiiiiB[n_member_id](data, pos)
+        item.member_id = raw.decode()
+        pos += n_member_id + 24
     else:
-        member_id, pos = compact_text(data, pos, n_member_id)
-        share_session_epoch, max_wait_ms, min_bytes, max_bytes, max_records, batch_size, n_topics = unpack_iiiiiiB(data, pos)
+        item.member_id, pos = compact_text(data, pos, n_member_id)
+        item.share_session_epoch, item.max_wait_ms, item.min_bytes, item.max_bytes, item.max_records, item.batch_size, n_topics = unpack_iiiiiiB(data, pos)
         pos += 25
     if 0 < n_topics < 128:
-        topics, pos = _read_fetch_topic_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_fetch_topic_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_fetch_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_fetch_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
     n_forgotten_topics_data = data[pos]
     pos += 1
     if 0 < n_forgotten_topics_data < 128:
-        forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data - 1)
+        item.forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data - 1)
     elif n_forgotten_topics_data:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
-        forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
+        item.forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ShareFetchRequest)
-    item.group_id = group_id
-    item.member_id = member_id
-    item.share_session_epoch = share_session_epoch
-    item.max_wait_ms = max_wait_ms
-    item.min_bytes = min_bytes
-    item.max_bytes = max_bytes
-    item.max_records = max_records
-    item.batch_size = batch_size
-    item.topics = topics
-    item.forgotten_topics_data = forgotten_topics_data
     item.share_acquire_mode = 0
     item.is_renew_ack = False
     item.unknown_tagged_fields = None
@@ -538,63 +523,51 @@ def _read_share_fetch_request_1(data: Buffer, pos: int) -> tuple[ShareFetchReque
 
 
 def _read_share_fetch_request_2(data: Buffer, pos: int) -> tuple[ShareFetchRequest, int]:
+    item = new(ShareFetchRequest)
     n_group_id = data[pos]
     pos += 1
-    if 0 < n_group_id < 128:
-        group_id, n_member_id = compact_s_B[n_group_id](data, pos)
-        group_id = group_id.decode()
+    if n_group_id == 0:
+        item.group_id = None
+        n_member_id = data[pos]
+        pos += 1
+    elif n_group_id < 128:
+        raw, n_member_id = compact_s_B[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id
-    elif n_group_id == 0:
-        group_id = None
-        n_member_id = data[pos]
-        pos += 1
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
         n_member_id = data[pos]
         pos += 1
-    if 0 < n_member_id < 128:
-        member_id, share_session_epoch, max_wait_ms, min_bytes, max_bytes, max_records, batch_size, share_acquire_mode, is_renew_ack, n_topics = compact_s_iiiiiibtB[n_member_id](data, pos)
-        member_id = member_id.decode()
-        pos += n_member_id + 26
-    elif n_member_id == 0:
-        member_id = None
-        share_session_epoch, max_wait_ms, min_bytes, max_bytes, max_records, batch_size, share_acquire_mode, is_renew_ack, n_topics = unpack_iiiiiibtB(data, pos)
+    if n_member_id == 0:
+        item.member_id = None
+        item.share_session_epoch, item.max_wait_ms, item.min_bytes, item.max_bytes, item.max_records, item.batch_size, item.share_acquire_mode, item.is_renew_ack, n_topics = unpack_iiiiiibtB(data, pos)
         pos += 27
+    elif n_member_id < 128:
+        raw, item.share_session_epoch, item.max_wait_ms, item.min_bytes, item.max_bytes, item.max_records, item.batch_size, item.share_acquire_mode, item.is_renew_ack, n_topics = compact_s_iiiiiibtB[n_member_id](data, pos)
+        item.member_id = raw.decode()
+        pos += n_member_id + 26
     else:
-        member_id, pos = compact_text(data, pos, n_member_id)
-        share_session_epoch, max_wait_ms, min_bytes, max_bytes, max_records, batch_size, share_acquire_mode, is_renew_ack, n_topics = unpack_iiiiiibtB(data, pos)
+        item.member_id, pos = compact_text(data, pos, n_member_id)
+        item.share_session_epoch, item.max_wait_ms, item.min_bytes, item.max_bytes, item.max_records, item.batch_size, item.share_acquire_mode, item.is_renew_ack, n_topics = unpack_iiiiiibtB(data, pos)
         pos += 27
     if 0 < n_topics < 128:
-        topics, pos = _read_fetch_topic_list_1(data, pos, n_topics - 1)
+        item.topics, pos = _read_fetch_topic_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_fetch_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_fetch_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
     n_forgotten_topics_data = data[pos]
     pos += 1
     if 0 < n_forgotten_topics_data < 128:
-        forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data - 1)
+        item.forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data - 1)
     elif n_forgotten_topics_data:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
-        forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
+        item.forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ShareFetchRequest)
-    item.group_id = group_id
-    item.member_id = member_id
-    item.share_session_epoch = share_session_epoch
-    item.max_wait_ms = max_wait_ms
-    item.min_bytes = min_bytes
-    item.max_bytes = max_bytes
-    item.max_records = max_records
-    item.batch_size = batch_size
-    item.share_acquire_mode = share_acquire_mode
-    item.is_renew_ack = is_renew_ack
-    item.topics = topics
-    item.forgotten_topics_data = forgotten_topics_data
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -748,11 +721,9 @@ def _write_share_fetch_request_2(item: ShareFetchRequest, out: Append) -> None:
 
 
 def _read_leader_id_and_epoch_1(data: Buffer, pos: int) -> tuple[LeaderIdAndEpoch, int]:
-    leader_id, leader_epoch, tags = unpack_iiB(data, pos)
-    pos += 9
     item = new(LeaderIdAndEpoch)
-    item.leader_id = leader_id
-    item.leader_epoch = leader_epoch
+    item.leader_id, item.leader_epoch, tags = unpack_iiB(data, pos)
+    pos += 9
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -780,52 +751,44 @@ def _read_acquired_records_list_1(data: Buffer, pos: int, count: int) -> tuple[l
 def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
     items = []
     for _ in range(count):
-        partition_index, error_code, n_error_message = unpack_ihB(data, pos)
+        item = new(PartitionData)
+        item.partition_index, item.error_code, n_error_message = unpack_ihB(data, pos)
         pos += 7
-        if 0 < n_error_message < 128:
-            error_message, acknowledge_error_code, n_acknowledge_error_message = compact_s_hB[n_error_message](data, pos)
-            error_message = error_message.decode()
+        if n_error_message == 0:
+            item.error_message = None
+            item.acknowledge_error_code, n_acknowledge_error_message = unpack_hB(data, pos)
+            pos += 3
+        elif n_error_message < 128:
+            raw, item.acknowledge_error_code, n_acknowledge_error_message = compact_s_hB[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message + 2
-        elif n_error_message == 0:
-            error_message = None
-            acknowledge_error_code, n_acknowledge_error_message = unpack_hB(data, pos)
-            pos += 3
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
-            acknowledge_error_code, n_acknowledge_error_message = unpack_hB(data, pos)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
+            item.acknowledge_error_code, n_acknowledge_error_message = unpack_hB(data, pos)
             pos += 3
-        if 0 < n_acknowledge_error_message < 128:
-            acknowledge_error_message, = compact_s[n_acknowledge_error_message](data, pos)
-            acknowledge_error_message = acknowledge_error_message.decode()
+        if n_acknowledge_error_message == 0:
+            item.acknowledge_error_message = None
+        elif n_acknowledge_error_message < 128:
+            (raw,) = compact_s[n_acknowledge_error_message](data, pos)
+            item.acknowledge_error_message = raw.decode()
             pos += n_acknowledge_error_message - 1
-        elif n_acknowledge_error_message == 0:
-            acknowledge_error_message = None
         else:
-            acknowledge_error_message, pos = compact_text(data, pos, n_acknowledge_error_message)
-        current_leader, pos = _read_leader_id_and_epoch_1(data, pos)
+            item.acknowledge_error_message, pos = compact_text(data, pos, n_acknowledge_error_message)
+        item.current_leader, pos = _read_leader_id_and_epoch_1(data, pos)
         n_records = data[pos]
         pos += 1
-        records, pos = compact_blob(data, pos, n_records)
+        item.records, pos = compact_blob(data, pos, n_records)
         n_acquired_records = data[pos]
         pos += 1
         if 0 < n_acquired_records < 128:
-            acquired_records, pos = _read_acquired_records_list_1(data, pos, n_acquired_records - 1)
+            item.acquired_records, pos = _read_acquired_records_list_1(data, pos, n_acquired_records - 1)
         elif n_acquired_records:
             n_acquired_records, pos = long_count(data, pos, n_acquired_records)
-            acquired_records, pos = _read_acquired_records_list_1(data, pos, n_acquired_records)
+            item.acquired_records, pos = _read_acquired_records_list_1(data, pos, n_acquired_records)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(PartitionData)
-        item.partition_index = partition_index
-        item.error_code = error_code
-        item.error_message = error_message
-        item.acknowledge_error_code = acknowledge_error_code
-        item.acknowledge_error_message = acknowledge_error_message
-        item.current_leader = current_leader
-        item.records = records
-        item.acquired_records = acquired_records
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -836,20 +799,18 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
 def _read_share_fetchable_topic_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ShareFetchableTopicResponse], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(ShareFetchableTopicResponse)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if 0 < n_partitions < 128:
-            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(ShareFetchableTopicResponse)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -860,33 +821,29 @@ def _read_share_fetchable_topic_response_list_1(data: Buffer, pos: int, count: i
 def _read_node_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[NodeEndpoint], int]:
     items = []
     for _ in range(count):
-        node_id, n_host = unpack_iB(data, pos)
+        item = new(NodeEndpoint)
+        item.node_id, n_host = unpack_iB(data, pos)
         pos += 5
         if n_host < 128:
-            host, port, n_rack = compact_s_iB[n_host](data, pos)
-            host = host.decode()
+            raw, item.port, n_rack = compact_s_iB[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 4
         else:
-            host, pos = compact_text(data, pos, n_host)
-            port, n_rack = unpack_iB(data, pos)
+            item.host, pos = compact_text(data, pos, n_host)
+            item.port, n_rack = unpack_iB(data, pos)
             pos += 5
-        if 0 < n_rack < 128:
-            rack, tags = compact_s_B[n_rack](data, pos)
-            rack = rack.decode()
+        if n_rack == 0:
+            item.rack = None
+            tags = data[pos]
+            pos += 1
+        elif n_rack < 128:
+            raw, tags = compact_s_B[n_rack](data, pos)
+            item.rack = raw.decode()
             pos += n_rack
-        elif n_rack == 0:
-            rack = None
-            tags = data[pos]
-            pos += 1
         else:
-            rack, pos = compact_text(data, pos, n_rack)
+            item.rack, pos = compact_text(data, pos, n_rack)
             tags = data[pos]
             pos += 1
-        item = new(NodeEndpoint)
-        item.node_id = node_id
-        item.host = host
-        item.port = port
-        item.rack = rack
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -895,45 +852,39 @@ def _read_node_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list
 
 
 def _read_share_fetch_response_1(data: Buffer, pos: int) -> tuple[ShareFetchResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    item = new(ShareFetchResponse)
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_error_message < 128:
-        error_message, acquisition_lock_timeout_ms, n_responses = compact_s_iB[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message + 4
-    elif n_error_message == 0:
-        error_message = None
-        acquisition_lock_timeout_ms, n_responses = unpack_iB(data, pos)
+    if n_error_message == 0:
+        item.error_message = None
+        item.acquisition_lock_timeout_ms, n_responses = unpack_iB(data, pos)
         pos += 5
+    elif n_error_message < 128:
+        raw, item.acquisition_lock_timeout_ms, n_responses = compact_s_iB[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message + 4
     else:
-        error_message, pos = compact_text(data, pos, n_error_message)
-        acquisition_lock_timeout_ms, n_responses = unpack_iB(data, pos)
+        item.error_message, pos = compact_text(data, pos, n_error_message)
+        item.acquisition_lock_timeout_ms, n_responses = unpack_iB(data, pos)
         pos += 5
     if 0 < n_responses < 128:
-        responses, pos = _read_share_fetchable_topic_response_list_1(data, pos, n_responses - 1)
+        item.responses, pos = _read_share_fetchable_topic_response_list_1(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
-        responses, pos = _read_share_fetchable_topic_response_list_1(data, pos, n_responses)
+        item.responses, pos = _read_share_fetchable_topic_response_list_1(data, pos, n_responses)
     else:
         raise Unusual
     n_node_endpoints = data[pos]
     pos += 1
     if 0 < n_node_endpoints < 128:
-        node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
+        item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
     elif n_node_endpoints:
         n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
-        node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
+        item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ShareFetchResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
-    item.acquisition_lock_timeout_ms = acquisition_lock_timeout_ms
-    item.responses = responses
-    item.node_endpoints = node_endpoints
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -81,18 +81,18 @@ class ShareGroupCurrentMemberAssignmentValue(Message):
 def _read_topic_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartitions], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(TopicPartitions)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if n_partitions < 128:
-            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            values = [*compact_i_B[n_partitions](data, pos)]
+            tags = values.pop()
+            item.partitions = values
             pos += 4 * n_partitions - 3
         else:
-            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            item.partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(TopicPartitions)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -101,22 +101,18 @@ def _read_topic_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[l
 
 
 def _read_share_group_current_member_assignment_value_1(data: Buffer, pos: int) -> tuple[ShareGroupCurrentMemberAssignmentValue, int]:
-    member_epoch, previous_member_epoch, state, n_assigned_partitions = unpack_iibB(data, pos)
+    item = new(ShareGroupCurrentMemberAssignmentValue)
+    item.member_epoch, item.previous_member_epoch, item.state, n_assigned_partitions = unpack_iibB(data, pos)
     pos += 10
     if 0 < n_assigned_partitions < 128:
-        assigned_partitions, pos = _read_topic_partitions_list_1(data, pos, n_assigned_partitions - 1)
+        item.assigned_partitions, pos = _read_topic_partitions_list_1(data, pos, n_assigned_partitions - 1)
     elif n_assigned_partitions:
         n_assigned_partitions, pos = long_count(data, pos, n_assigned_partitions)
-        assigned_partitions, pos = _read_topic_partitions_list_1(data, pos, n_assigned_partitions)
+        item.assigned_partitions, pos = _read_topic_partitions_list_1(data, pos, n_assigned_partitions)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ShareGroupCurrentMemberAssignmentValue)
-    item.member_epoch = member_epoch
-    item.previous_member_epoch = previous_member_epoch
-    item.state = state
-    item.assigned_partitions = assigned_partitions
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

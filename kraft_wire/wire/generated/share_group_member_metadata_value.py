@@ -53,44 +53,40 @@ class ShareGroupMemberMetadataValue(Message):
 
 
 def _read_share_group_member_metadata_value_1(data: Buffer, pos: int) -> tuple[ShareGroupMemberMetadataValue, int]:
+    item = new(ShareGroupMemberMetadataValue)
     n_rack_id = data[pos]
     pos += 1
-    if 0 < n_rack_id < 128:
-        rack_id, n_client_id = compact_s_B[n_rack_id](data, pos)
-        rack_id = rack_id.decode()
-        pos += n_rack_id
-    elif n_rack_id == 0:
-        rack_id = None
+    if n_rack_id == 0:
+        item.rack_id = None
         n_client_id = data[pos]
         pos += 1
+    elif n_rack_id < 128:
+        raw, n_client_id = compact_s_B[n_rack_id](data, pos)
+        item.rack_id = raw.decode()
+        pos += n_rack_id
     else:
-        rack_id, pos = compact_text(data, pos, n_rack_id)
+        item.rack_id, pos = compact_text(data, pos, n_rack_id)
         n_client_id = data[pos]
         pos += 1
     if n_client_id < 128:
-        client_id, n_client_host = compact_s_B[n_client_id](data, pos)
-        client_id = client_id.decode()
+        raw, n_client_host = compact_s_B[n_client_id](data, pos)
+        item.client_id = raw.decode()
         pos += n_client_id
     else:
-        client_id, pos = compact_text(data, pos, n_client_id)
+        item.client_id, pos = compact_text(data, pos, n_client_id)
         n_client_host = data[pos]
         pos += 1
     if n_client_host < 128:
-        client_host, n_subscribed_topic_names = compact_s_B[n_client_host](data, pos)
-        client_host = client_host.decode()
+        raw, n_subscribed_topic_names = compact_s_B[n_client_host](data, pos)
+        item.client_host = raw.decode()
         pos += n_client_host
     else:
-        client_host, pos = compact_text(data, pos, n_client_host)
+        item.client_host, pos = compact_text(data, pos, n_client_host)
         n_subscribed_topic_names = data[pos]
         pos += 1
-    subscribed_topic_names, pos = compact_texts(data, pos, n_subscribed_topic_names)
+    item.subscribed_topic_names, pos = compact_texts(data, pos, n_subscribed_topic_names)
     tags = data[pos]
     pos += 1
-    item = new(ShareGroupMemberMetadataValue)
-    item.rack_id = rack_id
-    item.client_id = client_id
-    item.client_host = client_host
-    item.subscribed_topic_names = subscribed_topic_names
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

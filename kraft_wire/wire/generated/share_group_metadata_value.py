@@ -46,11 +46,9 @@ class ShareGroupMetadataValue(Message):
 
 
 def _read_share_group_metadata_value_1(data: Buffer, pos: int) -> tuple[ShareGroupMetadataValue, int]:
-    epoch, metadata_hash, tags = unpack_iqB(data, pos)
-    pos += 13
     item = new(ShareGroupMetadataValue)
-    item.epoch = epoch
-    item.metadata_hash = metadata_hash
+    item.epoch, item.metadata_hash, tags = unpack_iqB(data, pos)
+    pos += 13
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -103,27 +103,26 @@ class ShareGroupStatePartitionMetadataValue(Message):
 def _read_topic_partitions_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartitionsInfo], int]:
     items = []
     for _ in range(count):
-        topic_id, n_topic_name = unpack_uB(data, pos)
+        item = new(TopicPartitionsInfo)
+        item.topic_id, n_topic_name = unpack_uB(data, pos)
         pos += 17
         if n_topic_name < 128:
-            topic_name, n_partitions = compact_s_B[n_topic_name](data, pos)
-            topic_name = topic_name.decode()
+            raw, n_partitions = compact_s_B[n_topic_name](data, pos)
+            item.topic_name = raw.decode()
             pos += n_topic_name
         else:
-            topic_name, pos = compact_text(data, pos, n_topic_name)
+            item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
         if n_partitions < 128:
-            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            values = [*compact_i_B[n_partitions](data, pos)]
+            tags = values.pop()
+            item.partitions = values
             pos += 4 * n_partitions - 3
         else:
-            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            item.partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(TopicPartitionsInfo)
-        item.topic_id = topic_id
-        item.topic_name = topic_name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -134,19 +133,17 @@ def _read_topic_partitions_info_list_1(data: Buffer, pos: int, count: int) -> tu
 def _read_topic_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicInfo], int]:
     items = []
     for _ in range(count):
-        topic_id, n_topic_name = unpack_uB(data, pos)
+        item = new(TopicInfo)
+        item.topic_id, n_topic_name = unpack_uB(data, pos)
         pos += 17
         if n_topic_name < 128:
-            topic_name, tags = compact_s_B[n_topic_name](data, pos)
-            topic_name = topic_name.decode()
+            raw, tags = compact_s_B[n_topic_name](data, pos)
+            item.topic_name = raw.decode()
             pos += n_topic_name
         else:
-            topic_name, pos = compact_text(data, pos, n_topic_name)
+            item.topic_name, pos = compact_text(data, pos, n_topic_name)
             tags = data[pos]
             pos += 1
-        item = new(TopicInfo)
-        item.topic_id = topic_id
-        item.topic_name = topic_name
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -155,39 +152,36 @@ def _read_topic_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
 
 
 def _read_share_group_state_partition_metadata_value_1(data: Buffer, pos: int) -> tuple[ShareGroupStatePartitionMetadataValue, int]:
+    item = new(ShareGroupStatePartitionMetadataValue)
     n_initializing_topics = data[pos]
     pos += 1
     if 0 < n_initializing_topics < 128:
-        initializing_topics, pos = _read_topic_partitions_info_list_1(data, pos, n_initializing_topics - 1)
+        item.initializing_topics, pos = _read_topic_partitions_info_list_1(data, pos, n_initializing_topics - 1)
     elif n_initializing_topics:
         n_initializing_topics, pos = long_count(data, pos, n_initializing_topics)
-        initializing_topics, pos = _read_topic_partitions_info_list_1(data, pos, n_initializing_topics)
+        item.initializing_topics, pos = _read_topic_partitions_info_list_1(data, pos, n_initializing_topics)
     else:
         raise Unusual
     n_initialized_topics = data[pos]
     pos += 1
     if 0 < n_initialized_topics < 128:
-        initialized_topics, pos = _read_topic_partitions_info_list_1(data, pos, n_initialized_topics - 1)
+        item.initialized_topics, pos = _read_topic_partitions_info_list_1(data, pos, n_initialized_topics - 1)
     elif n_initialized_topics:
         n_initialized_topics, pos = long_count(data, pos, n_initialized_topics)
-        initialized_topics, pos = _read_topic_partitions_info_list_1(data, pos, n_initialized_topics)
+        item.initialized_topics, pos = _read_topic_partitions_info_list_1(data, pos, n_initialized_topics)
     else:
         raise Unusual
     n_deleting_topics = data[pos]
     pos += 1
     if 0 < n_deleting_topics < 128:
-        deleting_topics, pos = _read_topic_info_list_1(data, pos, n_deleting_topics - 1)
+        item.deleting_topics, pos = _read_topic_info_list_1(data, pos, n_deleting_topics - 1)
     elif n_deleting_topics:
         n_deleting_topics, pos = long_count(data, pos, n_deleting_topics)
-        deleting_topics, pos = _read_topic_info_list_1(data, pos, n_deleting_topics)
+        item.deleting_topics, pos = _read_topic_info_list_1(data, pos, n_deleting_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ShareGroupStatePartitionMetadataValue)
-    item.initializing_topics = initializing_topics
-    item.initialized_topics = initialized_topics
-    item.deleting_topics = deleting_topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

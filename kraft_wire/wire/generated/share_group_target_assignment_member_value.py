@@ -70,18 +70,18 @@ class ShareGroupTargetAssignmentMemberValue(Message):
 def _read_topic_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartition], int]:
     items = []
     for _ in range(count):
-        topic_id, n_partitions = unpack_uB(data, pos)
+        item = new(TopicPartition)
+        item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
         if n_partitions < 128:
-            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            values = [*compact_i_B[n_partitions](data, pos)]
+            tags = values.pop()
+            item.partitions = values
             pos += 4 * n_partitions - 3
         else:
-            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            item.partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(TopicPartition)
-        item.topic_id = topic_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -90,19 +90,18 @@ def _read_topic_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[li
 
 
 def _read_share_group_target_assignment_member_value_1(data: Buffer, pos: int) -> tuple[ShareGroupTargetAssignmentMemberValue, int]:
+    item = new(ShareGroupTargetAssignmentMemberValue)
     n_topic_partitions = data[pos]
     pos += 1
     if 0 < n_topic_partitions < 128:
-        topic_partitions, pos = _read_topic_partition_list_1(data, pos, n_topic_partitions - 1)
+        item.topic_partitions, pos = _read_topic_partition_list_1(data, pos, n_topic_partitions - 1)
     elif n_topic_partitions:
         n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
-        topic_partitions, pos = _read_topic_partition_list_1(data, pos, n_topic_partitions)
+        item.topic_partitions, pos = _read_topic_partition_list_1(data, pos, n_topic_partitions)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ShareGroupTargetAssignmentMemberValue)
-    item.topic_partitions = topic_partitions
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

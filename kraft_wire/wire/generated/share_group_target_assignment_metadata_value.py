@@ -54,9 +54,8 @@ def _read_share_group_target_assignment_metadata_value_tags_1(item: ShareGroupTa
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            (assignment_timestamp,) = unpack_q(data, pos)
+            (item.assignment_timestamp,) = unpack_q(data, pos)
             pos += 8
-            item.assignment_timestamp = assignment_timestamp
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -66,10 +65,9 @@ def _read_share_group_target_assignment_metadata_value_tags_1(item: ShareGroupTa
 
 
 def _read_share_group_target_assignment_metadata_value_1(data: Buffer, pos: int) -> tuple[ShareGroupTargetAssignmentMetadataValue, int]:
-    assignment_epoch, tags = unpack_iB(data, pos)
-    pos += 5
     item = new(ShareGroupTargetAssignmentMetadataValue)
-    item.assignment_epoch = assignment_epoch
+    item.assignment_epoch, tags = unpack_iB(data, pos)
+    pos += 5
     item.assignment_timestamp = 0
     item.unknown_tagged_fields = None
     if tags:

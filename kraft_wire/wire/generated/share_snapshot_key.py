@@ -50,20 +50,17 @@ class ShareSnapshotKey(Message):
 
 
 def _read_share_snapshot_key_1(data: Buffer, pos: int) -> tuple[ShareSnapshotKey, int]:
+    item = new(ShareSnapshotKey)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group_id < 128:
-        group_id, topic_id, partition = classic_s_ui[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, item.topic_id, item.partition = classic_s_ui[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 20
     else:
-        group_id, pos = classic_text(data, pos, n_group_id)
-        topic_id, partition = unpack_ui(data, pos)
+        item.group_id, pos = classic_text(data, pos, n_group_id)
+        item.topic_id, item.partition = unpack_ui(data, pos)
         pos += 20
-    item = new(ShareSnapshotKey)
-    item.group_id = group_id
-    item.topic_id = topic_id
-    item.partition = partition
     return item, pos
 
 

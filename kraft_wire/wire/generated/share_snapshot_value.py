@@ -121,9 +121,8 @@ def _read_share_snapshot_value_tags_1(item: ShareSnapshotValue, data: Buffer, po
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            (delivery_complete_count,) = unpack_i(data, pos)
+            (item.delivery_complete_count,) = unpack_i(data, pos)
             pos += 4
-            item.delivery_complete_count = delivery_complete_count
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -133,25 +132,18 @@ def _read_share_snapshot_value_tags_1(item: ShareSnapshotValue, data: Buffer, po
 
 
 def _read_share_snapshot_value_1(data: Buffer, pos: int) -> tuple[ShareSnapshotValue, int]:
-    snapshot_epoch, state_epoch, leader_epoch, start_offset, create_timestamp, write_timestamp, n_state_batches = unpack_iiiqqqB(data, pos)
+    item = new(ShareSnapshotValue)
+    item.snapshot_epoch, item.state_epoch, item.leader_epoch, item.start_offset, item.create_timestamp, item.write_timestamp, n_state_batches = unpack_iiiqqqB(data, pos)
     pos += 37
     if 0 < n_state_batches < 128:
-        state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches - 1)
+        item.state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches - 1)
     elif n_state_batches:
         n_state_batches, pos = long_count(data, pos, n_state_batches)
-        state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches)
+        item.state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ShareSnapshotValue)
-    item.snapshot_epoch = snapshot_epoch
-    item.state_epoch = state_epoch
-    item.leader_epoch = leader_epoch
-    item.start_offset = start_offset
-    item.create_timestamp = create_timestamp
-    item.write_timestamp = write_timestamp
-    item.state_batches = state_batches
     item.delivery_complete_count = -1
     item.unknown_tagged_fields = None
     if tags:

@@ -112,9 +112,8 @@ def _read_share_update_value_tags_1(item: ShareUpdateValue, data: Buffer, pos: i
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            (delivery_complete_count,) = unpack_i(data, pos)
+            (item.delivery_complete_count,) = unpack_i(data, pos)
             pos += 4
-            item.delivery_complete_count = delivery_complete_count
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -124,22 +123,18 @@ def _read_share_update_value_tags_1(item: ShareUpdateValue, data: Buffer, pos: i
 
 
 def _read_share_update_value_1(data: Buffer, pos: int) -> tuple[ShareUpdateValue, int]:
-    snapshot_epoch, leader_epoch, start_offset, n_state_batches = unpack_iiqB(data, pos)
+    item = new(ShareUpdateValue)
+    item.snapshot_epoch, item.leader_epoch, item.start_offset, n_state_batches = unpack_iiqB(data, pos)
     pos += 17
     if 0 < n_state_batches < 128:
-        state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches - 1)
+        item.state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches - 1)
     elif n_state_batches:
         n_state_batches, pos = long_count(data, pos, n_state_batches)
-        state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches)
+        item.state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(ShareUpdateValue)
-    item.snapshot_epoch = snapshot_epoch
-    item.leader_epoch = leader_epoch
-    item.start_offset = start_offset
-    item.state_batches = state_batches
     item.delivery_complete_count = -1
     item.unknown_tagged_fields = None
     if tags:

@@ -43,10 +43,9 @@ class SnapshotFooterRecord(Message):
 
 
 def _read_snapshot_footer_record_1(data: Buffer, pos: int) -> tuple[SnapshotFooterRecord, int]:
-    version, tags = unpack_hB(data, pos)
-    pos += 3
     item = new(SnapshotFooterRecord)
-    item.version = version
+    item.version, tags = unpack_hB(data, pos)
+    pos += 3
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

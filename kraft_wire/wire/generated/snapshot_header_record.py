@@ -46,11 +46,9 @@ class SnapshotHeaderRecord(Message):
 
 
 def _read_snapshot_header_record_1(data: Buffer, pos: int) -> tuple[SnapshotHeaderRecord, int]:
-    version, last_contained_log_timestamp, tags = unpack_hqB(data, pos)
-    pos += 11
     item = new(SnapshotHeaderRecord)
-    item.version = version
-    item.last_contained_log_timestamp = last_contained_log_timestamp
+    item.version, item.last_contained_log_timestamp, tags = unpack_hqB(data, pos)
+    pos += 11
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -106,14 +106,14 @@ def _read_task_ids_tags_1(item: TaskIds, data: Buffer, pos: int, count: int) -> 
         if tag == 0:
             n_assignment_epochs = data[pos]
             pos += 1
-            if 0 < n_assignment_epochs < 128:
-                assignment_epochs = list(compact_i[n_assignment_epochs](data, pos))
+            if n_assignment_epochs == 0:
+                item.assignment_epochs = None
+            elif n_assignment_epochs < 128:
+                values = [*compact_i[n_assignment_epochs](data, pos)]
+                item.assignment_epochs = values
                 pos += 4 * n_assignment_epochs - 4
-            elif n_assignment_epochs == 0:
-                assignment_epochs = None
             else:
-                assignment_epochs, pos = compact_numbers(data, pos, n_assignment_epochs, "i", 4)
-            item.assignment_epochs = assignment_epochs
+                item.assignment_epochs, pos = compact_numbers(data, pos, n_assignment_epochs, "i", 4)
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -125,26 +125,26 @@ def _read_task_ids_tags_1(item: TaskIds, data: Buffer, pos: int, count: int) -> 
 def _read_task_ids_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TaskIds], int]:
     items = []
     for _ in range(count):
+        item = new(TaskIds)
         n_subtopology_id = data[pos]
         pos += 1
         if n_subtopology_id < 128:
-            subtopology_id, n_partitions = compact_s_B[n_subtopology_id](data, pos)
-            subtopology_id = subtopology_id.decode()
+            raw, n_partitions = compact_s_B[n_subtopology_id](data, pos)
+            item.subtopology_id = raw.decode()
             pos += n_subtopology_id
         else:
-            subtopology_id, pos = compact_text(data, pos, n_subtopology_id)
+            item.subtopology_id, pos = compact_text(data, pos, n_subtopology_id)
             n_partitions = data[pos]
             pos += 1
         if n_partitions < 128:
-            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            values = [*compact_i_B[n_partitions](data, pos)]
+            tags = values.pop()
+            item.partitions = values
             pos += 4 * n_partitions - 3
         else:
-            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            item.partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(TaskIds)
-        item.subtopology_id = subtopology_id
-        item.partitions = partitions
         item.assignment_epochs = []
         item.unknown_tagged_fields = None
         if tags:
@@ -154,72 +154,63 @@ def _read_task_ids_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Task
 
 
 def _read_streams_group_current_member_assignment_value_1(data: Buffer, pos: int) -> tuple[StreamsGroupCurrentMemberAssignmentValue, int]:
-    member_epoch, previous_member_epoch, state, n_active_tasks = unpack_iibB(data, pos)
+    item = new(StreamsGroupCurrentMemberAssignmentValue)
+    item.member_epoch, item.previous_member_epoch, item.state, n_active_tasks = unpack_iibB(data, pos)
     pos += 10
     if 0 < n_active_tasks < 128:
-        active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks - 1)
+        item.active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks - 1)
     elif n_active_tasks:
         n_active_tasks, pos = long_count(data, pos, n_active_tasks)
-        active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks)
+        item.active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks)
     else:
         raise Unusual
     n_standby_tasks = data[pos]
     pos += 1
     if 0 < n_standby_tasks < 128:
-        standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks - 1)
+        item.standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks - 1)
     elif n_standby_tasks:
         n_standby_tasks, pos = long_count(data, pos, n_standby_tasks)
-        standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks)
+        item.standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks)
     else:
         raise Unusual
     n_warmup_tasks = data[pos]
     pos += 1
     if 0 < n_warmup_tasks < 128:
-        warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks - 1)
+        item.warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks - 1)
     elif n_warmup_tasks:
         n_warmup_tasks, pos = long_count(data, pos, n_warmup_tasks)
-        warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks)
+        item.warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks)
     else:
         raise Unusual
     n_active_tasks_pending_revocation = data[pos]
     pos += 1
     if 0 < n_active_tasks_pending_revocation < 128:
-        active_tasks_pending_revocation, pos = _read_task_ids_list_1(data, pos, n_active_tasks_pending_revocation - 1)
+        item.active_tasks_pending_revocation, pos = _read_task_ids_list_1(data, pos, n_active_tasks_pending_revocation - 1)
     elif n_active_tasks_pending_revocation:
         n_active_tasks_pending_revocation, pos = long_count(data, pos, n_active_tasks_pending_revocation)
-        active_tasks_pending_revocation, pos = _read_task_ids_list_1(data, pos, n_active_tasks_pending_revocation)
+        item.active_tasks_pending_revocation, pos = _read_task_ids_list_1(data, pos, n_active_tasks_pending_revocation)
     else:
         raise Unusual
     n_standby_tasks_pending_revocation = data[pos]
     pos += 1
     if 0 < n_standby_tasks_pending_revocation < 128:
-        standby_tasks_pending_revocation, pos = _read_task_ids_list_1(data, pos, n_standby_tasks_pending_revocation - 1)
+        item.standby_tasks_pending_revocation, pos = _read_task_ids_list_1(data, pos, n_standby_tasks_pending_revocation - 1)
     elif n_standby_tasks_pending_revocation:
         n_standby_tasks_pending_revocation, pos = long_count(data, pos, n_standby_tasks_pending_revocation)
-        standby_tasks_pending_revocation, pos = _read_task_ids_list_1(data, pos, n_standby_tasks_pending_revocation)
+        item.standby_tasks_pending_revocation, pos = _read_task_ids_list_1(data, pos, n_standby_tasks_pending_revocation)
     else:
         raise Unusual
     n_warmup_tasks_pending_revocation = data[pos]
     pos += 1
     if 0 < n_warmup_tasks_pending_revocation < 128:
-        warmup_tasks_pending_revocation, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks_pending_revocation - 1)
+        item.warmup_tasks_pending_revocation, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks_pending_revocation - 1)
     elif n_warmup_tasks_pending_revocation:
         n_warmup_tasks_pending_revocation, pos = long_count(data, pos, n_warmup_tasks_pending_revocation)
-        warmup_tasks_pending_revocation, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks_pending_revocation)
+        item.warmup_tasks_pending_revocation, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks_pending_revocation)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(StreamsGroupCurrentMemberAssignmentValue)
-    item.member_epoch = member_epoch
-    item.previous_member_epoch = previous_member_epoch
-    item.state = state
-    item.active_tasks = active_tasks
-    item.standby_tasks = standby_tasks
-    item.warmup_tasks = warmup_tasks
-    item.active_tasks_pending_revocation = active_tasks_pending_revocation
-    item.standby_tasks_pending_revocation = standby_tasks_pending_revocation
-    item.warmup_tasks_pending_revocation = warmup_tasks_pending_revocation
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

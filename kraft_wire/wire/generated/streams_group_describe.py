@@ -401,14 +401,12 @@ class StreamsGroupDescribeResponse(Message):
 
 
 def _read_streams_group_describe_request_1(data: Buffer, pos: int) -> tuple[StreamsGroupDescribeRequest, int]:
+    item = new(StreamsGroupDescribeRequest)
     n_group_ids = data[pos]
     pos += 1
-    group_ids, pos = compact_texts(data, pos, n_group_ids)
-    include_authorized_operations, tags = unpack_tB(data, pos)
+    item.group_ids, pos = compact_texts(data, pos, n_group_ids)
+    item.include_authorized_operations, tags = unpack_tB(data, pos)
     pos += 2
-    item = new(StreamsGroupDescribeRequest)
-    item.group_ids = group_ids
-    item.include_authorized_operations = include_authorized_operations
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -431,27 +429,25 @@ def _write_streams_group_describe_request_1(item: StreamsGroupDescribeRequest, o
 def _read_key_value_list_1(data: Buffer, pos: int, count: int) -> tuple[list[KeyValue], int]:
     items = []
     for _ in range(count):
+        item = new(KeyValue)
         n_key = data[pos]
         pos += 1
         if n_key < 128:
-            key, n_value = compact_s_B[n_key](data, pos)
-            key = key.decode()
+            raw, n_value = compact_s_B[n_key](data, pos)
+            item.key = raw.decode()
             pos += n_key
         else:
-            key, pos = compact_text(data, pos, n_key)
+            item.key, pos = compact_text(data, pos, n_key)
             n_value = data[pos]
             pos += 1
         if n_value < 128:
-            value_, tags = compact_s_B[n_value](data, pos)
-            value_ = value_.decode()
+            raw, tags = compact_s_B[n_value](data, pos)
+            item.value = raw.decode()
             pos += n_value
         else:
-            value_, pos = compact_text(data, pos, n_value)
+            item.value, pos = compact_text(data, pos, n_value)
             tags = data[pos]
             pos += 1
-        item = new(KeyValue)
-        item.key = key
-        item.value = value_
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -462,30 +458,26 @@ def _read_key_value_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Key
 def _read_topic_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicInfo], int]:
     items = []
     for _ in range(count):
+        item = new(TopicInfo)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, partitions, replication_factor, n_topic_configs = compact_s_ihB[n_name](data, pos)
-            name = name.decode()
+            raw, item.partitions, item.replication_factor, n_topic_configs = compact_s_ihB[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 6
         else:
-            name, pos = compact_text(data, pos, n_name)
-            partitions, replication_factor, n_topic_configs = unpack_ihB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.partitions, item.replication_factor, n_topic_configs = unpack_ihB(data, pos)
             pos += 7
         if 0 < n_topic_configs < 128:
-            topic_configs, pos = _read_key_value_list_1(data, pos, n_topic_configs - 1)
+            item.topic_configs, pos = _read_key_value_list_1(data, pos, n_topic_configs - 1)
         elif n_topic_configs:
             n_topic_configs, pos = long_count(data, pos, n_topic_configs)
-            topic_configs, pos = _read_key_value_list_1(data, pos, n_topic_configs)
+            item.topic_configs, pos = _read_key_value_list_1(data, pos, n_topic_configs)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(TopicInfo)
-        item.name = name
-        item.partitions = partitions
-        item.replication_factor = replication_factor
-        item.topic_configs = topic_configs
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -496,46 +488,41 @@ def _read_topic_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
 def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Subtopology], int]:
     items = []
     for _ in range(count):
+        item = new(Subtopology)
         n_subtopology_id = data[pos]
         pos += 1
         if n_subtopology_id < 128:
-            subtopology_id, n_source_topics = compact_s_B[n_subtopology_id](data, pos)
-            subtopology_id = subtopology_id.decode()
+            raw, n_source_topics = compact_s_B[n_subtopology_id](data, pos)
+            item.subtopology_id = raw.decode()
             pos += n_subtopology_id
         else:
-            subtopology_id, pos = compact_text(data, pos, n_subtopology_id)
+            item.subtopology_id, pos = compact_text(data, pos, n_subtopology_id)
             n_source_topics = data[pos]
             pos += 1
-        source_topics, pos = compact_texts(data, pos, n_source_topics)
+        item.source_topics, pos = compact_texts(data, pos, n_source_topics)
         n_repartition_sink_topics = data[pos]
         pos += 1
-        repartition_sink_topics, pos = compact_texts(data, pos, n_repartition_sink_topics)
+        item.repartition_sink_topics, pos = compact_texts(data, pos, n_repartition_sink_topics)
         n_state_changelog_topics = data[pos]
         pos += 1
         if 0 < n_state_changelog_topics < 128:
-            state_changelog_topics, pos = _read_topic_info_list_1(data, pos, n_state_changelog_topics - 1)
+            item.state_changelog_topics, pos = _read_topic_info_list_1(data, pos, n_state_changelog_topics - 1)
         elif n_state_changelog_topics:
             n_state_changelog_topics, pos = long_count(data, pos, n_state_changelog_topics)
-            state_changelog_topics, pos = _read_topic_info_list_1(data, pos, n_state_changelog_topics)
+            item.state_changelog_topics, pos = _read_topic_info_list_1(data, pos, n_state_changelog_topics)
         else:
             raise Unusual
         n_repartition_source_topics = data[pos]
         pos += 1
         if 0 < n_repartition_source_topics < 128:
-            repartition_source_topics, pos = _read_topic_info_list_1(data, pos, n_repartition_source_topics - 1)
+            item.repartition_source_topics, pos = _read_topic_info_list_1(data, pos, n_repartition_source_topics - 1)
         elif n_repartition_source_topics:
             n_repartition_source_topics, pos = long_count(data, pos, n_repartition_source_topics)
-            repartition_source_topics, pos = _read_topic_info_list_1(data, pos, n_repartition_source_topics)
+            item.repartition_source_topics, pos = _read_topic_info_list_1(data, pos, n_repartition_source_topics)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(Subtopology)
-        item.subtopology_id = subtopology_id
-        item.source_topics = source_topics
-        item.repartition_sink_topics = repartition_sink_topics
-        item.state_changelog_topics = state_changelog_topics
-        item.repartition_source_topics = repartition_source_topics
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -544,20 +531,18 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
 
 
 def _read_topology_1(data: Buffer, pos: int) -> tuple[Topology, int]:
-    epoch, n_subtopologies = unpack_iB(data, pos)
+    item = new(Topology)
+    item.epoch, n_subtopologies = unpack_iB(data, pos)
     pos += 5
     if 0 < n_subtopologies < 128:
-        subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies - 1)
+        item.subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies - 1)
     elif n_subtopologies:
         n_subtopologies, pos = long_count(data, pos, n_subtopologies)
-        subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies)
+        item.subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies)
     else:
-        subtopologies = None
+        item.subtopologies = None
     tags = data[pos]
     pos += 1
-    item = new(Topology)
-    item.epoch = epoch
-    item.subtopologies = subtopologies
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -565,19 +550,17 @@ def _read_topology_1(data: Buffer, pos: int) -> tuple[Topology, int]:
 
 
 def _read_endpoint_1(data: Buffer, pos: int) -> tuple[Endpoint, int]:
+    item = new(Endpoint)
     n_host = data[pos]
     pos += 1
     if n_host < 128:
-        host, port, tags = compact_s_HB[n_host](data, pos)
-        host = host.decode()
+        raw, item.port, tags = compact_s_HB[n_host](data, pos)
+        item.host = raw.decode()
         pos += n_host + 2
     else:
-        host, pos = compact_text(data, pos, n_host)
-        port, tags = unpack_HB(data, pos)
+        item.host, pos = compact_text(data, pos, n_host)
+        item.port, tags = unpack_HB(data, pos)
         pos += 3
-    item = new(Endpoint)
-    item.host = host
-    item.port = port
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -587,20 +570,17 @@ def _read_endpoint_1(data: Buffer, pos: int) -> tuple[Endpoint, int]:
 def _read_task_offset_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TaskOffset], int]:
     items = []
     for _ in range(count):
+        item = new(TaskOffset)
         n_subtopology_id = data[pos]
         pos += 1
         if n_subtopology_id < 128:
-            subtopology_id, partition, offset, tags = compact_s_iqB[n_subtopology_id](data, pos)
-            subtopology_id = subtopology_id.decode()
+            raw, item.partition, item.offset, tags = compact_s_iqB[n_subtopology_id](data, pos)
+            item.subtopology_id = raw.decode()
             pos += n_subtopology_id + 12
         else:
-            subtopology_id, pos = compact_text(data, pos, n_subtopology_id)
-            partition, offset, tags = unpack_iqB(data, pos)
+            item.subtopology_id, pos = compact_text(data, pos, n_subtopology_id)
+            item.partition, item.offset, tags = unpack_iqB(data, pos)
             pos += 13
-        item = new(TaskOffset)
-        item.subtopology_id = subtopology_id
-        item.partition = partition
-        item.offset = offset
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -611,26 +591,26 @@ def _read_task_offset_list_1(data: Buffer, pos: int, count: int) -> tuple[list[T
 def _read_task_ids_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TaskIds], int]:
     items = []
     for _ in range(count):
+        item = new(TaskIds)
         n_subtopology_id = data[pos]
         pos += 1
         if n_subtopology_id < 128:
-            subtopology_id, n_partitions = compact_s_B[n_subtopology_id](data, pos)
-            subtopology_id = subtopology_id.decode()
+            raw, n_partitions = compact_s_B[n_subtopology_id](data, pos)
+            item.subtopology_id = raw.decode()
             pos += n_subtopology_id
         else:
-            subtopology_id, pos = compact_text(data, pos, n_subtopology_id)
+            item.subtopology_id, pos = compact_text(data, pos, n_subtopology_id)
             n_partitions = data[pos]
             pos += 1
         if n_partitions < 128:
-            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            values = [*compact_i_B[n_partitions](data, pos)]
+            tags = values.pop()
+            item.partitions = values
             pos += 4 * n_partitions - 3
         else:
-            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            item.partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(TaskIds)
-        item.subtopology_id = subtopology_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -639,39 +619,36 @@ def _read_task_ids_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Task
 
 
 def _read_assignment_1(data: Buffer, pos: int) -> tuple[Assignment, int]:
+    item = new(Assignment)
     n_active_tasks = data[pos]
     pos += 1
     if 0 < n_active_tasks < 128:
-        active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks - 1)
+        item.active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks - 1)
     elif n_active_tasks:
         n_active_tasks, pos = long_count(data, pos, n_active_tasks)
-        active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks)
+        item.active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks)
     else:
         raise Unusual
     n_standby_tasks = data[pos]
     pos += 1
     if 0 < n_standby_tasks < 128:
-        standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks - 1)
+        item.standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks - 1)
     elif n_standby_tasks:
         n_standby_tasks, pos = long_count(data, pos, n_standby_tasks)
-        standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks)
+        item.standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks)
     else:
         raise Unusual
     n_warmup_tasks = data[pos]
     pos += 1
     if 0 < n_warmup_tasks < 128:
-        warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks - 1)
+        item.warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks - 1)
     elif n_warmup_tasks:
         n_warmup_tasks, pos = long_count(data, pos, n_warmup_tasks)
-        warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks)
+        item.warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(Assignment)
-    item.active_tasks = active_tasks
-    item.standby_tasks = standby_tasks
-    item.warmup_tasks = warmup_tasks
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -681,117 +658,102 @@ def _read_assignment_1(data: Buffer, pos: int) -> tuple[Assignment, int]:
 def _read_member_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Member], int]:
     items = []
     for _ in range(count):
+        item = new(Member)
         n_member_id = data[pos]
         pos += 1
         if n_member_id < 128:
-            member_id, member_epoch, n_instance_id = compact_s_iB[n_member_id](data, pos)
-            member_id = member_id.decode()
+            raw, item.member_epoch, n_instance_id = compact_s_iB[n_member_id](data, pos)
+            item.member_id = raw.decode()
             pos += n_member_id + 4
         else:
-            member_id, pos = compact_text(data, pos, n_member_id)
-            member_epoch, n_instance_id = unpack_iB(data, pos)
+            item.member_id, pos = compact_text(data, pos, n_member_id)
+            item.member_epoch, n_instance_id = unpack_iB(data, pos)
             pos += 5
-        if 0 < n_instance_id < 128:
-            instance_id, n_rack_id = compact_s_B[n_instance_id](data, pos)
-            instance_id = instance_id.decode()
+        if n_instance_id == 0:
+            item.instance_id = None
+            n_rack_id = data[pos]
+            pos += 1
+        elif n_instance_id < 128:
+            raw, n_rack_id = compact_s_B[n_instance_id](data, pos)
+            item.instance_id = raw.decode()
             pos += n_instance_id
-        elif n_instance_id == 0:
-            instance_id = None
-            n_rack_id = data[pos]
-            pos += 1
         else:
-            instance_id, pos = compact_text(data, pos, n_instance_id)
+            item.instance_id, pos = compact_text(data, pos, n_instance_id)
             n_rack_id = data[pos]
             pos += 1
-        if 0 < n_rack_id < 128:
-            rack_id, n_client_id = compact_s_B[n_rack_id](data, pos)
-            rack_id = rack_id.decode()
-            pos += n_rack_id
-        elif n_rack_id == 0:
-            rack_id = None
+        if n_rack_id == 0:
+            item.rack_id = None
             n_client_id = data[pos]
             pos += 1
+        elif n_rack_id < 128:
+            raw, n_client_id = compact_s_B[n_rack_id](data, pos)
+            item.rack_id = raw.decode()
+            pos += n_rack_id
         else:
-            rack_id, pos = compact_text(data, pos, n_rack_id)
+            item.rack_id, pos = compact_text(data, pos, n_rack_id)
             n_client_id = data[pos]
             pos += 1
         if n_client_id < 128:
-            client_id, n_client_host = compact_s_B[n_client_id](data, pos)
-            client_id = client_id.decode()
+            raw, n_client_host = compact_s_B[n_client_id](data, pos)
+            item.client_id = raw.decode()
             pos += n_client_id
         else:
-            client_id, pos = compact_text(data, pos, n_client_id)
+            item.client_id, pos = compact_text(data, pos, n_client_id)
             n_client_host = data[pos]
             pos += 1
         if n_client_host < 128:
-            client_host, topology_epoch, n_process_id = compact_s_iB[n_client_host](data, pos)
-            client_host = client_host.decode()
+            raw, item.topology_epoch, n_process_id = compact_s_iB[n_client_host](data, pos)
+            item.client_host = raw.decode()
             pos += n_client_host + 4
         else:
-            client_host, pos = compact_text(data, pos, n_client_host)
-            topology_epoch, n_process_id = unpack_iB(data, pos)
+            item.client_host, pos = compact_text(data, pos, n_client_host)
+            item.topology_epoch, n_process_id = unpack_iB(data, pos)
             pos += 5
         if n_process_id < 128:
-            process_id, n_user_endpoint = compact_s_b[n_process_id](data, pos)
-            process_id = process_id.decode()
+            raw, n_user_endpoint = compact_s_b[n_process_id](data, pos)
+            item.process_id = raw.decode()
             pos += n_process_id
         else:
-            process_id, pos = compact_text(data, pos, n_process_id)
+            item.process_id, pos = compact_text(data, pos, n_process_id)
             (n_user_endpoint,) = unpack_b(data, pos)
             pos += 1
         if n_user_endpoint == 1:
-            user_endpoint, pos = _read_endpoint_1(data, pos)
+            item.user_endpoint, pos = _read_endpoint_1(data, pos)
         elif n_user_endpoint == -1:
-            user_endpoint = None
+            item.user_endpoint = None
         else:
             raise Unusual
         n_client_tags = data[pos]
         pos += 1
         if 0 < n_client_tags < 128:
-            client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags - 1)
+            item.client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags - 1)
         elif n_client_tags:
             n_client_tags, pos = long_count(data, pos, n_client_tags)
-            client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags)
+            item.client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags)
         else:
             raise Unusual
         n_task_offsets = data[pos]
         pos += 1
         if 0 < n_task_offsets < 128:
-            task_offsets, pos = _read_task_offset_list_1(data, pos, n_task_offsets - 1)
+            item.task_offsets, pos = _read_task_offset_list_1(data, pos, n_task_offsets - 1)
         elif n_task_offsets:
             n_task_offsets, pos = long_count(data, pos, n_task_offsets)
-            task_offsets, pos = _read_task_offset_list_1(data, pos, n_task_offsets)
+            item.task_offsets, pos = _read_task_offset_list_1(data, pos, n_task_offsets)
         else:
             raise Unusual
         n_task_end_offsets = data[pos]
         pos += 1
         if 0 < n_task_end_offsets < 128:
-            task_end_offsets, pos = _read_task_offset_list_1(data, pos, n_task_end_offsets - 1)
+            item.task_end_offsets, pos = _read_task_offset_list_1(data, pos, n_task_end_offsets - 1)
         elif n_task_end_offsets:
             n_task_end_offsets, pos = long_count(data, pos, n_task_end_offsets)
-            task_end_offsets, pos = _read_task_offset_list_1(data, pos, n_task_end_offsets)
+            item.task_end_offsets, pos = _read_task_offset_list_1(data, pos, n_task_end_offsets)
         else:
             raise Unusual
-        assignment, pos = _read_assignment_1(data, pos)
-        target_assignment, pos = _read_assignment_1(data, pos)
-        is_classic, tags = unpack_tB(data, pos)
+        item.assignment, pos = _read_assignment_1(data, pos)
+        item.target_assignment, pos = _read_assignment_1(data, pos)
+        item.is_classic, tags = unpack_tB(data, pos)
         pos += 2
-        item = new(Member)
-        item.member_id = member_id
-        item.member_epoch = member_epoch
-        item.instance_id = instance_id
-        item.rack_id = rack_id
-        item.client_id = client_id
-        item.client_host = client_host
-        item.topology_epoch = topology_epoch
-        item.process_id = process_id
-        item.user_endpoint = user_endpoint
-        item.client_tags = client_tags
-        item.task_offsets = task_offsets
-        item.task_end_offsets = task_end_offsets
-        item.assignment = assignment
-        item.target_assignment = target_assignment
-        item.is_classic = is_classic
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -802,63 +764,54 @@ def _read_member_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Member
 def _read_described_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribedGroup], int]:
     items = []
     for _ in range(count):
-        error_code, n_error_message = unpack_hB(data, pos)
+        item = new(DescribedGroup)
+        item.error_code, n_error_message = unpack_hB(data, pos)
         pos += 3
-        if 0 < n_error_message < 128:
-            error_message, n_group_id = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
-            pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
+        if n_error_message == 0:
+            item.error_message = None
             n_group_id = data[pos]
             pos += 1
+        elif n_error_message < 128:
+            raw, n_group_id = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
+            pos += n_error_message
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
             n_group_id = data[pos]
             pos += 1
         if n_group_id < 128:
-            group_id, n_group_state = compact_s_B[n_group_id](data, pos)
-            group_id = group_id.decode()
+            raw, n_group_state = compact_s_B[n_group_id](data, pos)
+            item.group_id = raw.decode()
             pos += n_group_id
         else:
-            group_id, pos = compact_text(data, pos, n_group_id)
+            item.group_id, pos = compact_text(data, pos, n_group_id)
             n_group_state = data[pos]
             pos += 1
         if n_group_state < 128:
-            group_state, group_epoch, assignment_epoch, n_topology = compact_s_iib[n_group_state](data, pos)
-            group_state = group_state.decode()
+            raw, item.group_epoch, item.assignment_epoch, n_topology = compact_s_iib[n_group_state](data, pos)
+            item.group_state = raw.decode()
             pos += n_group_state + 8
         else:
-            group_state, pos = compact_text(data, pos, n_group_state)
-            group_epoch, assignment_epoch, n_topology = unpack_iib(data, pos)
+            item.group_state, pos = compact_text(data, pos, n_group_state)
+            item.group_epoch, item.assignment_epoch, n_topology = unpack_iib(data, pos)
             pos += 9
         if n_topology == 1:
-            topology, pos = _read_topology_1(data, pos)
+            item.topology, pos = _read_topology_1(data, pos)
         elif n_topology == -1:
-            topology = None
+            item.topology = None
         else:
             raise Unusual
         n_members = data[pos]
         pos += 1
         if 0 < n_members < 128:
-            members, pos = _read_member_list_1(data, pos, n_members - 1)
+            item.members, pos = _read_member_list_1(data, pos, n_members - 1)
         elif n_members:
             n_members, pos = long_count(data, pos, n_members)
-            members, pos = _read_member_list_1(data, pos, n_members)
+            item.members, pos = _read_member_list_1(data, pos, n_members)
         else:
             raise Unusual
-        authorized_operations, tags = unpack_iB(data, pos)
+        item.authorized_operations, tags = unpack_iB(data, pos)
         pos += 5
-        item = new(DescribedGroup)
-        item.error_code = error_code
-        item.error_message = error_message
-        item.group_id = group_id
-        item.group_state = group_state
-        item.group_epoch = group_epoch
-        item.assignment_epoch = assignment_epoch
-        item.topology = topology
-        item.members = members
-        item.authorized_operations = authorized_operations
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -867,20 +820,18 @@ def _read_described_group_list_1(data: Buffer, pos: int, count: int) -> tuple[li
 
 
 def _read_streams_group_describe_response_1(data: Buffer, pos: int) -> tuple[StreamsGroupDescribeResponse, int]:
-    throttle_time_ms, n_groups = unpack_iB(data, pos)
+    item = new(StreamsGroupDescribeResponse)
+    item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5
     if 0 < n_groups < 128:
-        groups, pos = _read_described_group_list_1(data, pos, n_groups - 1)
+        item.groups, pos = _read_described_group_list_1(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
-        groups, pos = _read_described_group_list_1(data, pos, n_groups)
+        item.groups, pos = _read_described_group_list_1(data, pos, n_groups)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(StreamsGroupDescribeResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.groups = groups
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

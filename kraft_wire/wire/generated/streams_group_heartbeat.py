@@ -504,27 +504,25 @@ class StreamsGroupHeartbeatResponse(Message):
 def _read_key_value_list_1(data: Buffer, pos: int, count: int) -> tuple[list[KeyValue], int]:
     items = []
     for _ in range(count):
+        item = new(KeyValue)
         n_key = data[pos]
         pos += 1
         if n_key < 128:
-            key, n_value = compact_s_B[n_key](data, pos)
-            key = key.decode()
+            raw, n_value = compact_s_B[n_key](data, pos)
+            item.key = raw.decode()
             pos += n_key
         else:
-            key, pos = compact_text(data, pos, n_key)
+            item.key, pos = compact_text(data, pos, n_key)
             n_value = data[pos]
             pos += 1
         if n_value < 128:
-            value_, tags = compact_s_B[n_value](data, pos)
-            value_ = value_.decode()
+            raw, tags = compact_s_B[n_value](data, pos)
+            item.value = raw.decode()
             pos += n_value
         else:
-            value_, pos = compact_text(data, pos, n_value)
+            item.value, pos = compact_text(data, pos, n_value)
             tags = data[pos]
             pos += 1
-        item = new(KeyValue)
-        item.key = key
-        item.value = value_
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -535,30 +533,26 @@ def _read_key_value_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Key
 def _read_topic_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicInfo], int]:
     items = []
     for _ in range(count):
+        item = new(TopicInfo)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, partitions, replication_factor, n_topic_configs = compact_s_ihB[n_name](data, pos)
-            name = name.decode()
+            raw, item.partitions, item.replication_factor, n_topic_configs = compact_s_ihB[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 6
         else:
-            name, pos = compact_text(data, pos, n_name)
-            partitions, replication_factor, n_topic_configs = unpack_ihB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.partitions, item.replication_factor, n_topic_configs = unpack_ihB(data, pos)
             pos += 7
         if 0 < n_topic_configs < 128:
-            topic_configs, pos = _read_key_value_list_1(data, pos, n_topic_configs - 1)
+            item.topic_configs, pos = _read_key_value_list_1(data, pos, n_topic_configs - 1)
         elif n_topic_configs:
             n_topic_configs, pos = long_count(data, pos, n_topic_configs)
-            topic_configs, pos = _read_key_value_list_1(data, pos, n_topic_configs)
+            item.topic_configs, pos = _read_key_value_list_1(data, pos, n_topic_configs)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(TopicInfo)
-        item.name = name
-        item.partitions = partitions
-        item.replication_factor = replication_factor
-        item.topic_configs = topic_configs
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -569,33 +563,36 @@ def _read_topic_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
 def _read_copartition_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CopartitionGroup], int]:
     items = []
     for _ in range(count):
+        item = new(CopartitionGroup)
         n_source_topics = data[pos]
         pos += 1
         if n_source_topics < 128:
-            *source_topics, n_source_topic_regex = compact_h_B[n_source_topics](data, pos)
+            values = [*compact_h_B[n_source_topics](data, pos)]
+            n_source_topic_regex = values.pop()
+            item.source_topics = values
             pos += 2 * n_source_topics - 1
         else:
-            source_topics, pos = compact_numbers(data, pos, n_source_topics, "h", 2)
+            item.source_topics, pos = compact_numbers(data, pos, n_source_topics, "h", 2)
             n_source_topic_regex = data[pos]
             pos += 1
         if n_source_topic_regex < 128:
-            *source_topic_regex, n_repartition_source_topics = compact_h_B[n_source_topic_regex](data, pos)
+            values = [*compact_h_B[n_source_topic_regex](data, pos)]
+            n_repartition_source_topics = values.pop()
+            item.source_topic_regex = values
             pos += 2 * n_source_topic_regex - 1
         else:
-            source_topic_regex, pos = compact_numbers(data, pos, n_source_topic_regex, "h", 2)
+            item.source_topic_regex, pos = compact_numbers(data, pos, n_source_topic_regex, "h", 2)
             n_repartition_source_topics = data[pos]
             pos += 1
         if n_repartition_source_topics < 128:
-            *repartition_source_topics, tags = compact_h_B[n_repartition_source_topics](data, pos)
+            values = [*compact_h_B[n_repartition_source_topics](data, pos)]
+            tags = values.pop()
+            item.repartition_source_topics = values
             pos += 2 * n_repartition_source_topics - 1
         else:
-            repartition_source_topics, pos = compact_numbers(data, pos, n_repartition_source_topics, "h", 2)
+            item.repartition_source_topics, pos = compact_numbers(data, pos, n_repartition_source_topics, "h", 2)
             tags = data[pos]
             pos += 1
-        item = new(CopartitionGroup)
-        item.source_topics = source_topics
-        item.source_topic_regex = source_topic_regex
-        item.repartition_source_topics = repartition_source_topics
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -606,60 +603,53 @@ def _read_copartition_group_list_1(data: Buffer, pos: int, count: int) -> tuple[
 def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Subtopology], int]:
     items = []
     for _ in range(count):
+        item = new(Subtopology)
         n_subtopology_id = data[pos]
         pos += 1
         if n_subtopology_id < 128:
-            subtopology_id, n_source_topics = compact_s_B[n_subtopology_id](data, pos)
-            subtopology_id = subtopology_id.decode()
+            raw, n_source_topics = compact_s_B[n_subtopology_id](data, pos)
+            item.subtopology_id = raw.decode()
             pos += n_subtopology_id
         else:
-            subtopology_id, pos = compact_text(data, pos, n_subtopology_id)
+            item.subtopology_id, pos = compact_text(data, pos, n_subtopology_id)
             n_source_topics = data[pos]
             pos += 1
-        source_topics, pos = compact_texts(data, pos, n_source_topics)
+        item.source_topics, pos = compact_texts(data, pos, n_source_topics)
         n_source_topic_regex = data[pos]
         pos += 1
-        source_topic_regex, pos = compact_texts(data, pos, n_source_topic_regex)
+        item.source_topic_regex, pos = compact_texts(data, pos, n_source_topic_regex)
         n_state_changelog_topics = data[pos]
         pos += 1
         if 0 < n_state_changelog_topics < 128:
-            state_changelog_topics, pos = _read_topic_info_list_1(data, pos, n_state_changelog_topics - 1)
+            item.state_changelog_topics, pos = _read_topic_info_list_1(data, pos, n_state_changelog_topics - 1)
         elif n_state_changelog_topics:
             n_state_changelog_topics, pos = long_count(data, pos, n_state_changelog_topics)
-            state_changelog_topics, pos = _read_topic_info_list_1(data, pos, n_state_changelog_topics)
+            item.state_changelog_topics, pos = _read_topic_info_list_1(data, pos, n_state_changelog_topics)
         else:
             raise Unusual
         n_repartition_sink_topics = data[pos]
         pos += 1
-        repartition_sink_topics, pos = compact_texts(data, pos, n_repartition_sink_topics)
+        item.repartition_sink_topics, pos = compact_texts(data, pos, n_repartition_sink_topics)
         n_repartition_source_topics = data[pos]
         pos += 1
         if 0 < n_repartition_source_topics < 128:
-            repartition_source_topics, pos = _read_topic_info_list_1(data, pos, n_repartition_source_topics - 1)
+            item.repartition_source_topics, pos = _read_topic_info_list_1(data, pos, n_repartition_source_topics - 1)
         elif n_repartition_source_topics:
             n_repartition_source_topics, pos = long_count(data, pos, n_repartition_source_topics)
-            repartition_source_topics, pos = _read_topic_info_list_1(data, pos, n_repartition_source_topics)
+            item.repartition_source_topics, pos = _read_topic_info_list_1(data, pos, n_repartition_source_topics)
         else:
             raise Unusual
         n_copartition_groups = data[pos]
         pos += 1
         if 0 < n_copartition_groups < 128:
-            copartition_groups, pos = _read_copartition_group_list_1(data, pos, n_copartition_groups - 1)
+            item.copartition_groups, pos = _read_copartition_group_list_1(data, pos, n_copartition_groups - 1)
         elif n_copartition_groups:
             n_copartition_groups, pos = long_count(data, pos, n_copartition_groups)
-            copartition_groups, pos = _read_copartition_group_list_1(data, pos, n_copartition_groups)
+            item.copartition_groups, pos = _read_copartition_group_list_1(data, pos, n_copartition_groups)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(Subtopology)
-        item.subtopology_id = subtopology_id
-        item.source_topics = source_topics
-        item.source_topic_regex = source_topic_regex
-        item.state_changelog_topics = state_changelog_topics
-        item.repartition_sink_topics = repartition_sink_topics
-        item.repartition_source_topics = repartition_source_topics
-        item.copartition_groups = copartition_groups
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -668,20 +658,18 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
 
 
 def _read_topology_1(data: Buffer, pos: int) -> tuple[Topology, int]:
-    epoch, n_subtopologies = unpack_iB(data, pos)
+    item = new(Topology)
+    item.epoch, n_subtopologies = unpack_iB(data, pos)
     pos += 5
     if 0 < n_subtopologies < 128:
-        subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies - 1)
+        item.subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies - 1)
     elif n_subtopologies:
         n_subtopologies, pos = long_count(data, pos, n_subtopologies)
-        subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies)
+        item.subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(Topology)
-    item.epoch = epoch
-    item.subtopologies = subtopologies
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -691,26 +679,26 @@ def _read_topology_1(data: Buffer, pos: int) -> tuple[Topology, int]:
 def _read_task_ids_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TaskIds], int]:
     items = []
     for _ in range(count):
+        item = new(TaskIds)
         n_subtopology_id = data[pos]
         pos += 1
         if n_subtopology_id < 128:
-            subtopology_id, n_partitions = compact_s_B[n_subtopology_id](data, pos)
-            subtopology_id = subtopology_id.decode()
+            raw, n_partitions = compact_s_B[n_subtopology_id](data, pos)
+            item.subtopology_id = raw.decode()
             pos += n_subtopology_id
         else:
-            subtopology_id, pos = compact_text(data, pos, n_subtopology_id)
+            item.subtopology_id, pos = compact_text(data, pos, n_subtopology_id)
             n_partitions = data[pos]
             pos += 1
         if n_partitions < 128:
-            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            values = [*compact_i_B[n_partitions](data, pos)]
+            tags = values.pop()
+            item.partitions = values
             pos += 4 * n_partitions - 3
         else:
-            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            item.partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(TaskIds)
-        item.subtopology_id = subtopology_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -719,19 +707,17 @@ def _read_task_ids_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Task
 
 
 def _read_endpoint_1(data: Buffer, pos: int) -> tuple[Endpoint, int]:
+    item = new(Endpoint)
     n_host = data[pos]
     pos += 1
     if n_host < 128:
-        host, port, tags = compact_s_HB[n_host](data, pos)
-        host = host.decode()
+        raw, item.port, tags = compact_s_HB[n_host](data, pos)
+        item.host = raw.decode()
         pos += n_host + 2
     else:
-        host, pos = compact_text(data, pos, n_host)
-        port, tags = unpack_HB(data, pos)
+        item.host, pos = compact_text(data, pos, n_host)
+        item.port, tags = unpack_HB(data, pos)
         pos += 3
-    item = new(Endpoint)
-    item.host = host
-    item.port = port
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -741,20 +727,17 @@ def _read_endpoint_1(data: Buffer, pos: int) -> tuple[Endpoint, int]:
 def _read_task_offset_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TaskOffset], int]:
     items = []
     for _ in range(count):
+        item = new(TaskOffset)
         n_subtopology_id = data[pos]
         pos += 1
         if n_subtopology_id < 128:
-            subtopology_id, partition, offset, tags = compact_s_iqB[n_subtopology_id](data, pos)
-            subtopology_id = subtopology_id.decode()
+            raw, item.partition, item.offset, tags = compact_s_iqB[n_subtopology_id](data, pos)
+            item.subtopology_id = raw.decode()
             pos += n_subtopology_id + 12
         else:
-            subtopology_id, pos = compact_text(data, pos, n_subtopology_id)
-            partition, offset, tags = unpack_iqB(data, pos)
+            item.subtopology_id, pos = compact_text(data, pos, n_subtopology_id)
+            item.partition, item.offset, tags = unpack_iqB(data, pos)
             pos += 13
-        item = new(TaskOffset)
-        item.subtopology_id = subtopology_id
-        item.partition = partition
-        item.offset = offset
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -763,148 +746,131 @@ def _read_task_offset_list_1(data: Buffer, pos: int, count: int) -> tuple[list[T
 
 
 def _read_streams_group_heartbeat_request_1(data: Buffer, pos: int) -> tuple[StreamsGroupHeartbeatRequest, int]:
+    item = new(StreamsGroupHeartbeatRequest)
     n_group_id = data[pos]
     pos += 1
     if n_group_id < 128:
-        group_id, n_member_id = compact_s_B[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, n_member_id = compact_s_B[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
         n_member_id = data[pos]
         pos += 1
     if n_member_id < 128:
-        member_id, member_epoch, endpoint_information_epoch, n_instance_id = compact_s_iiB[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, item.member_epoch, item.endpoint_information_epoch, n_instance_id = compact_s_iiB[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id + 8
     else:
-        member_id, pos = compact_text(data, pos, n_member_id)
-        member_epoch, endpoint_information_epoch, n_instance_id = unpack_iiB(data, pos)
+        item.member_id, pos = compact_text(data, pos, n_member_id)
+        item.member_epoch, item.endpoint_information_epoch, n_instance_id = unpack_iiB(data, pos)
         pos += 9
-    if 0 < n_instance_id < 128:
-        instance_id, n_rack_id = compact_s_B[n_instance_id](data, pos)
-        instance_id = instance_id.decode()
+    if n_instance_id == 0:
+        item.instance_id = None
+        n_rack_id = data[pos]
+        pos += 1
+    elif n_instance_id < 128:
+        raw, n_rack_id = compact_s_B[n_instance_id](data, pos)
+        item.instance_id = raw.decode()
         pos += n_instance_id
-    elif n_instance_id == 0:
-        instance_id = None
-        n_rack_id = data[pos]
-        pos += 1
     else:
-        instance_id, pos = compact_text(data, pos, n_instance_id)
+        item.instance_id, pos = compact_text(data, pos, n_instance_id)
         n_rack_id = data[pos]
         pos += 1
-    if 0 < n_rack_id < 128:
-        rack_id, rebalance_timeout_ms, n_topology = compact_s_ib[n_rack_id](data, pos)
-        rack_id = rack_id.decode()
-        pos += n_rack_id + 4
-    elif n_rack_id == 0:
-        rack_id = None
-        rebalance_timeout_ms, n_topology = unpack_ib(data, pos)
+    if n_rack_id == 0:
+        item.rack_id = None
+        item.rebalance_timeout_ms, n_topology = unpack_ib(data, pos)
         pos += 5
+    elif n_rack_id < 128:
+        raw, item.rebalance_timeout_ms, n_topology = compact_s_ib[n_rack_id](data, pos)
+        item.rack_id = raw.decode()
+        pos += n_rack_id + 4
     else:
-        rack_id, pos = compact_text(data, pos, n_rack_id)
-        rebalance_timeout_ms, n_topology = unpack_ib(data, pos)
+        item.rack_id, pos = compact_text(data, pos, n_rack_id)
+        item.rebalance_timeout_ms, n_topology = unpack_ib(data, pos)
         pos += 5
     if n_topology == 1:
-        topology, pos = _read_topology_1(data, pos)
+        item.topology, pos = _read_topology_1(data, pos)
     elif n_topology == -1:
-        topology = None
+        item.topology = None
     else:
         raise Unusual
     n_active_tasks = data[pos]
     pos += 1
     if 0 < n_active_tasks < 128:
-        active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks - 1)
+        item.active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks - 1)
     elif n_active_tasks:
         n_active_tasks, pos = long_count(data, pos, n_active_tasks)
-        active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks)
+        item.active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks)
     else:
-        active_tasks = None
+        item.active_tasks = None
     n_standby_tasks = data[pos]
     pos += 1
     if 0 < n_standby_tasks < 128:
-        standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks - 1)
+        item.standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks - 1)
     elif n_standby_tasks:
         n_standby_tasks, pos = long_count(data, pos, n_standby_tasks)
-        standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks)
+        item.standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks)
     else:
-        standby_tasks = None
+        item.standby_tasks = None
     n_warmup_tasks = data[pos]
     pos += 1
     if 0 < n_warmup_tasks < 128:
-        warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks - 1)
+        item.warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks - 1)
     elif n_warmup_tasks:
         n_warmup_tasks, pos = long_count(data, pos, n_warmup_tasks)
-        warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks)
+        item.warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks)
     else:
-        warmup_tasks = None
+        item.warmup_tasks = None
     n_process_id = data[pos]
     pos += 1
-    if 0 < n_process_id < 128:
-        process_id, n_user_endpoint = compact_s_b[n_process_id](data, pos)
-        process_id = process_id.decode()
-        pos += n_process_id
-    elif n_process_id == 0:
-        process_id = None
+    if n_process_id == 0:
+        item.process_id = None
         (n_user_endpoint,) = unpack_b(data, pos)
         pos += 1
+    elif n_process_id < 128:
+        raw, n_user_endpoint = compact_s_b[n_process_id](data, pos)
+        item.process_id = raw.decode()
+        pos += n_process_id
     else:
-        process_id, pos = compact_text(data, pos, n_process_id)
+        item.process_id, pos = compact_text(data, pos, n_process_id)
         (n_user_endpoint,) = unpack_b(data, pos)
         pos += 1
     if n_user_endpoint == 1:
-        user_endpoint, pos = _read_endpoint_1(data, pos)
+        item.user_endpoint, pos = _read_endpoint_1(data, pos)
     elif n_user_endpoint == -1:
-        user_endpoint = None
+        item.user_endpoint = None
     else:
         raise Unusual
     n_client_tags = data[pos]
     pos += 1
     if 0 < n_client_tags < 128:
-        client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags - 1)
+        item.client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags - 1)
     elif n_client_tags:
         n_client_tags, pos = long_count(data, pos, n_client_tags)
-        client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags)
+        item.client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags)
     else:
-        client_tags = None
+        item.client_tags = None
     n_task_offsets = data[pos]
     pos += 1
     if 0 < n_task_offsets < 128:
-        task_offsets, pos = _read_task_offset_list_1(data, pos, n_task_offsets - 1)
+        item.task_offsets, pos = _read_task_offset_list_1(data, pos, n_task_offsets - 1)
     elif n_task_offsets:
         n_task_offsets, pos = long_count(data, pos, n_task_offsets)
-        task_offsets, pos = _read_task_offset_list_1(data, pos, n_task_offsets)
+        item.task_offsets, pos = _read_task_offset_list_1(data, pos, n_task_offsets)
     else:
-        task_offsets = None
+        item.task_offsets = None
     n_task_end_offsets = data[pos]
     pos += 1
     if 0 < n_task_end_offsets < 128:
-        task_end_offsets, pos = _read_task_offset_list_1(data, pos, n_task_end_offsets - 1)
+        item.task_end_offsets, pos = _read_task_offset_list_1(data, pos, n_task_end_offsets - 1)
     elif n_task_end_offsets:
         n_task_end_offsets, pos = long_count(data, pos, n_task_end_offsets)
-        task_end_offsets, pos = _read_task_offset_list_1(data, pos, n_task_end_offsets)
+        item.task_end_offsets, pos = _read_task_offset_list_1(data, pos, n_task_end_offsets)
     else:
-        task_end_offsets = None
-    shutdown_application, tags = unpack_tB(data, pos)
+        item.task_end_offsets = None
+    item.shutdown_application, tags = unpack_tB(data, pos)
     pos += 2
-    item = new(StreamsGroupHeartbeatRequest)
-    item.group_id = group_id
-    item.member_id = member_id
-    item.member_epoch = member_epoch
-    item.endpoint_information_epoch = endpoint_information_epoch
-    item.instance_id = instance_id
-    item.rack_id = rack_id
-    item.rebalance_timeout_ms = rebalance_timeout_ms
-    item.topology = topology
-    item.active_tasks = active_tasks
-    item.standby_tasks = standby_tasks
-    item.warmup_tasks = warmup_tasks
-    item.process_id = process_id
-    item.user_endpoint = user_endpoint
-    item.client_tags = client_tags
-    item.task_offsets = task_offsets
-    item.task_end_offsets = task_end_offsets
-    item.shutdown_application = shutdown_application
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1217,19 +1183,17 @@ def _write_streams_group_heartbeat_request_1(item: StreamsGroupHeartbeatRequest,
 def _read_status_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Status], int]:
     items = []
     for _ in range(count):
-        status_code, n_status_detail = unpack_bB(data, pos)
+        item = new(Status)
+        item.status_code, n_status_detail = unpack_bB(data, pos)
         pos += 2
         if n_status_detail < 128:
-            status_detail, tags = compact_s_B[n_status_detail](data, pos)
-            status_detail = status_detail.decode()
+            raw, tags = compact_s_B[n_status_detail](data, pos)
+            item.status_detail = raw.decode()
             pos += n_status_detail
         else:
-            status_detail, pos = compact_text(data, pos, n_status_detail)
+            item.status_detail, pos = compact_text(data, pos, n_status_detail)
             tags = data[pos]
             pos += 1
-        item = new(Status)
-        item.status_code = status_code
-        item.status_detail = status_detail
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1240,26 +1204,26 @@ def _read_status_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Status
 def _read_response_task_ids_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTaskIds], int]:
     items = []
     for _ in range(count):
+        item = new(ResponseTaskIds)
         n_subtopology_id = data[pos]
         pos += 1
         if n_subtopology_id < 128:
-            subtopology_id, n_partitions = compact_s_B[n_subtopology_id](data, pos)
-            subtopology_id = subtopology_id.decode()
+            raw, n_partitions = compact_s_B[n_subtopology_id](data, pos)
+            item.subtopology_id = raw.decode()
             pos += n_subtopology_id
         else:
-            subtopology_id, pos = compact_text(data, pos, n_subtopology_id)
+            item.subtopology_id, pos = compact_text(data, pos, n_subtopology_id)
             n_partitions = data[pos]
             pos += 1
         if n_partitions < 128:
-            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            values = [*compact_i_B[n_partitions](data, pos)]
+            tags = values.pop()
+            item.partitions = values
             pos += 4 * n_partitions - 3
         else:
-            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            item.partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(ResponseTaskIds)
-        item.subtopology_id = subtopology_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1268,19 +1232,17 @@ def _read_response_task_ids_list_1(data: Buffer, pos: int, count: int) -> tuple[
 
 
 def _read_response_endpoint_1(data: Buffer, pos: int) -> tuple[ResponseEndpoint, int]:
+    item = new(ResponseEndpoint)
     n_host = data[pos]
     pos += 1
     if n_host < 128:
-        host, port, tags = compact_s_HB[n_host](data, pos)
-        host = host.decode()
+        raw, item.port, tags = compact_s_HB[n_host](data, pos)
+        item.host = raw.decode()
         pos += n_host + 2
     else:
-        host, pos = compact_text(data, pos, n_host)
-        port, tags = unpack_HB(data, pos)
+        item.host, pos = compact_text(data, pos, n_host)
+        item.port, tags = unpack_HB(data, pos)
         pos += 3
-    item = new(ResponseEndpoint)
-    item.host = host
-    item.port = port
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1290,26 +1252,26 @@ def _read_response_endpoint_1(data: Buffer, pos: int) -> tuple[ResponseEndpoint,
 def _read_topic_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartition], int]:
     items = []
     for _ in range(count):
+        item = new(TopicPartition)
         n_topic = data[pos]
         pos += 1
         if n_topic < 128:
-            topic, n_partitions = compact_s_B[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partitions = compact_s_B[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic
         else:
-            topic, pos = compact_text(data, pos, n_topic)
+            item.topic, pos = compact_text(data, pos, n_topic)
             n_partitions = data[pos]
             pos += 1
         if n_partitions < 128:
-            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            values = [*compact_i_B[n_partitions](data, pos)]
+            tags = values.pop()
+            item.partitions = values
             pos += 4 * n_partitions - 3
         else:
-            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            item.partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(TopicPartition)
-        item.topic = topic
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1320,31 +1282,28 @@ def _read_topic_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[li
 def _read_endpoint_to_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[list[EndpointToPartitions], int]:
     items = []
     for _ in range(count):
-        user_endpoint, pos = _read_response_endpoint_1(data, pos)
+        item = new(EndpointToPartitions)
+        item.user_endpoint, pos = _read_response_endpoint_1(data, pos)
         n_active_partitions = data[pos]
         pos += 1
         if 0 < n_active_partitions < 128:
-            active_partitions, pos = _read_topic_partition_list_1(data, pos, n_active_partitions - 1)
+            item.active_partitions, pos = _read_topic_partition_list_1(data, pos, n_active_partitions - 1)
         elif n_active_partitions:
             n_active_partitions, pos = long_count(data, pos, n_active_partitions)
-            active_partitions, pos = _read_topic_partition_list_1(data, pos, n_active_partitions)
+            item.active_partitions, pos = _read_topic_partition_list_1(data, pos, n_active_partitions)
         else:
             raise Unusual
         n_standby_partitions = data[pos]
         pos += 1
         if 0 < n_standby_partitions < 128:
-            standby_partitions, pos = _read_topic_partition_list_1(data, pos, n_standby_partitions - 1)
+            item.standby_partitions, pos = _read_topic_partition_list_1(data, pos, n_standby_partitions - 1)
         elif n_standby_partitions:
             n_standby_partitions, pos = long_count(data, pos, n_standby_partitions)
-            standby_partitions, pos = _read_topic_partition_list_1(data, pos, n_standby_partitions)
+            item.standby_partitions, pos = _read_topic_partition_list_1(data, pos, n_standby_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(EndpointToPartitions)
-        item.user_endpoint = user_endpoint
-        item.active_partitions = active_partitions
-        item.standby_partitions = standby_partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1353,88 +1312,74 @@ def _read_endpoint_to_partitions_list_1(data: Buffer, pos: int, count: int) -> t
 
 
 def _read_streams_group_heartbeat_response_1(data: Buffer, pos: int) -> tuple[StreamsGroupHeartbeatResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    item = new(StreamsGroupHeartbeatResponse)
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_error_message < 128:
-        error_message, n_member_id = compact_s_B[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message
-    elif n_error_message == 0:
-        error_message = None
+    if n_error_message == 0:
+        item.error_message = None
         n_member_id = data[pos]
         pos += 1
+    elif n_error_message < 128:
+        raw, n_member_id = compact_s_B[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message
     else:
-        error_message, pos = compact_text(data, pos, n_error_message)
+        item.error_message, pos = compact_text(data, pos, n_error_message)
         n_member_id = data[pos]
         pos += 1
     if n_member_id < 128:
-        member_id, member_epoch, heartbeat_interval_ms, acceptable_recovery_lag, task_offset_interval_ms, n_status = compact_s_iiiiB[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, item.member_epoch, item.heartbeat_interval_ms, item.acceptable_recovery_lag, item.task_offset_interval_ms, n_status = compact_s_iiiiB[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id + 16
     else:
-        member_id, pos = compact_text(data, pos, n_member_id)
-        member_epoch, heartbeat_interval_ms, acceptable_recovery_lag, task_offset_interval_ms, n_status = unpack_iiiiB(data, pos)
+        item.member_id, pos = compact_text(data, pos, n_member_id)
+        item.member_epoch, item.heartbeat_interval_ms, item.acceptable_recovery_lag, item.task_offset_interval_ms, n_status = unpack_iiiiB(data, pos)
         pos += 17
     if 0 < n_status < 128:
-        status, pos = _read_status_list_1(data, pos, n_status - 1)
+        item.status, pos = _read_status_list_1(data, pos, n_status - 1)
     elif n_status:
         n_status, pos = long_count(data, pos, n_status)
-        status, pos = _read_status_list_1(data, pos, n_status)
+        item.status, pos = _read_status_list_1(data, pos, n_status)
     else:
-        status = None
+        item.status = None
     n_active_tasks = data[pos]
     pos += 1
     if 0 < n_active_tasks < 128:
-        active_tasks, pos = _read_response_task_ids_list_1(data, pos, n_active_tasks - 1)
+        item.active_tasks, pos = _read_response_task_ids_list_1(data, pos, n_active_tasks - 1)
     elif n_active_tasks:
         n_active_tasks, pos = long_count(data, pos, n_active_tasks)
-        active_tasks, pos = _read_response_task_ids_list_1(data, pos, n_active_tasks)
+        item.active_tasks, pos = _read_response_task_ids_list_1(data, pos, n_active_tasks)
     else:
-        active_tasks = None
+        item.active_tasks = None
     n_standby_tasks = data[pos]
     pos += 1
     if 0 < n_standby_tasks < 128:
-        standby_tasks, pos = _read_response_task_ids_list_1(data, pos, n_standby_tasks - 1)
+        item.standby_tasks, pos = _read_response_task_ids_list_1(data, pos, n_standby_tasks - 1)
     elif n_standby_tasks:
         n_standby_tasks, pos = long_count(data, pos, n_standby_tasks)
-        standby_tasks, pos = _read_response_task_ids_list_1(data, pos, n_standby_tasks)
+        item.standby_tasks, pos = _read_response_task_ids_list_1(data, pos, n_standby_tasks)
     else:
-        standby_tasks = None
+        item.standby_tasks = None
     n_warmup_tasks = data[pos]
     pos += 1
     if 0 < n_warmup_tasks < 128:
-        warmup_tasks, pos = _read_response_task_ids_list_1(data, pos, n_warmup_tasks - 1)
+        item.warmup_tasks, pos = _read_response_task_ids_list_1(data, pos, n_warmup_tasks - 1)
     elif n_warmup_tasks:
         n_warmup_tasks, pos = long_count(data, pos, n_warmup_tasks)
-        warmup_tasks, pos = _read_response_task_ids_list_1(data, pos, n_warmup_tasks)
+        item.warmup_tasks, pos = _read_response_task_ids_list_1(data, pos, n_warmup_tasks)
     else:
-        warmup_tasks = None
-    endpoint_information_epoch, n_partitions_by_user_endpoint = unpack_iB(data, pos)
+        item.warmup_tasks = None
+    item.endpoint_information_epoch, n_partitions_by_user_endpoint = unpack_iB(data, pos)
     pos += 5
     if 0 < n_partitions_by_user_endpoint < 128:
-        partitions_by_user_endpoint, pos = _read_endpoint_to_partitions_list_1(data, pos, n_partitions_by_user_endpoint - 1)
+        item.partitions_by_user_endpoint, pos = _read_endpoint_to_partitions_list_1(data, pos, n_partitions_by_user_endpoint - 1)
     elif n_partitions_by_user_endpoint:
         n_partitions_by_user_endpoint, pos = long_count(data, pos, n_partitions_by_user_endpoint)
-        partitions_by_user_endpoint, pos = _read_endpoint_to_partitions_list_1(data, pos, n_partitions_by_user_endpoint)
+        item.partitions_by_user_endpoint, pos = _read_endpoint_to_partitions_list_1(data, pos, n_partitions_by_user_endpoint)
     else:
-        partitions_by_user_endpoint = None
+        item.partitions_by_user_endpoint = None
     tags = data[pos]
     pos += 1
-    item = new(StreamsGroupHeartbeatResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
-    item.member_id = member_id
-    item.member_epoch = member_epoch
-    item.heartbeat_interval_ms = heartbeat_interval_ms
-    item.acceptable_recovery_lag = acceptable_recovery_lag
-    item.task_offset_interval_ms = task_offset_interval_ms
-    item.status = status
-    item.active_tasks = active_tasks
-    item.standby_tasks = standby_tasks
-    item.warmup_tasks = warmup_tasks
-    item.endpoint_information_epoch = endpoint_information_epoch
-    item.partitions_by_user_endpoint = partitions_by_user_endpoint
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -122,19 +122,17 @@ class StreamsGroupMemberMetadataValue(Message):
 
 
 def _read_endpoint_1(data: Buffer, pos: int) -> tuple[Endpoint, int]:
+    item = new(Endpoint)
     n_host = data[pos]
     pos += 1
     if n_host < 128:
-        host, port, tags = compact_s_HB[n_host](data, pos)
-        host = host.decode()
+        raw, item.port, tags = compact_s_HB[n_host](data, pos)
+        item.host = raw.decode()
         pos += n_host + 2
     else:
-        host, pos = compact_text(data, pos, n_host)
-        port, tags = unpack_HB(data, pos)
+        item.host, pos = compact_text(data, pos, n_host)
+        item.port, tags = unpack_HB(data, pos)
         pos += 3
-    item = new(Endpoint)
-    item.host = host
-    item.port = port
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -144,27 +142,25 @@ def _read_endpoint_1(data: Buffer, pos: int) -> tuple[Endpoint, int]:
 def _read_key_value_list_1(data: Buffer, pos: int, count: int) -> tuple[list[KeyValue], int]:
     items = []
     for _ in range(count):
+        item = new(KeyValue)
         n_key = data[pos]
         pos += 1
         if n_key < 128:
-            key, n_value = compact_s_B[n_key](data, pos)
-            key = key.decode()
+            raw, n_value = compact_s_B[n_key](data, pos)
+            item.key = raw.decode()
             pos += n_key
         else:
-            key, pos = compact_text(data, pos, n_key)
+            item.key, pos = compact_text(data, pos, n_key)
             n_value = data[pos]
             pos += 1
         if n_value < 128:
-            value_, tags = compact_s_B[n_value](data, pos)
-            value_ = value_.decode()
+            raw, tags = compact_s_B[n_value](data, pos)
+            item.value = raw.decode()
             pos += n_value
         else:
-            value_, pos = compact_text(data, pos, n_value)
+            item.value, pos = compact_text(data, pos, n_value)
             tags = data[pos]
             pos += 1
-        item = new(KeyValue)
-        item.key = key
-        item.value = value_
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -173,83 +169,74 @@ def _read_key_value_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Key
 
 
 def _read_streams_group_member_metadata_value_1(data: Buffer, pos: int) -> tuple[StreamsGroupMemberMetadataValue, int]:
+    item = new(StreamsGroupMemberMetadataValue)
     n_instance_id = data[pos]
     pos += 1
-    if 0 < n_instance_id < 128:
-        instance_id, n_rack_id = compact_s_B[n_instance_id](data, pos)
-        instance_id = instance_id.decode()
+    if n_instance_id == 0:
+        item.instance_id = None
+        n_rack_id = data[pos]
+        pos += 1
+    elif n_instance_id < 128:
+        raw, n_rack_id = compact_s_B[n_instance_id](data, pos)
+        item.instance_id = raw.decode()
         pos += n_instance_id
-    elif n_instance_id == 0:
-        instance_id = None
-        n_rack_id = data[pos]
-        pos += 1
     else:
-        instance_id, pos = compact_text(data, pos, n_instance_id)
+        item.instance_id, pos = compact_text(data, pos, n_instance_id)
         n_rack_id = data[pos]
         pos += 1
-    if 0 < n_rack_id < 128:
-        rack_id, n_client_id = compact_s_B[n_rack_id](data, pos)
-        rack_id = rack_id.decode()
-        pos += n_rack_id
-    elif n_rack_id == 0:
-        rack_id = None
+    if n_rack_id == 0:
+        item.rack_id = None
         n_client_id = data[pos]
         pos += 1
+    elif n_rack_id < 128:
+        raw, n_client_id = compact_s_B[n_rack_id](data, pos)
+        item.rack_id = raw.decode()
+        pos += n_rack_id
     else:
-        rack_id, pos = compact_text(data, pos, n_rack_id)
+        item.rack_id, pos = compact_text(data, pos, n_rack_id)
         n_client_id = data[pos]
         pos += 1
     if n_client_id < 128:
-        client_id, n_client_host = compact_s_B[n_client_id](data, pos)
-        client_id = client_id.decode()
+        raw, n_client_host = compact_s_B[n_client_id](data, pos)
+        item.client_id = raw.decode()
         pos += n_client_id
     else:
-        client_id, pos = compact_text(data, pos, n_client_id)
+        item.client_id, pos = compact_text(data, pos, n_client_id)
         n_client_host = data[pos]
         pos += 1
     if n_client_host < 128:
-        client_host, rebalance_timeout_ms, topology_epoch, n_process_id = compact_s_iiB[n_client_host](data, pos)
-        client_host = client_host.decode()
+        raw, item.rebalance_timeout_ms, item.topology_epoch, n_process_id = compact_s_iiB[n_client_host](data, pos)
+        item.client_host = raw.decode()
         pos += n_client_host + 8
     else:
-        client_host, pos = compact_text(data, pos, n_client_host)
-        rebalance_timeout_ms, topology_epoch, n_process_id = unpack_iiB(data, pos)
+        item.client_host, pos = compact_text(data, pos, n_client_host)
+        item.rebalance_timeout_ms, item.topology_epoch, n_process_id = unpack_iiB(data, pos)
         pos += 9
     if n_process_id < 128:
-        process_id, n_user_endpoint = compact_s_b[n_process_id](data, pos)
-        process_id = process_id.decode()
+        raw, n_user_endpoint = compact_s_b[n_process_id](data, pos)
+        item.process_id = raw.decode()
         pos += n_process_id
     else:
-        process_id, pos = compact_text(data, pos, n_process_id)
+        item.process_id, pos = compact_text(data, pos, n_process_id)
         (n_user_endpoint,) = unpack_b(data, pos)
         pos += 1
     if n_user_endpoint == 1:
-        user_endpoint, pos = _read_endpoint_1(data, pos)
+        item.user_endpoint, pos = _read_endpoint_1(data, pos)
     elif n_user_endpoint == -1:
-        user_endpoint = None
+        item.user_endpoint = None
     else:
         raise Unusual
     n_client_tags = data[pos]
     pos += 1
     if 0 < n_client_tags < 128:
-        client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags - 1)
+        item.client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags - 1)
     elif n_client_tags:
         n_client_tags, pos = long_count(data, pos, n_client_tags)
-        client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags)
+        item.client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(StreamsGroupMemberMetadataValue)
-    item.instance_id = instance_id
-    item.rack_id = rack_id
-    item.client_id = client_id
-    item.client_host = client_host
-    item.rebalance_timeout_ms = rebalance_timeout_ms
-    item.topology_epoch = topology_epoch
-    item.process_id = process_id
-    item.user_endpoint = user_endpoint
-    item.client_tags = client_tags
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

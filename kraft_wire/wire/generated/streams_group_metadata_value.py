@@ -81,27 +81,25 @@ class StreamsGroupMetadataValue(Message):
 def _read_last_assignment_config_list_1(data: Buffer, pos: int, count: int) -> tuple[list[LastAssignmentConfig], int]:
     items = []
     for _ in range(count):
+        item = new(LastAssignmentConfig)
         n_key = data[pos]
         pos += 1
         if n_key < 128:
-            key, n_value = compact_s_B[n_key](data, pos)
-            key = key.decode()
+            raw, n_value = compact_s_B[n_key](data, pos)
+            item.key = raw.decode()
             pos += n_key
         else:
-            key, pos = compact_text(data, pos, n_key)
+            item.key, pos = compact_text(data, pos, n_key)
             n_value = data[pos]
             pos += 1
         if n_value < 128:
-            value_, tags = compact_s_B[n_value](data, pos)
-            value_ = value_.decode()
+            raw, tags = compact_s_B[n_value](data, pos)
+            item.value = raw.decode()
             pos += n_value
         else:
-            value_, pos = compact_text(data, pos, n_value)
+            item.value, pos = compact_text(data, pos, n_value)
             tags = data[pos]
             pos += 1
-        item = new(LastAssignmentConfig)
-        item.key = key
-        item.value = value_
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -116,20 +114,18 @@ def _read_streams_group_metadata_value_tags_1(item: StreamsGroupMetadataValue, d
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            (validated_topology_epoch,) = unpack_i(data, pos)
+            (item.validated_topology_epoch,) = unpack_i(data, pos)
             pos += 4
-            item.validated_topology_epoch = validated_topology_epoch
         elif tag == 1:
             n_last_assignment_configs = data[pos]
             pos += 1
             if 0 < n_last_assignment_configs < 128:
-                last_assignment_configs, pos = _read_last_assignment_config_list_1(data, pos, n_last_assignment_configs - 1)
+                item.last_assignment_configs, pos = _read_last_assignment_config_list_1(data, pos, n_last_assignment_configs - 1)
             elif n_last_assignment_configs:
                 n_last_assignment_configs, pos = long_count(data, pos, n_last_assignment_configs)
-                last_assignment_configs, pos = _read_last_assignment_config_list_1(data, pos, n_last_assignment_configs)
+                item.last_assignment_configs, pos = _read_last_assignment_config_list_1(data, pos, n_last_assignment_configs)
             else:
-                last_assignment_configs = None
-            item.last_assignment_configs = last_assignment_configs
+                item.last_assignment_configs = None
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -139,11 +135,9 @@ def _read_streams_group_metadata_value_tags_1(item: StreamsGroupMetadataValue, d
 
 
 def _read_streams_group_metadata_value_1(data: Buffer, pos: int) -> tuple[StreamsGroupMetadataValue, int]:
-    epoch, metadata_hash, tags = unpack_iqB(data, pos)
-    pos += 13
     item = new(StreamsGroupMetadataValue)
-    item.epoch = epoch
-    item.metadata_hash = metadata_hash
+    item.epoch, item.metadata_hash, tags = unpack_iqB(data, pos)
+    pos += 13
     item.validated_topology_epoch = -1
     item.last_assignment_configs = []
     item.unknown_tagged_fields = None

@@ -75,26 +75,26 @@ class StreamsGroupTargetAssignmentMemberValue(Message):
 def _read_task_ids_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TaskIds], int]:
     items = []
     for _ in range(count):
+        item = new(TaskIds)
         n_subtopology_id = data[pos]
         pos += 1
         if n_subtopology_id < 128:
-            subtopology_id, n_partitions = compact_s_B[n_subtopology_id](data, pos)
-            subtopology_id = subtopology_id.decode()
+            raw, n_partitions = compact_s_B[n_subtopology_id](data, pos)
+            item.subtopology_id = raw.decode()
             pos += n_subtopology_id
         else:
-            subtopology_id, pos = compact_text(data, pos, n_subtopology_id)
+            item.subtopology_id, pos = compact_text(data, pos, n_subtopology_id)
             n_partitions = data[pos]
             pos += 1
         if n_partitions < 128:
-            *partitions, tags = compact_i_B[n_partitions](data, pos)
+            values = [*compact_i_B[n_partitions](data, pos)]
+            tags = values.pop()
+            item.partitions = values
             pos += 4 * n_partitions - 3
         else:
-            partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
+            item.partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(TaskIds)
-        item.subtopology_id = subtopology_id
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -103,39 +103,36 @@ def _read_task_ids_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Task
 
 
 def _read_streams_group_target_assignment_member_value_1(data: Buffer, pos: int) -> tuple[StreamsGroupTargetAssignmentMemberValue, int]:
+    item = new(StreamsGroupTargetAssignmentMemberValue)
     n_active_tasks = data[pos]
     pos += 1
     if 0 < n_active_tasks < 128:
-        active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks - 1)
+        item.active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks - 1)
     elif n_active_tasks:
         n_active_tasks, pos = long_count(data, pos, n_active_tasks)
-        active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks)
+        item.active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks)
     else:
         raise Unusual
     n_standby_tasks = data[pos]
     pos += 1
     if 0 < n_standby_tasks < 128:
-        standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks - 1)
+        item.standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks - 1)
     elif n_standby_tasks:
         n_standby_tasks, pos = long_count(data, pos, n_standby_tasks)
-        standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks)
+        item.standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks)
     else:
         raise Unusual
     n_warmup_tasks = data[pos]
     pos += 1
     if 0 < n_warmup_tasks < 128:
-        warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks - 1)
+        item.warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks - 1)
     elif n_warmup_tasks:
         n_warmup_tasks, pos = long_count(data, pos, n_warmup_tasks)
-        warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks)
+        item.warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(StreamsGroupTargetAssignmentMemberValue)
-    item.active_tasks = active_tasks
-    item.standby_tasks = standby_tasks
-    item.warmup_tasks = warmup_tasks
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -168,27 +168,25 @@ class StreamsGroupTopologyValue(Message):
 def _read_topic_config_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicConfig], int]:
     items = []
     for _ in range(count):
+        item = new(TopicConfig)
         n_key = data[pos]
         pos += 1
         if n_key < 128:
-            key, n_value = compact_s_B[n_key](data, pos)
-            key = key.decode()
+            raw, n_value = compact_s_B[n_key](data, pos)
+            item.key = raw.decode()
             pos += n_key
         else:
-            key, pos = compact_text(data, pos, n_key)
+            item.key, pos = compact_text(data, pos, n_key)
             n_value = data[pos]
             pos += 1
         if n_value < 128:
-            value_, tags = compact_s_B[n_value](data, pos)
-            value_ = value_.decode()
+            raw, tags = compact_s_B[n_value](data, pos)
+            item.value = raw.decode()
             pos += n_value
         else:
-            value_, pos = compact_text(data, pos, n_value)
+            item.value, pos = compact_text(data, pos, n_value)
             tags = data[pos]
             pos += 1
-        item = new(TopicConfig)
-        item.key = key
-        item.value = value_
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -199,30 +197,26 @@ def _read_topic_config_list_1(data: Buffer, pos: int, count: int) -> tuple[list[
 def _read_topic_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicInfo], int]:
     items = []
     for _ in range(count):
+        item = new(TopicInfo)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, partitions, replication_factor, n_topic_configs = compact_s_ihB[n_name](data, pos)
-            name = name.decode()
+            raw, item.partitions, item.replication_factor, n_topic_configs = compact_s_ihB[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 6
         else:
-            name, pos = compact_text(data, pos, n_name)
-            partitions, replication_factor, n_topic_configs = unpack_ihB(data, pos)
+            item.name, pos = compact_text(data, pos, n_name)
+            item.partitions, item.replication_factor, n_topic_configs = unpack_ihB(data, pos)
             pos += 7
         if 0 < n_topic_configs < 128:
-            topic_configs, pos = _read_topic_config_list_1(data, pos, n_topic_configs - 1)
+            item.topic_configs, pos = _read_topic_config_list_1(data, pos, n_topic_configs - 1)
         elif n_topic_configs:
             n_topic_configs, pos = long_count(data, pos, n_topic_configs)
-            topic_configs, pos = _read_topic_config_list_1(data, pos, n_topic_configs)
+            item.topic_configs, pos = _read_topic_config_list_1(data, pos, n_topic_configs)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(TopicInfo)
-        item.name = name
-        item.partitions = partitions
-        item.replication_factor = replication_factor
-        item.topic_configs = topic_configs
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -233,33 +227,36 @@ def _read_topic_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
 def _read_copartition_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CopartitionGroup], int]:
     items = []
     for _ in range(count):
+        item = new(CopartitionGroup)
         n_source_topics = data[pos]
         pos += 1
         if n_source_topics < 128:
-            *source_topics, n_source_topic_regex = compact_h_B[n_source_topics](data, pos)
+            values = [*compact_h_B[n_source_topics](data, pos)]
+            n_source_topic_regex = values.pop()
+            item.source_topics = values
             pos += 2 * n_source_topics - 1
         else:
-            source_topics, pos = compact_numbers(data, pos, n_source_topics, "h", 2)
+            item.source_topics, pos = compact_numbers(data, pos, n_source_topics, "h", 2)
             n_source_topic_regex = data[pos]
             pos += 1
         if n_source_topic_regex < 128:
-            *source_topic_regex, n_repartition_source_topics = compact_h_B[n_source_topic_regex](data, pos)
+            values = [*compact_h_B[n_source_topic_regex](data, pos)]
+            n_repartition_source_topics = values.pop()
+            item.source_topic_regex = values
             pos += 2 * n_source_topic_regex - 1
         else:
-            source_topic_regex, pos = compact_numbers(data, pos, n_source_topic_regex, "h", 2)
+            item.source_topic_regex, pos = compact_numbers(data, pos, n_source_topic_regex, "h", 2)
             n_repartition_source_topics = data[pos]
             pos += 1
         if n_repartition_source_topics < 128:
-            *repartition_source_topics, tags = compact_h_B[n_repartition_source_topics](data, pos)
+            values = [*compact_h_B[n_repartition_source_topics](data, pos)]
+            tags = values.pop()
+            item.repartition_source_topics = values
             pos += 2 * n_repartition_source_topics - 1
         else:
-            repartition_source_topics, pos = compact_numbers(data, pos, n_repartition_source_topics, "h", 2)
+            item.repartition_source_topics, pos = compact_numbers(data, pos, n_repartition_source_topics, "h", 2)
             tags = data[pos]
             pos += 1
-        item = new(CopartitionGroup)
-        item.source_topics = source_topics
-        item.source_topic_regex = source_topic_regex
-        item.repartition_source_topics = repartition_source_topics
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -270,60 +267,53 @@ def _read_copartition_group_list_1(data: Buffer, pos: int, count: int) -> tuple[
 def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Subtopology], int]:
     items = []
     for _ in range(count):
+        item = new(Subtopology)
         n_subtopology_id = data[pos]
         pos += 1
         if n_subtopology_id < 128:
-            subtopology_id, n_source_topics = compact_s_B[n_subtopology_id](data, pos)
-            subtopology_id = subtopology_id.decode()
+            raw, n_source_topics = compact_s_B[n_subtopology_id](data, pos)
+            item.subtopology_id = raw.decode()
             pos += n_subtopology_id
         else:
-            subtopology_id, pos = compact_text(data, pos, n_subtopology_id)
+            item.subtopology_id, pos = compact_text(data, pos, n_subtopology_id)
             n_source_topics = data[pos]
             pos += 1
-        source_topics, pos = compact_texts(data, pos, n_source_topics)
+        item.source_topics, pos = compact_texts(data, pos, n_source_topics)
         n_source_topic_regex = data[pos]
         pos += 1
-        source_topic_regex, pos = compact_texts(data, pos, n_source_topic_regex)
+        item.source_topic_regex, pos = compact_texts(data, pos, n_source_topic_regex)
         n_state_changelog_topics = data[pos]
         pos += 1
         if 0 < n_state_changelog_topics < 128:
-            state_changelog_topics, pos = _read_topic_info_list_1(data, pos, n_state_changelog_topics - 1)
+            item.state_changelog_topics, pos = _read_topic_info_list_1(data, pos, n_state_changelog_topics - 1)
         elif n_state_changelog_topics:
             n_state_changelog_topics, pos = long_count(data, pos, n_state_changelog_topics)
-            state_changelog_topics, pos = _read_topic_info_list_1(data, pos, n_state_changelog_topics)
+            item.state_changelog_topics, pos = _read_topic_info_list_1(data, pos, n_state_changelog_topics)
         else:
             raise Unusual
         n_repartition_sink_topics = data[pos]
         pos += 1
-        repartition_sink_topics, pos = compact_texts(data, pos, n_repartition_sink_topics)
+        item.repartition_sink_topics, pos = compact_texts(data, pos, n_repartition_sink_topics)
         n_repartition_source_topics = data[pos]
         pos += 1
         if 0 < n_repartition_source_topics < 128:
-            repartition_source_topics, pos = _read_topic_info_list_1(data, pos, n_repartition_source_topics - 1)
+            item.repartition_source_topics, pos = _read_topic_info_list_1(data, pos, n_repartition_source_topics - 1)
         elif n_repartition_source_topics:
             n_repartition_source_topics, pos = long_count(data, pos, n_repartition_source_topics)
-            repartition_source_topics, pos = _read_topic_info_list_1(data, pos, n_repartition_source_topics)
+            item.repartition_source_topics, pos = _read_topic_info_list_1(data, pos, n_repartition_source_topics)
         else:
             raise Unusual
         n_copartition_groups = data[pos]
         pos += 1
         if 0 < n_copartition_groups < 128:
-            copartition_groups, pos = _read_copartition_group_list_1(data, pos, n_copartition_groups - 1)
+            item.copartition_groups, pos = _read_copartition_group_list_1(data, pos, n_copartition_groups - 1)
         elif n_copartition_groups:
             n_copartition_groups, pos = long_count(data, pos, n_copartition_groups)
-            copartition_groups, pos = _read_copartition_group_list_1(data, pos, n_copartition_groups)
+            item.copartition_groups, pos = _read_copartition_group_list_1(data, pos, n_copartition_groups)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(Subtopology)
-        item.subtopology_id = subtopology_id
-        item.source_topics = source_topics
-        item.source_topic_regex = source_topic_regex
-        item.state_changelog_topics = state_changelog_topics
-        item.repartition_sink_topics = repartition_sink_topics
-        item.repartition_source_topics = repartition_source_topics
-        item.copartition_groups = copartition_groups
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -332,20 +322,18 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
 
 
 def _read_streams_group_topology_value_1(data: Buffer, pos: int) -> tuple[StreamsGroupTopologyValue, int]:
-    epoch, n_subtopologies = unpack_iB(data, pos)
+    item = new(StreamsGroupTopologyValue)
+    item.epoch, n_subtopologies = unpack_iB(data, pos)
     pos += 5
     if 0 < n_subtopologies < 128:
-        subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies - 1)
+        item.subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies - 1)
     elif n_subtopologies:
         n_subtopologies, pos = long_count(data, pos, n_subtopologies)
-        subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies)
+        item.subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(StreamsGroupTopologyValue)
-    item.epoch = epoch
-    item.subtopologies = subtopologies
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

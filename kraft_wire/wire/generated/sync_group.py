@@ -145,53 +145,47 @@ class SyncGroupResponse(Message):
 def _read_sync_group_request_assignment_list_1(data: Buffer, pos: int, count: int) -> tuple[list[SyncGroupRequestAssignment], int]:
     items = []
     for _ in range(count):
+        item = new(SyncGroupRequestAssignment)
         (n_member_id,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_member_id < 128:
-            member_id, n_assignment = classic_s_i[n_member_id](data, pos)
-            member_id = member_id.decode()
+            raw, n_assignment = classic_s_i[n_member_id](data, pos)
+            item.member_id = raw.decode()
             pos += n_member_id + 4
         else:
-            member_id, pos = classic_text(data, pos, n_member_id)
+            item.member_id, pos = classic_text(data, pos, n_member_id)
             (n_assignment,) = unpack_i(data, pos)
             pos += 4
-        assignment, pos = classic_blob(data, pos, n_assignment)
-        item = new(SyncGroupRequestAssignment)
-        item.member_id = member_id
-        item.assignment = assignment
+        item.assignment, pos = classic_blob(data, pos, n_assignment)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_sync_group_request_1(data: Buffer, pos: int) -> tuple[SyncGroupRequest, int]:
+    item = new(SyncGroupRequest)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group_id < 128:
-        group_id, generation_id, n_member_id = classic_s_ih[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, item.generation_id, n_member_id = classic_s_ih[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 6
     else:
-        group_id, pos = classic_text(data, pos, n_group_id)
-        generation_id, n_member_id = unpack_ih(data, pos)
+        item.group_id, pos = classic_text(data, pos, n_group_id)
+        item.generation_id, n_member_id = unpack_ih(data, pos)
         pos += 6
     if 0 <= n_member_id < 128:
-        member_id, n_assignments = classic_s_i[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, n_assignments = classic_s_i[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id + 4
     else:
-        member_id, pos = classic_text(data, pos, n_member_id)
+        item.member_id, pos = classic_text(data, pos, n_member_id)
         (n_assignments,) = unpack_i(data, pos)
         pos += 4
     if n_assignments >= 0:
-        assignments, pos = _read_sync_group_request_assignment_list_1(data, pos, n_assignments)
+        item.assignments, pos = _read_sync_group_request_assignment_list_1(data, pos, n_assignments)
     else:
         raise Unusual
-    item = new(SyncGroupRequest)
-    item.group_id = group_id
-    item.generation_id = generation_id
-    item.member_id = member_id
-    item.assignments = assignments
     item.group_instance_id = None
     item.protocol_type = None
     item.protocol_name = None
@@ -200,46 +194,41 @@ def _read_sync_group_request_1(data: Buffer, pos: int) -> tuple[SyncGroupRequest
 
 
 def _read_sync_group_request_2(data: Buffer, pos: int) -> tuple[SyncGroupRequest, int]:
+    item = new(SyncGroupRequest)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group_id < 128:
-        group_id, generation_id, n_member_id = classic_s_ih[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, item.generation_id, n_member_id = classic_s_ih[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 6
     else:
-        group_id, pos = classic_text(data, pos, n_group_id)
-        generation_id, n_member_id = unpack_ih(data, pos)
+        item.group_id, pos = classic_text(data, pos, n_group_id)
+        item.generation_id, n_member_id = unpack_ih(data, pos)
         pos += 6
     if 0 <= n_member_id < 128:
-        member_id, n_group_instance_id = classic_s_h[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, n_group_instance_id = classic_s_h[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id + 2
     else:
-        member_id, pos = classic_text(data, pos, n_member_id)
+        item.member_id, pos = classic_text(data, pos, n_member_id)
         (n_group_instance_id,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_group_instance_id < 128:
-        group_instance_id, n_assignments = classic_s_i[n_group_instance_id](data, pos)
-        group_instance_id = group_instance_id.decode()
+        raw, n_assignments = classic_s_i[n_group_instance_id](data, pos)
+        item.group_instance_id = raw.decode()
         pos += n_group_instance_id + 4
     elif n_group_instance_id < 0:
-        group_instance_id = None
+        item.group_instance_id = None
         (n_assignments,) = unpack_i(data, pos)
         pos += 4
     else:
-        group_instance_id, pos = classic_text(data, pos, n_group_instance_id)
+        item.group_instance_id, pos = classic_text(data, pos, n_group_instance_id)
         (n_assignments,) = unpack_i(data, pos)
         pos += 4
     if n_assignments >= 0:
-        assignments, pos = _read_sync_group_request_assignment_list_1(data, pos, n_assignments)
+        item.assignments, pos = _read_sync_group_request_assignment_list_1(data, pos, n_assignments)
     else:
         raise Unusual
-    item = new(SyncGroupRequest)
-    item.group_id = group_id
-    item.generation_id = generation_id
-    item.member_id = member_id
-    item.group_instance_id = group_instance_id
-    item.assignments = assignments
     item.protocol_type = None
     item.protocol_name = None
     item.unknown_tagged_fields = None
@@ -249,22 +238,20 @@ def _read_sync_group_request_2(data: Buffer, pos: int) -> tuple[SyncGroupRequest
 def _read_sync_group_request_assignment_list_2(data: Buffer, pos: int, count: int) -> tuple[list[SyncGroupRequestAssignment], int]:
     items = []
     for _ in range(count):
+        item = new(SyncGroupRequestAssignment)
         n_member_id = data[pos]
         pos += 1
         if n_member_id < 128:
-            member_id, n_assignment = compact_s_B[n_member_id](data, pos)
-            member_id = member_id.decode()
+            raw, n_assignment = compact_s_B[n_member_id](data, pos)
+            item.member_id = raw.decode()
             pos += n_member_id
         else:
-            member_id, pos = compact_text(data, pos, n_member_id)
+            item.member_id, pos = compact_text(data, pos, n_member_id)
             n_assignment = data[pos]
             pos += 1
-        assignment, pos = compact_blob(data, pos, n_assignment)
+        item.assignment, pos = compact_blob(data, pos, n_assignment)
         tags = data[pos]
         pos += 1
-        item = new(SyncGroupRequestAssignment)
-        item.member_id = member_id
-        item.assignment = assignment
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -273,51 +260,46 @@ def _read_sync_group_request_assignment_list_2(data: Buffer, pos: int, count: in
 
 
 def _read_sync_group_request_3(data: Buffer, pos: int) -> tuple[SyncGroupRequest, int]:
+    item = new(SyncGroupRequest)
     n_group_id = data[pos]
     pos += 1
     if n_group_id < 128:
-        group_id, generation_id, n_member_id = compact_s_iB[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, item.generation_id, n_member_id = compact_s_iB[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 4
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
-        generation_id, n_member_id = unpack_iB(data, pos)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
+        item.generation_id, n_member_id = unpack_iB(data, pos)
         pos += 5
     if n_member_id < 128:
-        member_id, n_group_instance_id = compact_s_B[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, n_group_instance_id = compact_s_B[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id
     else:
-        member_id, pos = compact_text(data, pos, n_member_id)
+        item.member_id, pos = compact_text(data, pos, n_member_id)
         n_group_instance_id = data[pos]
         pos += 1
-    if 0 < n_group_instance_id < 128:
-        group_instance_id, n_assignments = compact_s_B[n_group_instance_id](data, pos)
-        group_instance_id = group_instance_id.decode()
-        pos += n_group_instance_id
-    elif n_group_instance_id == 0:
-        group_instance_id = None
+    if n_group_instance_id == 0:
+        item.group_instance_id = None
         n_assignments = data[pos]
         pos += 1
+    elif n_group_instance_id < 128:
+        raw, n_assignments = compact_s_B[n_group_instance_id](data, pos)
+        item.group_instance_id = raw.decode()
+        pos += n_group_instance_id
     else:
-        group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
+        item.group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
         n_assignments = data[pos]
         pos += 1
     if 0 < n_assignments < 128:
-        assignments, pos = _read_sync_group_request_assignment_list_2(data, pos, n_assignments - 1)
+        item.assignments, pos = _read_sync_group_request_assignment_list_2(data, pos, n_assignments - 1)
     elif n_assignments:
         n_assignments, pos = long_count(data, pos, n_assignments)
-        assignments, pos = _read_sync_group_request_assignment_list_2(data, pos, n_assignments)
+        item.assignments, pos = _read_sync_group_request_assignment_list_2(data, pos, n_assignments)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(SyncGroupRequest)
-    item.group_id = group_id
-    item.generation_id = generation_id
-    item.member_id = member_id
-    item.group_instance_id = group_instance_id
-    item.assignments = assignments
     item.protocol_type = None
     item.protocol_name = None
     item.unknown_tagged_fields = None
@@ -327,77 +309,70 @@ def _read_sync_group_request_3(data: Buffer, pos: int) -> tuple[SyncGroupRequest
 
 
 def _read_sync_group_request_4(data: Buffer, pos: int) -> tuple[SyncGroupRequest, int]:
+    item = new(SyncGroupRequest)
     n_group_id = data[pos]
     pos += 1
     if n_group_id < 128:
-        group_id, generation_id, n_member_id = compact_s_iB[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, item.generation_id, n_member_id = compact_s_iB[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 4
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
-        generation_id, n_member_id = unpack_iB(data, pos)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
+        item.generation_id, n_member_id = unpack_iB(data, pos)
         pos += 5
     if n_member_id < 128:
-        member_id, n_group_instance_id = compact_s_B[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, n_group_instance_id = compact_s_B[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id
     else:
-        member_id, pos = compact_text(data, pos, n_member_id)
+        item.member_id, pos = compact_text(data, pos, n_member_id)
         n_group_instance_id = data[pos]
         pos += 1
-    if 0 < n_group_instance_id < 128:
-        group_instance_id, n_protocol_type = compact_s_B[n_group_instance_id](data, pos)
-        group_instance_id = group_instance_id.decode()
+    if n_group_instance_id == 0:
+        item.group_instance_id = None
+        n_protocol_type = data[pos]
+        pos += 1
+    elif n_group_instance_id < 128:
+        raw, n_protocol_type = compact_s_B[n_group_instance_id](data, pos)
+        item.group_instance_id = raw.decode()
         pos += n_group_instance_id
-    elif n_group_instance_id == 0:
-        group_instance_id = None
-        n_protocol_type = data[pos]
-        pos += 1
     else:
-        group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
+        item.group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
         n_protocol_type = data[pos]
         pos += 1
-    if 0 < n_protocol_type < 128:
-        protocol_type, n_protocol_name = compact_s_B[n_protocol_type](data, pos)
-        protocol_type = protocol_type.decode()
+    if n_protocol_type == 0:
+        item.protocol_type = None
+        n_protocol_name = data[pos]
+        pos += 1
+    elif n_protocol_type < 128:
+        raw, n_protocol_name = compact_s_B[n_protocol_type](data, pos)
+        item.protocol_type = raw.decode()
         pos += n_protocol_type
-    elif n_protocol_type == 0:
-        protocol_type = None
-        n_protocol_name = data[pos]
-        pos += 1
     else:
-        protocol_type, pos = compact_text(data, pos, n_protocol_type)
+        item.protocol_type, pos = compact_text(data, pos, n_protocol_type)
         n_protocol_name = data[pos]
         pos += 1
-    if 0 < n_protocol_name < 128:
-        protocol_name, n_assignments = compact_s_B[n_protocol_name](data, pos)
-        protocol_name = protocol_name.decode()
-        pos += n_protocol_name
-    elif n_protocol_name == 0:
-        protocol_name = None
+    if n_protocol_name == 0:
+        item.protocol_name = None
         n_assignments = data[pos]
         pos += 1
+    elif n_protocol_name < 128:
+        raw, n_assignments = compact_s_B[n_protocol_name](data, pos)
+        item.protocol_name = raw.decode()
+        pos += n_protocol_name
     else:
-        protocol_name, pos = compact_text(data, pos, n_protocol_name)
+        item.protocol_name, pos = compact_text(data, pos, n_protocol_name)
         n_assignments = data[pos]
         pos += 1
     if 0 < n_assignments < 128:
-        assignments, pos = _read_sync_group_request_assignment_list_2(data, pos, n_assignments - 1)
+        item.assignments, pos = _read_sync_group_request_assignment_list_2(data, pos, n_assignments - 1)
     elif n_assignments:
         n_assignments, pos = long_count(data, pos, n_assignments)
-        assignments, pos = _read_sync_group_request_assignment_list_2(data, pos, n_assignments)
+        item.assignments, pos = _read_sync_group_request_assignment_list_2(data, pos, n_assignments)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(SyncGroupRequest)
-    item.group_id = group_id
-    item.generation_id = generation_id
-    item.member_id = member_id
-    item.group_instance_id = group_instance_id
-    item.protocol_type = protocol_type
-    item.protocol_name = protocol_name
-    item.assignments = assignments
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -593,12 +568,10 @@ def _write_sync_group_request_4(item: SyncGroupRequest, out: Append) -> None:
 
 
 def _read_sync_group_response_1(data: Buffer, pos: int) -> tuple[SyncGroupResponse, int]:
-    error_code, n_assignment = unpack_hi(data, pos)
-    pos += 6
-    assignment, pos = classic_blob(data, pos, n_assignment)
     item = new(SyncGroupResponse)
-    item.error_code = error_code
-    item.assignment = assignment
+    item.error_code, n_assignment = unpack_hi(data, pos)
+    pos += 6
+    item.assignment, pos = classic_blob(data, pos, n_assignment)
     item.throttle_time_ms = 0
     item.protocol_type = None
     item.protocol_name = None
@@ -607,13 +580,10 @@ def _read_sync_group_response_1(data: Buffer, pos: int) -> tuple[SyncGroupRespon
 
 
 def _read_sync_group_response_2(data: Buffer, pos: int) -> tuple[SyncGroupResponse, int]:
-    throttle_time_ms, error_code, n_assignment = unpack_ihi(data, pos)
-    pos += 10
-    assignment, pos = classic_blob(data, pos, n_assignment)
     item = new(SyncGroupResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.assignment = assignment
+    item.throttle_time_ms, item.error_code, n_assignment = unpack_ihi(data, pos)
+    pos += 10
+    item.assignment, pos = classic_blob(data, pos, n_assignment)
     item.protocol_type = None
     item.protocol_name = None
     item.unknown_tagged_fields = None
@@ -621,15 +591,12 @@ def _read_sync_group_response_2(data: Buffer, pos: int) -> tuple[SyncGroupRespon
 
 
 def _read_sync_group_response_3(data: Buffer, pos: int) -> tuple[SyncGroupResponse, int]:
-    throttle_time_ms, error_code, n_assignment = unpack_ihB(data, pos)
+    item = new(SyncGroupResponse)
+    item.throttle_time_ms, item.error_code, n_assignment = unpack_ihB(data, pos)
     pos += 7
-    assignment, pos = compact_blob(data, pos, n_assignment)
+    item.assignment, pos = compact_blob(data, pos, n_assignment)
     tags = data[pos]
     pos += 1
-    item = new(SyncGroupResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.assignment = assignment
     item.protocol_type = None
     item.protocol_name = None
     item.unknown_tagged_fields = None
@@ -639,41 +606,36 @@ def _read_sync_group_response_3(data: Buffer, pos: int) -> tuple[SyncGroupRespon
 
 
 def _read_sync_group_response_4(data: Buffer, pos: int) -> tuple[SyncGroupResponse, int]:
-    throttle_time_ms, error_code, n_protocol_type = unpack_ihB(data, pos)
+    item = new(SyncGroupResponse)
+    item.throttle_time_ms, item.error_code, n_protocol_type = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_protocol_type < 128:
-        protocol_type, n_protocol_name = compact_s_B[n_protocol_type](data, pos)
-        protocol_type = protocol_type.decode()
+    if n_protocol_type == 0:
+        item.protocol_type = None
+        n_protocol_name = data[pos]
+        pos += 1
+    elif n_protocol_type < 128:
+        raw, n_protocol_name = compact_s_B[n_protocol_type](data, pos)
+        item.protocol_type = raw.decode()
         pos += n_protocol_type
-    elif n_protocol_type == 0:
-        protocol_type = None
-        n_protocol_name = data[pos]
-        pos += 1
     else:
-        protocol_type, pos = compact_text(data, pos, n_protocol_type)
+        item.protocol_type, pos = compact_text(data, pos, n_protocol_type)
         n_protocol_name = data[pos]
         pos += 1
-    if 0 < n_protocol_name < 128:
-        protocol_name, n_assignment = compact_s_B[n_protocol_name](data, pos)
-        protocol_name = protocol_name.decode()
+    if n_protocol_name == 0:
+        item.protocol_name = None
+        n_assignment = data[pos]
+        pos += 1
+    elif n_protocol_name < 128:
+        raw, n_assignment = compact_s_B[n_protocol_name](data, pos)
+        item.protocol_name = raw.decode()
         pos += n_protocol_name
-    elif n_protocol_name == 0:
-        protocol_name = None
-        n_assignment = data[pos]
-        pos += 1
     else:
-        protocol_name, pos = compact_text(data, pos, n_protocol_name)
+        item.protocol_name, pos = compact_text(data, pos, n_protocol_name)
         n_assignment = data[pos]
         pos += 1
-    assignment, pos = compact_blob(data, pos, n_assignment)
+    item.assignment, pos = compact_blob(data, pos, n_assignment)
     tags = data[pos]
     pos += 1
-    item = new(SyncGroupResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.protocol_type = protocol_type
-    item.protocol_name = protocol_name
-    item.assignment = assignment
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

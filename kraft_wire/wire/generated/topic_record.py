@@ -49,19 +49,17 @@ class TopicRecord(Message):
 
 
 def _read_topic_record_1(data: Buffer, pos: int) -> tuple[TopicRecord, int]:
+    item = new(TopicRecord)
     n_name = data[pos]
     pos += 1
     if n_name < 128:
-        name, topic_id, tags = compact_s_uB[n_name](data, pos)
-        name = name.decode()
+        raw, item.topic_id, tags = compact_s_uB[n_name](data, pos)
+        item.name = raw.decode()
         pos += n_name + 16
     else:
-        name, pos = compact_text(data, pos, n_name)
-        topic_id, tags = unpack_uB(data, pos)
+        item.name, pos = compact_text(data, pos, n_name)
+        item.topic_id, tags = unpack_uB(data, pos)
         pos += 17
-    item = new(TopicRecord)
-    item.name = name
-    item.topic_id = topic_id
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

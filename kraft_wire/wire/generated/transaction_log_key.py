@@ -41,16 +41,15 @@ class TransactionLogKey(Message):
 
 
 def _read_transaction_log_key_1(data: Buffer, pos: int) -> tuple[TransactionLogKey, int]:
+    item = new(TransactionLogKey)
     (n_transactional_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_transactional_id < 128:
-        transactional_id, = classic_s[n_transactional_id](data, pos)
-        transactional_id = transactional_id.decode()
+        (raw,) = classic_s[n_transactional_id](data, pos)
+        item.transactional_id = raw.decode()
         pos += n_transactional_id
     else:
-        transactional_id, pos = classic_text(data, pos, n_transactional_id)
-    item = new(TransactionLogKey)
-    item.transactional_id = transactional_id
+        item.transactional_id, pos = classic_text(data, pos, n_transactional_id)
     return item, pos
 
 

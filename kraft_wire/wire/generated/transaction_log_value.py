@@ -116,46 +116,38 @@ class TransactionLogValue(Message):
 def _read_partitions_schema_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionsSchema], int]:
     items = []
     for _ in range(count):
+        item = new(PartitionsSchema)
         (n_topic,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_topic < 128:
-            topic, n_partition_ids = classic_s_i[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partition_ids = classic_s_i[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic + 4
         else:
-            topic, pos = classic_text(data, pos, n_topic)
+            item.topic, pos = classic_text(data, pos, n_topic)
             (n_partition_ids,) = unpack_i(data, pos)
             pos += 4
         if 0 <= n_partition_ids < 128:
-            partition_ids = list(classic_i[n_partition_ids](data, pos))
+            values = [*classic_i[n_partition_ids](data, pos)]
+            item.partition_ids = values
             pos += 4 * n_partition_ids
         else:
-            partition_ids, pos = classic_numbers(data, pos, n_partition_ids, "i", 4)
-        item = new(PartitionsSchema)
-        item.topic = topic
-        item.partition_ids = partition_ids
+            item.partition_ids, pos = classic_numbers(data, pos, n_partition_ids, "i", 4)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_transaction_log_value_1(data: Buffer, pos: int) -> tuple[TransactionLogValue, int]:
-    producer_id, producer_epoch, transaction_timeout_ms, transaction_status, n_transaction_partitions = unpack_qhibi(data, pos)
+    item = new(TransactionLogValue)
+    item.producer_id, item.producer_epoch, item.transaction_timeout_ms, item.transaction_status, n_transaction_partitions = unpack_qhibi(data, pos)
     pos += 19
     if n_transaction_partitions >= 0:
-        transaction_partitions, pos = _read_partitions_schema_list_1(data, pos, n_transaction_partitions)
+        item.transaction_partitions, pos = _read_partitions_schema_list_1(data, pos, n_transaction_partitions)
     else:
-        transaction_partitions = None
-    transaction_last_update_timestamp_ms, transaction_start_timestamp_ms = unpack_qq(data, pos)
+        item.transaction_partitions = None
+    item.transaction_last_update_timestamp_ms, item.transaction_start_timestamp_ms = unpack_qq(data, pos)
     pos += 16
-    item = new(TransactionLogValue)
-    item.producer_id = producer_id
-    item.producer_epoch = producer_epoch
-    item.transaction_timeout_ms = transaction_timeout_ms
-    item.transaction_status = transaction_status
-    item.transaction_partitions = transaction_partitions
-    item.transaction_last_update_timestamp_ms = transaction_last_update_timestamp_ms
-    item.transaction_start_timestamp_ms = transaction_start_timestamp_ms
     item.previous_producer_id = -1
     item.next_producer_id = -1
     item.next_producer_epoch = -1
@@ -167,26 +159,26 @@ def _read_transaction_log_value_1(data: Buffer, pos: int) -> tuple[TransactionLo
 def _read_partitions_schema_list_2(data: Buffer, pos: int, count: int) -> tuple[list[PartitionsSchema], int]:
     items = []
     for _ in range(count):
+        item = new(PartitionsSchema)
         n_topic = data[pos]
         pos += 1
         if n_topic < 128:
-            topic, n_partition_ids = compact_s_B[n_topic](data, pos)
-            topic = topic.decode()
+            raw, n_partition_ids = compact_s_B[n_topic](data, pos)
+            item.topic = raw.decode()
             pos += n_topic
         else:
-            topic, pos = compact_text(data, pos, n_topic)
+            item.topic, pos = compact_text(data, pos, n_topic)
             n_partition_ids = data[pos]
             pos += 1
         if n_partition_ids < 128:
-            *partition_ids, tags = compact_i_B[n_partition_ids](data, pos)
+            values = [*compact_i_B[n_partition_ids](data, pos)]
+            tags = values.pop()
+            item.partition_ids = values
             pos += 4 * n_partition_ids - 3
         else:
-            partition_ids, pos = compact_numbers(data, pos, n_partition_ids, "i", 4)
+            item.partition_ids, pos = compact_numbers(data, pos, n_partition_ids, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(PartitionsSchema)
-        item.topic = topic
-        item.partition_ids = partition_ids
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -201,21 +193,17 @@ def _read_transaction_log_value_tags_1(item: TransactionLogValue, data: Buffer, 
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            (previous_producer_id,) = unpack_q(data, pos)
+            (item.previous_producer_id,) = unpack_q(data, pos)
             pos += 8
-            item.previous_producer_id = previous_producer_id
         elif tag == 1:
-            (next_producer_id,) = unpack_q(data, pos)
+            (item.next_producer_id,) = unpack_q(data, pos)
             pos += 8
-            item.next_producer_id = next_producer_id
         elif tag == 2:
-            (client_transaction_version,) = unpack_h(data, pos)
+            (item.client_transaction_version,) = unpack_h(data, pos)
             pos += 2
-            item.client_transaction_version = client_transaction_version
         elif tag == 3:
-            (next_producer_epoch,) = unpack_h(data, pos)
+            (item.next_producer_epoch,) = unpack_h(data, pos)
             pos += 2
-            item.next_producer_epoch = next_producer_epoch
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -225,25 +213,18 @@ def _read_transaction_log_value_tags_1(item: TransactionLogValue, data: Buffer, 
 
 
 def _read_transaction_log_value_2(data: Buffer, pos: int) -> tuple[TransactionLogValue, int]:
-    producer_id, producer_epoch, transaction_timeout_ms, transaction_status, n_transaction_partitions = unpack_qhibB(data, pos)
+    item = new(TransactionLogValue)
+    item.producer_id, item.producer_epoch, item.transaction_timeout_ms, item.transaction_status, n_transaction_partitions = unpack_qhibB(data, pos)
     pos += 16
     if 0 < n_transaction_partitions < 128:
-        transaction_partitions, pos = _read_partitions_schema_list_2(data, pos, n_transaction_partitions - 1)
+        item.transaction_partitions, pos = _read_partitions_schema_list_2(data, pos, n_transaction_partitions - 1)
     elif n_transaction_partitions:
         n_transaction_partitions, pos = long_count(data, pos, n_transaction_partitions)
-        transaction_partitions, pos = _read_partitions_schema_list_2(data, pos, n_transaction_partitions)
+        item.transaction_partitions, pos = _read_partitions_schema_list_2(data, pos, n_transaction_partitions)
     else:
-        transaction_partitions = None
-    transaction_last_update_timestamp_ms, transaction_start_timestamp_ms, tags = unpack_qqB(data, pos)
+        item.transaction_partitions = None
+    item.transaction_last_update_timestamp_ms, item.transaction_start_timestamp_ms, tags = unpack_qqB(data, pos)
     pos += 17
-    item = new(TransactionLogValue)
-    item.producer_id = producer_id
-    item.producer_epoch = producer_epoch
-    item.transaction_timeout_ms = transaction_timeout_ms
-    item.transaction_status = transaction_status
-    item.transaction_partitions = transaction_partitions
-    item.transaction_last_update_timestamp_ms = transaction_last_update_timestamp_ms
-    item.transaction_start_timestamp_ms = transaction_start_timestamp_ms
     item.previous_producer_id = -1
     item.next_producer_id = -1
     item.client_transaction_version = 0

@@ -219,20 +219,17 @@ class TxnOffsetCommitResponse(Message):
 def _read_txn_offset_commit_request_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TxnOffsetCommitRequestPartition], int]:
     items = []
     for _ in range(count):
-        partition_index, committed_offset, n_committed_metadata = unpack_iqh(data, pos)
+        item = new(TxnOffsetCommitRequestPartition)
+        item.partition_index, item.committed_offset, n_committed_metadata = unpack_iqh(data, pos)
         pos += 14
         if 0 <= n_committed_metadata < 128:
-            committed_metadata, = classic_s[n_committed_metadata](data, pos)
-            committed_metadata = committed_metadata.decode()
+            (raw,) = classic_s[n_committed_metadata](data, pos)
+            item.committed_metadata = raw.decode()
             pos += n_committed_metadata
         elif n_committed_metadata < 0:
-            committed_metadata = None
+            item.committed_metadata = None
         else:
-            committed_metadata, pos = classic_text(data, pos, n_committed_metadata)
-        item = new(TxnOffsetCommitRequestPartition)
-        item.partition_index = partition_index
-        item.committed_offset = committed_offset
-        item.committed_metadata = committed_metadata
+            item.committed_metadata, pos = classic_text(data, pos, n_committed_metadata)
         item.committed_leader_epoch = -1
         item.unknown_tagged_fields = None
         items.append(item)
@@ -242,57 +239,50 @@ def _read_txn_offset_commit_request_partition_list_1(data: Buffer, pos: int, cou
 def _read_txn_offset_commit_request_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TxnOffsetCommitRequestTopic], int]:
     items = []
     for _ in range(count):
+        item = new(TxnOffsetCommitRequestTopic)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partitions = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_txn_offset_commit_request_partition_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_txn_offset_commit_request_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(TxnOffsetCommitRequestTopic)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_txn_offset_commit_request_1(data: Buffer, pos: int) -> tuple[TxnOffsetCommitRequest, int]:
+    item = new(TxnOffsetCommitRequest)
     (n_transactional_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_transactional_id < 128:
-        transactional_id, n_group_id = classic_s_h[n_transactional_id](data, pos)
-        transactional_id = transactional_id.decode()
+        raw, n_group_id = classic_s_h[n_transactional_id](data, pos)
+        item.transactional_id = raw.decode()
         pos += n_transactional_id + 2
     else:
-        transactional_id, pos = classic_text(data, pos, n_transactional_id)
+        item.transactional_id, pos = classic_text(data, pos, n_transactional_id)
         (n_group_id,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_group_id < 128:
-        group_id, producer_id, producer_epoch, n_topics = classic_s_qhi[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, item.producer_id, item.producer_epoch, n_topics = classic_s_qhi[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 14
     else:
-        group_id, pos = classic_text(data, pos, n_group_id)
-        producer_id, producer_epoch, n_topics = unpack_qhi(data, pos)
+        item.group_id, pos = classic_text(data, pos, n_group_id)
+        item.producer_id, item.producer_epoch, n_topics = unpack_qhi(data, pos)
         pos += 14
     if n_topics >= 0:
-        topics, pos = _read_txn_offset_commit_request_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_txn_offset_commit_request_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(TxnOffsetCommitRequest)
-    item.transactional_id = transactional_id
-    item.group_id = group_id
-    item.producer_id = producer_id
-    item.producer_epoch = producer_epoch
-    item.topics = topics
     item.generation_id = -1
     item.member_id = ''
     item.group_instance_id = None
@@ -303,21 +293,17 @@ def _read_txn_offset_commit_request_1(data: Buffer, pos: int) -> tuple[TxnOffset
 def _read_txn_offset_commit_request_partition_list_2(data: Buffer, pos: int, count: int) -> tuple[list[TxnOffsetCommitRequestPartition], int]:
     items = []
     for _ in range(count):
-        partition_index, committed_offset, committed_leader_epoch, n_committed_metadata = unpack_iqih(data, pos)
+        item = new(TxnOffsetCommitRequestPartition)
+        item.partition_index, item.committed_offset, item.committed_leader_epoch, n_committed_metadata = unpack_iqih(data, pos)
         pos += 18
         if 0 <= n_committed_metadata < 128:
-            committed_metadata, = classic_s[n_committed_metadata](data, pos)
-            committed_metadata = committed_metadata.decode()
+            (raw,) = classic_s[n_committed_metadata](data, pos)
+            item.committed_metadata = raw.decode()
             pos += n_committed_metadata
         elif n_committed_metadata < 0:
-            committed_metadata = None
+            item.committed_metadata = None
         else:
-            committed_metadata, pos = classic_text(data, pos, n_committed_metadata)
-        item = new(TxnOffsetCommitRequestPartition)
-        item.partition_index = partition_index
-        item.committed_offset = committed_offset
-        item.committed_leader_epoch = committed_leader_epoch
-        item.committed_metadata = committed_metadata
+            item.committed_metadata, pos = classic_text(data, pos, n_committed_metadata)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -326,57 +312,50 @@ def _read_txn_offset_commit_request_partition_list_2(data: Buffer, pos: int, cou
 def _read_txn_offset_commit_request_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[TxnOffsetCommitRequestTopic], int]:
     items = []
     for _ in range(count):
+        item = new(TxnOffsetCommitRequestTopic)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partitions = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_txn_offset_commit_request_partition_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_txn_offset_commit_request_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(TxnOffsetCommitRequestTopic)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_txn_offset_commit_request_2(data: Buffer, pos: int) -> tuple[TxnOffsetCommitRequest, int]:
+    item = new(TxnOffsetCommitRequest)
     (n_transactional_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_transactional_id < 128:
-        transactional_id, n_group_id = classic_s_h[n_transactional_id](data, pos)
-        transactional_id = transactional_id.decode()
+        raw, n_group_id = classic_s_h[n_transactional_id](data, pos)
+        item.transactional_id = raw.decode()
         pos += n_transactional_id + 2
     else:
-        transactional_id, pos = classic_text(data, pos, n_transactional_id)
+        item.transactional_id, pos = classic_text(data, pos, n_transactional_id)
         (n_group_id,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_group_id < 128:
-        group_id, producer_id, producer_epoch, n_topics = classic_s_qhi[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, item.producer_id, item.producer_epoch, n_topics = classic_s_qhi[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 14
     else:
-        group_id, pos = classic_text(data, pos, n_group_id)
-        producer_id, producer_epoch, n_topics = unpack_qhi(data, pos)
+        item.group_id, pos = classic_text(data, pos, n_group_id)
+        item.producer_id, item.producer_epoch, n_topics = unpack_qhi(data, pos)
         pos += 14
     if n_topics >= 0:
-        topics, pos = _read_txn_offset_commit_request_topic_list_2(data, pos, n_topics)
+        item.topics, pos = _read_txn_offset_commit_request_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(TxnOffsetCommitRequest)
-    item.transactional_id = transactional_id
-    item.group_id = group_id
-    item.producer_id = producer_id
-    item.producer_epoch = producer_epoch
-    item.topics = topics
     item.generation_id = -1
     item.member_id = ''
     item.group_instance_id = None
@@ -387,25 +366,21 @@ def _read_txn_offset_commit_request_2(data: Buffer, pos: int) -> tuple[TxnOffset
 def _read_txn_offset_commit_request_partition_list_3(data: Buffer, pos: int, count: int) -> tuple[list[TxnOffsetCommitRequestPartition], int]:
     items = []
     for _ in range(count):
-        partition_index, committed_offset, committed_leader_epoch, n_committed_metadata = unpack_iqiB(data, pos)
-        pos += 17
-        if 0 < n_committed_metadata < 128:
-            committed_metadata, tags = compact_s_B[n_committed_metadata](data, pos)
-            committed_metadata = committed_metadata.decode()
-            pos += n_committed_metadata
-        elif n_committed_metadata == 0:
-            committed_metadata = None
-            tags = data[pos]
-            pos += 1
-        else:
-            committed_metadata, pos = compact_text(data, pos, n_committed_metadata)
-            tags = data[pos]
-            pos += 1
         item = new(TxnOffsetCommitRequestPartition)
-        item.partition_index = partition_index
-        item.committed_offset = committed_offset
-        item.committed_leader_epoch = committed_leader_epoch
-        item.committed_metadata = committed_metadata
+        item.partition_index, item.committed_offset, item.committed_leader_epoch, n_committed_metadata = unpack_iqiB(data, pos)
+        pos += 17
+        if n_committed_metadata == 0:
+            item.committed_metadata = None
+            tags = data[pos]
+            pos += 1
+        elif n_committed_metadata < 128:
+            raw, tags = compact_s_B[n_committed_metadata](data, pos)
+            item.committed_metadata = raw.decode()
+            pos += n_committed_metadata
+        else:
+            item.committed_metadata, pos = compact_text(data, pos, n_committed_metadata)
+            tags = data[pos]
+            pos += 1
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -416,28 +391,26 @@ def _read_txn_offset_commit_request_partition_list_3(data: Buffer, pos: int, cou
 def _read_txn_offset_commit_request_topic_list_3(data: Buffer, pos: int, count: int) -> tuple[list[TxnOffsetCommitRequestTopic], int]:
     items = []
     for _ in range(count):
+        item = new(TxnOffsetCommitRequestTopic)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partitions = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_txn_offset_commit_request_partition_list_3(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_txn_offset_commit_request_partition_list_3(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_txn_offset_commit_request_partition_list_3(data, pos, n_partitions)
+            item.partitions, pos = _read_txn_offset_commit_request_partition_list_3(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(TxnOffsetCommitRequestTopic)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -446,62 +419,54 @@ def _read_txn_offset_commit_request_topic_list_3(data: Buffer, pos: int, count: 
 
 
 def _read_txn_offset_commit_request_3(data: Buffer, pos: int) -> tuple[TxnOffsetCommitRequest, int]:
+    item = new(TxnOffsetCommitRequest)
     n_transactional_id = data[pos]
     pos += 1
     if n_transactional_id < 128:
-        transactional_id, n_group_id = compact_s_B[n_transactional_id](data, pos)
-        transactional_id = transactional_id.decode()
+        raw, n_group_id = compact_s_B[n_transactional_id](data, pos)
+        item.transactional_id = raw.decode()
         pos += n_transactional_id
     else:
-        transactional_id, pos = compact_text(data, pos, n_transactional_id)
+        item.transactional_id, pos = compact_text(data, pos, n_transactional_id)
         n_group_id = data[pos]
         pos += 1
     if n_group_id < 128:
-        group_id, producer_id, producer_epoch, generation_id, n_member_id = compact_s_qhiB[n_group_id](data, pos)
-        group_id = group_id.decode()
+        raw, item.producer_id, item.producer_epoch, item.generation_id, n_member_id = compact_s_qhiB[n_group_id](data, pos)
+        item.group_id = raw.decode()
         pos += n_group_id + 14
     else:
-        group_id, pos = compact_text(data, pos, n_group_id)
-        producer_id, producer_epoch, generation_id, n_member_id = unpack_qhiB(data, pos)
+        item.group_id, pos = compact_text(data, pos, n_group_id)
+        item.producer_id, item.producer_epoch, item.generation_id, n_member_id = unpack_qhiB(data, pos)
         pos += 15
     if n_member_id < 128:
-        member_id, n_group_instance_id = compact_s_B[n_member_id](data, pos)
-        member_id = member_id.decode()
+        raw, n_group_instance_id = compact_s_B[n_member_id](data, pos)
+        item.member_id = raw.decode()
         pos += n_member_id
     else:
-        member_id, pos = compact_text(data, pos, n_member_id)
+        item.member_id, pos = compact_text(data, pos, n_member_id)
         n_group_instance_id = data[pos]
         pos += 1
-    if 0 < n_group_instance_id < 128:
-        group_instance_id, n_topics = compact_s_B[n_group_instance_id](data, pos)
-        group_instance_id = group_instance_id.decode()
-        pos += n_group_instance_id
-    elif n_group_instance_id == 0:
-        group_instance_id = None
+    if n_group_instance_id == 0:
+        item.group_instance_id = None
         n_topics = data[pos]
         pos += 1
+    elif n_group_instance_id < 128:
+        raw, n_topics = compact_s_B[n_group_instance_id](data, pos)
+        item.group_instance_id = raw.decode()
+        pos += n_group_instance_id
     else:
-        group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
+        item.group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
         n_topics = data[pos]
         pos += 1
     if 0 < n_topics < 128:
-        topics, pos = _read_txn_offset_commit_request_topic_list_3(data, pos, n_topics - 1)
+        item.topics, pos = _read_txn_offset_commit_request_topic_list_3(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_txn_offset_commit_request_topic_list_3(data, pos, n_topics)
+        item.topics, pos = _read_txn_offset_commit_request_topic_list_3(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(TxnOffsetCommitRequest)
-    item.transactional_id = transactional_id
-    item.group_id = group_id
-    item.producer_id = producer_id
-    item.producer_epoch = producer_epoch
-    item.generation_id = generation_id
-    item.member_id = member_id
-    item.group_instance_id = group_instance_id
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -732,38 +697,34 @@ def _read_txn_offset_commit_response_partition_list_1(data: Buffer, pos: int, co
 def _read_txn_offset_commit_response_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TxnOffsetCommitResponseTopic], int]:
     items = []
     for _ in range(count):
+        item = new(TxnOffsetCommitResponseTopic)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            name, n_partitions = classic_s_i[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = classic_s_i[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name + 4
         else:
-            name, pos = classic_text(data, pos, n_name)
+            item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
         if n_partitions >= 0:
-            partitions, pos = _read_txn_offset_commit_response_partition_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_txn_offset_commit_response_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
-        item = new(TxnOffsetCommitResponseTopic)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
 def _read_txn_offset_commit_response_1(data: Buffer, pos: int) -> tuple[TxnOffsetCommitResponse, int]:
-    throttle_time_ms, n_topics = unpack_ii(data, pos)
+    item = new(TxnOffsetCommitResponse)
+    item.throttle_time_ms, n_topics = unpack_ii(data, pos)
     pos += 8
     if n_topics >= 0:
-        topics, pos = _read_txn_offset_commit_response_topic_list_1(data, pos, n_topics)
+        item.topics, pos = _read_txn_offset_commit_response_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
-    item = new(TxnOffsetCommitResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.topics = topics
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -788,28 +749,26 @@ def _read_txn_offset_commit_response_partition_list_2(data: Buffer, pos: int, co
 def _read_txn_offset_commit_response_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[TxnOffsetCommitResponseTopic], int]:
     items = []
     for _ in range(count):
+        item = new(TxnOffsetCommitResponseTopic)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partitions = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_txn_offset_commit_response_partition_list_2(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_txn_offset_commit_response_partition_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_txn_offset_commit_response_partition_list_2(data, pos, n_partitions)
+            item.partitions, pos = _read_txn_offset_commit_response_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(TxnOffsetCommitResponseTopic)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -818,20 +777,18 @@ def _read_txn_offset_commit_response_topic_list_2(data: Buffer, pos: int, count:
 
 
 def _read_txn_offset_commit_response_2(data: Buffer, pos: int) -> tuple[TxnOffsetCommitResponse, int]:
-    throttle_time_ms, n_topics = unpack_iB(data, pos)
+    item = new(TxnOffsetCommitResponse)
+    item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
     if 0 < n_topics < 128:
-        topics, pos = _read_txn_offset_commit_response_topic_list_2(data, pos, n_topics - 1)
+        item.topics, pos = _read_txn_offset_commit_response_topic_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        topics, pos = _read_txn_offset_commit_response_topic_list_2(data, pos, n_topics)
+        item.topics, pos = _read_txn_offset_commit_response_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(TxnOffsetCommitResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.topics = topics
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

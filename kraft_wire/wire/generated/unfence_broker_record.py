@@ -46,11 +46,9 @@ class UnfenceBrokerRecord(Message):
 
 
 def _read_unfence_broker_record_1(data: Buffer, pos: int) -> tuple[UnfenceBrokerRecord, int]:
-    id, epoch, tags = unpack_iqB(data, pos)
-    pos += 13
     item = new(UnfenceBrokerRecord)
-    item.id = id
-    item.epoch = epoch
+    item.id, item.epoch, tags = unpack_iqB(data, pos)
+    pos += 13
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

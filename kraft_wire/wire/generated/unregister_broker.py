@@ -81,10 +81,9 @@ class UnregisterBrokerResponse(Message):
 
 
 def _read_unregister_broker_request_1(data: Buffer, pos: int) -> tuple[UnregisterBrokerRequest, int]:
-    broker_id, tags = unpack_iB(data, pos)
-    pos += 5
     item = new(UnregisterBrokerRequest)
-    item.broker_id = broker_id
+    item.broker_id, tags = unpack_iB(data, pos)
+    pos += 5
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -98,24 +97,21 @@ def _write_unregister_broker_request_1(item: UnregisterBrokerRequest, out: Appen
 
 
 def _read_unregister_broker_response_1(data: Buffer, pos: int) -> tuple[UnregisterBrokerResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
-    pos += 7
-    if 0 < n_error_message < 128:
-        error_message, tags = compact_s_B[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message
-    elif n_error_message == 0:
-        error_message = None
-        tags = data[pos]
-        pos += 1
-    else:
-        error_message, pos = compact_text(data, pos, n_error_message)
-        tags = data[pos]
-        pos += 1
     item = new(UnregisterBrokerResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
+    pos += 7
+    if n_error_message == 0:
+        item.error_message = None
+        tags = data[pos]
+        pos += 1
+    elif n_error_message < 128:
+        raw, tags = compact_s_B[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message
+    else:
+        item.error_message, pos = compact_text(data, pos, n_error_message)
+        tags = data[pos]
+        pos += 1
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -46,11 +46,9 @@ class UnregisterBrokerRecord(Message):
 
 
 def _read_unregister_broker_record_1(data: Buffer, pos: int) -> tuple[UnregisterBrokerRecord, int]:
-    broker_id, broker_epoch, tags = unpack_iqB(data, pos)
-    pos += 13
     item = new(UnregisterBrokerRecord)
-    item.broker_id = broker_id
-    item.broker_epoch = broker_epoch
+    item.broker_id, item.broker_epoch, tags = unpack_iqB(data, pos)
+    pos += 13
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -163,20 +163,17 @@ class UpdateFeaturesResponse(Message):
 def _read_feature_update_key_list_1(data: Buffer, pos: int, count: int) -> tuple[list[FeatureUpdateKey], int]:
     items = []
     for _ in range(count):
+        item = new(FeatureUpdateKey)
         n_feature = data[pos]
         pos += 1
         if n_feature < 128:
-            feature, max_version_level, allow_downgrade, tags = compact_s_htB[n_feature](data, pos)
-            feature = feature.decode()
+            raw, item.max_version_level, item.allow_downgrade, tags = compact_s_htB[n_feature](data, pos)
+            item.feature = raw.decode()
             pos += n_feature + 3
         else:
-            feature, pos = compact_text(data, pos, n_feature)
-            max_version_level, allow_downgrade, tags = unpack_htB(data, pos)
+            item.feature, pos = compact_text(data, pos, n_feature)
+            item.max_version_level, item.allow_downgrade, tags = unpack_htB(data, pos)
             pos += 4
-        item = new(FeatureUpdateKey)
-        item.feature = feature
-        item.max_version_level = max_version_level
-        item.allow_downgrade = allow_downgrade
         item.upgrade_type = 1
         item.unknown_tagged_fields = None
         if tags:
@@ -186,20 +183,18 @@ def _read_feature_update_key_list_1(data: Buffer, pos: int, count: int) -> tuple
 
 
 def _read_update_features_request_1(data: Buffer, pos: int) -> tuple[UpdateFeaturesRequest, int]:
-    timeout_ms, n_feature_updates = unpack_iB(data, pos)
+    item = new(UpdateFeaturesRequest)
+    item.timeout_ms, n_feature_updates = unpack_iB(data, pos)
     pos += 5
     if 0 < n_feature_updates < 128:
-        feature_updates, pos = _read_feature_update_key_list_1(data, pos, n_feature_updates - 1)
+        item.feature_updates, pos = _read_feature_update_key_list_1(data, pos, n_feature_updates - 1)
     elif n_feature_updates:
         n_feature_updates, pos = long_count(data, pos, n_feature_updates)
-        feature_updates, pos = _read_feature_update_key_list_1(data, pos, n_feature_updates)
+        item.feature_updates, pos = _read_feature_update_key_list_1(data, pos, n_feature_updates)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(UpdateFeaturesRequest)
-    item.timeout_ms = timeout_ms
-    item.feature_updates = feature_updates
     item.validate_only = False
     item.unknown_tagged_fields = None
     if tags:
@@ -210,20 +205,17 @@ def _read_update_features_request_1(data: Buffer, pos: int) -> tuple[UpdateFeatu
 def _read_feature_update_key_list_2(data: Buffer, pos: int, count: int) -> tuple[list[FeatureUpdateKey], int]:
     items = []
     for _ in range(count):
+        item = new(FeatureUpdateKey)
         n_feature = data[pos]
         pos += 1
         if n_feature < 128:
-            feature, max_version_level, upgrade_type, tags = compact_s_hbB[n_feature](data, pos)
-            feature = feature.decode()
+            raw, item.max_version_level, item.upgrade_type, tags = compact_s_hbB[n_feature](data, pos)
+            item.feature = raw.decode()
             pos += n_feature + 3
         else:
-            feature, pos = compact_text(data, pos, n_feature)
-            max_version_level, upgrade_type, tags = unpack_hbB(data, pos)
+            item.feature, pos = compact_text(data, pos, n_feature)
+            item.max_version_level, item.upgrade_type, tags = unpack_hbB(data, pos)
             pos += 4
-        item = new(FeatureUpdateKey)
-        item.feature = feature
-        item.max_version_level = max_version_level
-        item.upgrade_type = upgrade_type
         item.allow_downgrade = False
         item.unknown_tagged_fields = None
         if tags:
@@ -233,21 +225,18 @@ def _read_feature_update_key_list_2(data: Buffer, pos: int, count: int) -> tuple
 
 
 def _read_update_features_request_2(data: Buffer, pos: int) -> tuple[UpdateFeaturesRequest, int]:
-    timeout_ms, n_feature_updates = unpack_iB(data, pos)
+    item = new(UpdateFeaturesRequest)
+    item.timeout_ms, n_feature_updates = unpack_iB(data, pos)
     pos += 5
     if 0 < n_feature_updates < 128:
-        feature_updates, pos = _read_feature_update_key_list_2(data, pos, n_feature_updates - 1)
+        item.feature_updates, pos = _read_feature_update_key_list_2(data, pos, n_feature_updates - 1)
     elif n_feature_updates:
         n_feature_updates, pos = long_count(data, pos, n_feature_updates)
-        feature_updates, pos = _read_feature_update_key_list_2(data, pos, n_feature_updates)
+        item.feature_updates, pos = _read_feature_update_key_list_2(data, pos, n_feature_updates)
     else:
         raise Unusual
-    validate_only, tags = unpack_tB(data, pos)
+    item.validate_only, tags = unpack_tB(data, pos)
     pos += 2
-    item = new(UpdateFeaturesRequest)
-    item.timeout_ms = timeout_ms
-    item.feature_updates = feature_updates
-    item.validate_only = validate_only
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -317,32 +306,29 @@ def _write_update_features_request_2(item: UpdateFeaturesRequest, out: Append) -
 def _read_updatable_feature_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[UpdatableFeatureResult], int]:
     items = []
     for _ in range(count):
+        item = new(UpdatableFeatureResult)
         n_feature = data[pos]
         pos += 1
         if n_feature < 128:
-            feature, error_code, n_error_message = compact_s_hB[n_feature](data, pos)
-            feature = feature.decode()
+            raw, item.error_code, n_error_message = compact_s_hB[n_feature](data, pos)
+            item.feature = raw.decode()
             pos += n_feature + 2
         else:
-            feature, pos = compact_text(data, pos, n_feature)
-            error_code, n_error_message = unpack_hB(data, pos)
+            item.feature, pos = compact_text(data, pos, n_feature)
+            item.error_code, n_error_message = unpack_hB(data, pos)
             pos += 3
-        if 0 < n_error_message < 128:
-            error_message, tags = compact_s_B[n_error_message](data, pos)
-            error_message = error_message.decode()
+        if n_error_message == 0:
+            item.error_message = None
+            tags = data[pos]
+            pos += 1
+        elif n_error_message < 128:
+            raw, tags = compact_s_B[n_error_message](data, pos)
+            item.error_message = raw.decode()
             pos += n_error_message
-        elif n_error_message == 0:
-            error_message = None
-            tags = data[pos]
-            pos += 1
         else:
-            error_message, pos = compact_text(data, pos, n_error_message)
+            item.error_message, pos = compact_text(data, pos, n_error_message)
             tags = data[pos]
             pos += 1
-        item = new(UpdatableFeatureResult)
-        item.feature = feature
-        item.error_code = error_code
-        item.error_message = error_message
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -351,34 +337,30 @@ def _read_updatable_feature_result_list_1(data: Buffer, pos: int, count: int) ->
 
 
 def _read_update_features_response_1(data: Buffer, pos: int) -> tuple[UpdateFeaturesResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
+    item = new(UpdateFeaturesResponse)
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_error_message < 128:
-        error_message, n_results = compact_s_B[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message
-    elif n_error_message == 0:
-        error_message = None
+    if n_error_message == 0:
+        item.error_message = None
         n_results = data[pos]
         pos += 1
+    elif n_error_message < 128:
+        raw, n_results = compact_s_B[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message
     else:
-        error_message, pos = compact_text(data, pos, n_error_message)
+        item.error_message, pos = compact_text(data, pos, n_error_message)
         n_results = data[pos]
         pos += 1
     if 0 < n_results < 128:
-        results, pos = _read_updatable_feature_result_list_1(data, pos, n_results - 1)
+        item.results, pos = _read_updatable_feature_result_list_1(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)
-        results, pos = _read_updatable_feature_result_list_1(data, pos, n_results)
+        item.results, pos = _read_updatable_feature_result_list_1(data, pos, n_results)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(UpdateFeaturesResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
-    item.results = results
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -386,24 +368,21 @@ def _read_update_features_response_1(data: Buffer, pos: int) -> tuple[UpdateFeat
 
 
 def _read_update_features_response_2(data: Buffer, pos: int) -> tuple[UpdateFeaturesResponse, int]:
-    throttle_time_ms, error_code, n_error_message = unpack_ihB(data, pos)
-    pos += 7
-    if 0 < n_error_message < 128:
-        error_message, tags = compact_s_B[n_error_message](data, pos)
-        error_message = error_message.decode()
-        pos += n_error_message
-    elif n_error_message == 0:
-        error_message = None
-        tags = data[pos]
-        pos += 1
-    else:
-        error_message, pos = compact_text(data, pos, n_error_message)
-        tags = data[pos]
-        pos += 1
     item = new(UpdateFeaturesResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
-    item.error_message = error_message
+    item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
+    pos += 7
+    if n_error_message == 0:
+        item.error_message = None
+        tags = data[pos]
+        pos += 1
+    elif n_error_message < 128:
+        raw, tags = compact_s_B[n_error_message](data, pos)
+        item.error_message = raw.decode()
+        pos += n_error_message
+    else:
+        item.error_message, pos = compact_text(data, pos, n_error_message)
+        tags = data[pos]
+        pos += 1
     item.results = []
     item.unknown_tagged_fields = None
     if tags:

@@ -185,28 +185,25 @@ class UpdateRaftVoterResponse(Message):
 def _read_listener_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Listener], int]:
     items = []
     for _ in range(count):
+        item = new(Listener)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_host = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_host = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_host = data[pos]
             pos += 1
         if n_host < 128:
-            host, port, tags = compact_s_HB[n_host](data, pos)
-            host = host.decode()
+            raw, item.port, tags = compact_s_HB[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 2
         else:
-            host, pos = compact_text(data, pos, n_host)
-            port, tags = unpack_HB(data, pos)
+            item.host, pos = compact_text(data, pos, n_host)
+            item.port, tags = unpack_HB(data, pos)
             pos += 3
-        item = new(Listener)
-        item.name = name
-        item.host = host
-        item.port = port
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -215,11 +212,9 @@ def _read_listener_list_1(data: Buffer, pos: int, count: int) -> tuple[list[List
 
 
 def _read_kraft_version_feature_1(data: Buffer, pos: int) -> tuple[KRaftVersionFeature, int]:
-    min_supported_version, max_supported_version, tags = unpack_hhB(data, pos)
-    pos += 5
     item = new(KRaftVersionFeature)
-    item.min_supported_version = min_supported_version
-    item.max_supported_version = max_supported_version
+    item.min_supported_version, item.max_supported_version, tags = unpack_hhB(data, pos)
+    pos += 5
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -227,37 +222,31 @@ def _read_kraft_version_feature_1(data: Buffer, pos: int) -> tuple[KRaftVersionF
 
 
 def _read_update_raft_voter_request_1(data: Buffer, pos: int) -> tuple[UpdateRaftVoterRequest, int]:
+    item = new(UpdateRaftVoterRequest)
     n_cluster_id = data[pos]
     pos += 1
-    if 0 < n_cluster_id < 128:
-        cluster_id, current_leader_epoch, voter_id, voter_directory_id, n_listeners = compact_s_iiuB[n_cluster_id](data, pos)
-        cluster_id = cluster_id.decode()
-        pos += n_cluster_id + 24
-    elif n_cluster_id == 0:
-        cluster_id = None
-        current_leader_epoch, voter_id, voter_directory_id, n_listeners = unpack_iiuB(data, pos)
+    if n_cluster_id == 0:
+        item.cluster_id = None
+        item.current_leader_epoch, item.voter_id, item.voter_directory_id, n_listeners = unpack_iiuB(data, pos)
         pos += 25
+    elif n_cluster_id < 128:
+        raw, item.current_leader_epoch, item.voter_id, item.voter_directory_id, n_listeners = compact_s_iiuB[n_cluster_id](data, pos)
+        item.cluster_id = raw.decode()
+        pos += n_cluster_id + 24
     else:
-        cluster_id, pos = compact_text(data, pos, n_cluster_id)
-        current_leader_epoch, voter_id, voter_directory_id, n_listeners = unpack_iiuB(data, pos)
+        item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
+        item.current_leader_epoch, item.voter_id, item.voter_directory_id, n_listeners = unpack_iiuB(data, pos)
         pos += 25
     if 0 < n_listeners < 128:
-        listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
+        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
     elif n_listeners:
         n_listeners, pos = long_count(data, pos, n_listeners)
-        listeners, pos = _read_listener_list_1(data, pos, n_listeners)
+        item.listeners, pos = _read_listener_list_1(data, pos, n_listeners)
     else:
         raise Unusual
-    kraft_version_feature, pos = _read_kraft_version_feature_1(data, pos)
+    item.kraft_version_feature, pos = _read_kraft_version_feature_1(data, pos)
     tags = data[pos]
     pos += 1
-    item = new(UpdateRaftVoterRequest)
-    item.cluster_id = cluster_id
-    item.current_leader_epoch = current_leader_epoch
-    item.voter_id = voter_id
-    item.voter_directory_id = voter_directory_id
-    item.listeners = listeners
-    item.kraft_version_feature = kraft_version_feature
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -316,21 +305,17 @@ def _write_update_raft_voter_request_1(item: UpdateRaftVoterRequest, out: Append
 
 
 def _read_current_leader_1(data: Buffer, pos: int) -> tuple[CurrentLeader, int]:
-    leader_id, leader_epoch, n_host = unpack_iiB(data, pos)
+    item = new(CurrentLeader)
+    item.leader_id, item.leader_epoch, n_host = unpack_iiB(data, pos)
     pos += 9
     if n_host < 128:
-        host, port, tags = compact_s_iB[n_host](data, pos)
-        host = host.decode()
+        raw, item.port, tags = compact_s_iB[n_host](data, pos)
+        item.host = raw.decode()
         pos += n_host + 4
     else:
-        host, pos = compact_text(data, pos, n_host)
-        port, tags = unpack_iB(data, pos)
+        item.host, pos = compact_text(data, pos, n_host)
+        item.port, tags = unpack_iB(data, pos)
         pos += 5
-    item = new(CurrentLeader)
-    item.leader_id = leader_id
-    item.leader_epoch = leader_epoch
-    item.host = host
-    item.port = port
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -344,8 +329,7 @@ def _read_update_raft_voter_response_tags_1(item: UpdateRaftVoterResponse, data:
     for _ in range(count):
         tag, size, pos = tag_head(data, pos)
         if tag == 0:
-            current_leader, pos = _read_current_leader_1(data, pos)
-            item.current_leader = current_leader
+            item.current_leader, pos = _read_current_leader_1(data, pos)
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -355,11 +339,9 @@ def _read_update_raft_voter_response_tags_1(item: UpdateRaftVoterResponse, data:
 
 
 def _read_update_raft_voter_response_1(data: Buffer, pos: int) -> tuple[UpdateRaftVoterResponse, int]:
-    throttle_time_ms, error_code, tags = unpack_ihB(data, pos)
-    pos += 7
     item = new(UpdateRaftVoterResponse)
-    item.throttle_time_ms = throttle_time_ms
-    item.error_code = error_code
+    item.throttle_time_ms, item.error_code, tags = unpack_ihB(data, pos)
+    pos += 7
     item.current_leader = None
     item.unknown_tagged_fields = None
     if tags:

@@ -64,32 +64,26 @@ class UserScramCredentialRecord(Message):
 
 
 def _read_user_scram_credential_record_1(data: Buffer, pos: int) -> tuple[UserScramCredentialRecord, int]:
+    item = new(UserScramCredentialRecord)
     n_name = data[pos]
     pos += 1
     if n_name < 128:
-        name, mechanism, n_salt = compact_s_bB[n_name](data, pos)
-        name = name.decode()
+        raw, item.mechanism, n_salt = compact_s_bB[n_name](data, pos)
+        item.name = raw.decode()
         pos += n_name + 1
     else:
-        name, pos = compact_text(data, pos, n_name)
-        mechanism, n_salt = unpack_bB(data, pos)
+        item.name, pos = compact_text(data, pos, n_name)
+        item.mechanism, n_salt = unpack_bB(data, pos)
         pos += 2
-    salt, pos = compact_blob(data, pos, n_salt)
+    item.salt, pos = compact_blob(data, pos, n_salt)
     n_stored_key = data[pos]
     pos += 1
-    stored_key, pos = compact_blob(data, pos, n_stored_key)
+    item.stored_key, pos = compact_blob(data, pos, n_stored_key)
     n_server_key = data[pos]
     pos += 1
-    server_key, pos = compact_blob(data, pos, n_server_key)
-    iterations, tags = unpack_iB(data, pos)
+    item.server_key, pos = compact_blob(data, pos, n_server_key)
+    item.iterations, tags = unpack_iB(data, pos)
     pos += 5
-    item = new(UserScramCredentialRecord)
-    item.name = name
-    item.mechanism = mechanism
-    item.salt = salt
-    item.stored_key = stored_key
-    item.server_key = server_key
-    item.iterations = iterations
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

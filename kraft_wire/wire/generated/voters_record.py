@@ -133,28 +133,25 @@ class VotersRecord(Message):
 def _read_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Endpoint], int]:
     items = []
     for _ in range(count):
+        item = new(Endpoint)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_host = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_host = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_host = data[pos]
             pos += 1
         if n_host < 128:
-            host, port, tags = compact_s_HB[n_host](data, pos)
-            host = host.decode()
+            raw, item.port, tags = compact_s_HB[n_host](data, pos)
+            item.host = raw.decode()
             pos += n_host + 2
         else:
-            host, pos = compact_text(data, pos, n_host)
-            port, tags = unpack_HB(data, pos)
+            item.host, pos = compact_text(data, pos, n_host)
+            item.port, tags = unpack_HB(data, pos)
             pos += 3
-        item = new(Endpoint)
-        item.name = name
-        item.host = host
-        item.port = port
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -163,11 +160,9 @@ def _read_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Endp
 
 
 def _read_kraft_version_feature_1(data: Buffer, pos: int) -> tuple[KRaftVersionFeature, int]:
-    min_supported_version, max_supported_version, tags = unpack_hhB(data, pos)
-    pos += 5
     item = new(KRaftVersionFeature)
-    item.min_supported_version = min_supported_version
-    item.max_supported_version = max_supported_version
+    item.min_supported_version, item.max_supported_version, tags = unpack_hhB(data, pos)
+    pos += 5
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -177,23 +172,19 @@ def _read_kraft_version_feature_1(data: Buffer, pos: int) -> tuple[KRaftVersionF
 def _read_voter_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Voter], int]:
     items = []
     for _ in range(count):
-        voter_id, voter_directory_id, n_endpoints = unpack_iuB(data, pos)
+        item = new(Voter)
+        item.voter_id, item.voter_directory_id, n_endpoints = unpack_iuB(data, pos)
         pos += 21
         if 0 < n_endpoints < 128:
-            endpoints, pos = _read_endpoint_list_1(data, pos, n_endpoints - 1)
+            item.endpoints, pos = _read_endpoint_list_1(data, pos, n_endpoints - 1)
         elif n_endpoints:
             n_endpoints, pos = long_count(data, pos, n_endpoints)
-            endpoints, pos = _read_endpoint_list_1(data, pos, n_endpoints)
+            item.endpoints, pos = _read_endpoint_list_1(data, pos, n_endpoints)
         else:
             raise Unusual
-        kraft_version_feature, pos = _read_kraft_version_feature_1(data, pos)
+        item.kraft_version_feature, pos = _read_kraft_version_feature_1(data, pos)
         tags = data[pos]
         pos += 1
-        item = new(Voter)
-        item.voter_id = voter_id
-        item.voter_directory_id = voter_directory_id
-        item.endpoints = endpoints
-        item.kraft_version_feature = kraft_version_feature
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -202,20 +193,18 @@ def _read_voter_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Voter],
 
 
 def _read_voters_record_1(data: Buffer, pos: int) -> tuple[VotersRecord, int]:
-    version, n_voters = unpack_hB(data, pos)
+    item = new(VotersRecord)
+    item.version, n_voters = unpack_hB(data, pos)
     pos += 3
     if 0 < n_voters < 128:
-        voters, pos = _read_voter_list_1(data, pos, n_voters - 1)
+        item.voters, pos = _read_voter_list_1(data, pos, n_voters - 1)
     elif n_voters:
         n_voters, pos = long_count(data, pos, n_voters)
-        voters, pos = _read_voter_list_1(data, pos, n_voters)
+        item.voters, pos = _read_voter_list_1(data, pos, n_voters)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(VotersRecord)
-    item.version = version
-    item.voters = voters
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -204,26 +204,26 @@ class WriteTxnMarkersResponse(Message):
 def _read_writable_txn_marker_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[WritableTxnMarkerTopic], int]:
     items = []
     for _ in range(count):
+        item = new(WritableTxnMarkerTopic)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partition_indexes = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partition_indexes = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partition_indexes = data[pos]
             pos += 1
         if n_partition_indexes < 128:
-            *partition_indexes, tags = compact_i_B[n_partition_indexes](data, pos)
+            values = [*compact_i_B[n_partition_indexes](data, pos)]
+            tags = values.pop()
+            item.partition_indexes = values
             pos += 4 * n_partition_indexes - 3
         else:
-            partition_indexes, pos = compact_numbers(data, pos, n_partition_indexes, "i", 4)
+            item.partition_indexes, pos = compact_numbers(data, pos, n_partition_indexes, "i", 4)
             tags = data[pos]
             pos += 1
-        item = new(WritableTxnMarkerTopic)
-        item.name = name
-        item.partition_indexes = partition_indexes
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -234,23 +234,18 @@ def _read_writable_txn_marker_topic_list_1(data: Buffer, pos: int, count: int) -
 def _read_writable_txn_marker_list_1(data: Buffer, pos: int, count: int) -> tuple[list[WritableTxnMarker], int]:
     items = []
     for _ in range(count):
-        producer_id, producer_epoch, transaction_result, n_topics = unpack_qhtB(data, pos)
+        item = new(WritableTxnMarker)
+        item.producer_id, item.producer_epoch, item.transaction_result, n_topics = unpack_qhtB(data, pos)
         pos += 12
         if 0 < n_topics < 128:
-            topics, pos = _read_writable_txn_marker_topic_list_1(data, pos, n_topics - 1)
+            item.topics, pos = _read_writable_txn_marker_topic_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
-            topics, pos = _read_writable_txn_marker_topic_list_1(data, pos, n_topics)
+            item.topics, pos = _read_writable_txn_marker_topic_list_1(data, pos, n_topics)
         else:
             raise Unusual
-        coordinator_epoch, tags = unpack_iB(data, pos)
+        item.coordinator_epoch, tags = unpack_iB(data, pos)
         pos += 5
-        item = new(WritableTxnMarker)
-        item.producer_id = producer_id
-        item.producer_epoch = producer_epoch
-        item.transaction_result = transaction_result
-        item.topics = topics
-        item.coordinator_epoch = coordinator_epoch
         item.transaction_version = 0
         item.unknown_tagged_fields = None
         if tags:
@@ -260,19 +255,18 @@ def _read_writable_txn_marker_list_1(data: Buffer, pos: int, count: int) -> tupl
 
 
 def _read_write_txn_markers_request_1(data: Buffer, pos: int) -> tuple[WriteTxnMarkersRequest, int]:
+    item = new(WriteTxnMarkersRequest)
     n_markers = data[pos]
     pos += 1
     if 0 < n_markers < 128:
-        markers, pos = _read_writable_txn_marker_list_1(data, pos, n_markers - 1)
+        item.markers, pos = _read_writable_txn_marker_list_1(data, pos, n_markers - 1)
     elif n_markers:
         n_markers, pos = long_count(data, pos, n_markers)
-        markers, pos = _read_writable_txn_marker_list_1(data, pos, n_markers)
+        item.markers, pos = _read_writable_txn_marker_list_1(data, pos, n_markers)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(WriteTxnMarkersRequest)
-    item.markers = markers
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -282,24 +276,18 @@ def _read_write_txn_markers_request_1(data: Buffer, pos: int) -> tuple[WriteTxnM
 def _read_writable_txn_marker_list_2(data: Buffer, pos: int, count: int) -> tuple[list[WritableTxnMarker], int]:
     items = []
     for _ in range(count):
-        producer_id, producer_epoch, transaction_result, n_topics = unpack_qhtB(data, pos)
+        item = new(WritableTxnMarker)
+        item.producer_id, item.producer_epoch, item.transaction_result, n_topics = unpack_qhtB(data, pos)
         pos += 12
         if 0 < n_topics < 128:
-            topics, pos = _read_writable_txn_marker_topic_list_1(data, pos, n_topics - 1)
+            item.topics, pos = _read_writable_txn_marker_topic_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
-            topics, pos = _read_writable_txn_marker_topic_list_1(data, pos, n_topics)
+            item.topics, pos = _read_writable_txn_marker_topic_list_1(data, pos, n_topics)
         else:
             raise Unusual
-        coordinator_epoch, transaction_version, tags = unpack_ibB(data, pos)
+        item.coordinator_epoch, item.transaction_version, tags = unpack_ibB(data, pos)
         pos += 6
-        item = new(WritableTxnMarker)
-        item.producer_id = producer_id
-        item.producer_epoch = producer_epoch
-        item.transaction_result = transaction_result
-        item.topics = topics
-        item.coordinator_epoch = coordinator_epoch
-        item.transaction_version = transaction_version
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -308,19 +296,18 @@ def _read_writable_txn_marker_list_2(data: Buffer, pos: int, count: int) -> tupl
 
 
 def _read_write_txn_markers_request_2(data: Buffer, pos: int) -> tuple[WriteTxnMarkersRequest, int]:
+    item = new(WriteTxnMarkersRequest)
     n_markers = data[pos]
     pos += 1
     if 0 < n_markers < 128:
-        markers, pos = _read_writable_txn_marker_list_2(data, pos, n_markers - 1)
+        item.markers, pos = _read_writable_txn_marker_list_2(data, pos, n_markers - 1)
     elif n_markers:
         n_markers, pos = long_count(data, pos, n_markers)
-        markers, pos = _read_writable_txn_marker_list_2(data, pos, n_markers)
+        item.markers, pos = _read_writable_txn_marker_list_2(data, pos, n_markers)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(WriteTxnMarkersRequest)
-    item.markers = markers
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -423,28 +410,26 @@ def _read_writable_txn_marker_partition_result_list_1(data: Buffer, pos: int, co
 def _read_writable_txn_marker_topic_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[WritableTxnMarkerTopicResult], int]:
     items = []
     for _ in range(count):
+        item = new(WritableTxnMarkerTopicResult)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            name, n_partitions = compact_s_B[n_name](data, pos)
-            name = name.decode()
+            raw, n_partitions = compact_s_B[n_name](data, pos)
+            item.name = raw.decode()
             pos += n_name
         else:
-            name, pos = compact_text(data, pos, n_name)
+            item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
         if 0 < n_partitions < 128:
-            partitions, pos = _read_writable_txn_marker_partition_result_list_1(data, pos, n_partitions - 1)
+            item.partitions, pos = _read_writable_txn_marker_partition_result_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            partitions, pos = _read_writable_txn_marker_partition_result_list_1(data, pos, n_partitions)
+            item.partitions, pos = _read_writable_txn_marker_partition_result_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(WritableTxnMarkerTopicResult)
-        item.name = name
-        item.partitions = partitions
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -455,20 +440,18 @@ def _read_writable_txn_marker_topic_result_list_1(data: Buffer, pos: int, count:
 def _read_writable_txn_marker_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[WritableTxnMarkerResult], int]:
     items = []
     for _ in range(count):
-        producer_id, n_topics = unpack_qB(data, pos)
+        item = new(WritableTxnMarkerResult)
+        item.producer_id, n_topics = unpack_qB(data, pos)
         pos += 9
         if 0 < n_topics < 128:
-            topics, pos = _read_writable_txn_marker_topic_result_list_1(data, pos, n_topics - 1)
+            item.topics, pos = _read_writable_txn_marker_topic_result_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
-            topics, pos = _read_writable_txn_marker_topic_result_list_1(data, pos, n_topics)
+            item.topics, pos = _read_writable_txn_marker_topic_result_list_1(data, pos, n_topics)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item = new(WritableTxnMarkerResult)
-        item.producer_id = producer_id
-        item.topics = topics
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -477,19 +460,18 @@ def _read_writable_txn_marker_result_list_1(data: Buffer, pos: int, count: int) 
 
 
 def _read_write_txn_markers_response_1(data: Buffer, pos: int) -> tuple[WriteTxnMarkersResponse, int]:
+    item = new(WriteTxnMarkersResponse)
     n_markers = data[pos]
     pos += 1
     if 0 < n_markers < 128:
-        markers, pos = _read_writable_txn_marker_result_list_1(data, pos, n_markers - 1)
+        item.markers, pos = _read_writable_txn_marker_result_list_1(data, pos, n_markers - 1)
     elif n_markers:
         n_markers, pos = long_count(data, pos, n_markers)
-        markers, pos = _read_writable_txn_marker_result_list_1(data, pos, n_markers)
+        item.markers, pos = _read_writable_txn_marker_result_list_1(data, pos, n_markers)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item = new(WriteTxnMarkersResponse)
-    item.markers = markers
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -43,10 +43,9 @@ class ZkMigrationStateRecord(Message):
 
 
 def _read_zk_migration_state_record_1(data: Buffer, pos: int) -> tuple[ZkMigrationStateRecord, int]:
-    zk_migration_state, tags = unpack_bB(data, pos)
-    pos += 2
     item = new(ZkMigrationStateRecord)
-    item.zk_migration_state = zk_migration_state
+    item.zk_migration_state, tags = unpack_bB(data, pos)
+    pos += 2
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
