@@ -1,0 +1,293 @@
+"""A group coordinator under virtual time, driven by encoded requests of several clients.
+
+Requests and answers pass through the codecs in the version of the request, so an answer that its
+version cannot carry fails here. The log is a list of batches in memory, built and read as on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from kraft_wire.broker.api_table import handler
+from kraft_wire.broker.broker import Broker
+from kraft_wire.broker.context import PARKED, ReplyTo, RequestContext
+from kraft_wire.broker.groups import GroupCoordinator, GroupEnvironment, GroupLimits
+from kraft_wire.broker.groups.moment import Moment
+from kraft_wire.broker.groups.offsets_topic import OffsetsTopicCreation
+from kraft_wire.broker.groups.store import CoordinatorRecord, LogStretch
+from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.model import Uuid
+from kraft_wire.wire.batch_builder import build_batch
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.registry import request_class, response_class
+from kraft_wire.wire.message import Message
+from kraft_wire.wire.record import Record
+from kraft_wire.wire.record_batch import RecordBatch, parse_batches
+
+WALL_MS = 1_700_000_000_000
+NODE_ID = 1
+
+
+class CountingChance:
+    """Chance that counts: ids differ, and differ in the same way in every run."""
+
+    def __init__(self) -> None:
+        self.drawn = 0
+
+    def below(self, bound: int) -> int:
+        self.drawn += 1
+        return (self.drawn * 0x9E3779B97F4A7C15F39CC0605CEDC835) % bound
+
+
+class MemoryStore:
+    """`__consumer_offsets` as lists of encoded batches; can be told to refuse appends."""
+
+    def __init__(self) -> None:
+        self.logs: dict[int, list[bytes]] = {}
+        self.ends: dict[int, int] = {}
+        self.refusals: list[ErrorCode] = []
+        """Errors of the next appends, first first."""
+
+    def append(self, partition: int, records: Sequence[CoordinatorRecord], at: Moment) -> ErrorCode:
+        if self.refusals:
+            return self.refusals.pop(0)
+        built = [Record(key, value, timestamp=at.wall_ms) for key, value in records]
+        self.append_records(partition, built)
+        return ErrorCode.NONE
+
+    def append_records(self, partition: int, records: list[Record], **attributes: Any) -> None:
+        """Append one batch as any coordinator might have."""
+        end = self.ends.get(partition, 0)
+        batch = build_batch(records, base_offset=end, partition_leader_epoch=0, **attributes)
+        self.logs.setdefault(partition, []).append(bytes(batch))
+        self.ends[partition] = end + len(records)
+
+    def read(self, partition: int, offset: int, max_bytes: int) -> LogStretch | None:
+        batches = [b for b in self.batches(partition) if b.last_offset >= offset]
+        if not batches:
+            return LogStretch((), offset, True)
+        return LogStretch(batches[:1], batches[0].next_offset, len(batches) == 1)
+
+    def batches(self, partition: int) -> list[RecordBatch]:
+        """Return everything in a partition's log."""
+        return [batch for data in self.logs.get(partition, []) for batch in parse_batches(data)]
+
+    def records(self) -> list[tuple[bytes | None, bytes | None]]:
+        """Return key and value of every record of every partition."""
+        return [
+            (record.key, record.value)
+            for partition in sorted(self.logs)
+            for batch in self.batches(partition)
+            for record in batch.records()
+        ]
+
+
+@dataclass
+class FakePartition:
+    partition: int
+    leader: int = NODE_ID
+
+
+@dataclass
+class FakeTopic:
+    name: str
+    topic_id: Uuid
+    partitions: dict[int, FakePartition]
+
+
+@dataclass
+class FakeEndpoint:
+    name: str
+    host: str
+    port: int
+
+
+@dataclass
+class FakeBroker:
+    broker_id: int
+    endpoints: dict[str, FakeEndpoint]
+    fenced: bool = False
+
+
+def topic_id_of(name: str) -> Uuid:
+    """Return an id that is made of the topic's name."""
+    return Uuid(name.encode().ljust(16, b"\x01")[:16])
+
+
+@dataclass
+class FakeImage:
+    """Metadata with the topics that a test names."""
+
+    by_name: dict[str, FakeTopic] = field(default_factory=dict)
+    brokers: dict[int, FakeBroker] = field(default_factory=dict)
+
+    def topic(self, name: str) -> FakeTopic | None:
+        return self.by_name.get(name)
+
+    def topic_by_id(self, topic_id: Uuid) -> FakeTopic | None:
+        found = [topic for topic in self.by_name.values() if topic.topic_id == topic_id]
+        return found[0] if found else None
+
+    def topics(self) -> list[FakeTopic]:
+        return list(self.by_name.values())
+
+    def with_topic(self, name: str, partitions: int) -> FakeImage:
+        """Return a copy with one more topic."""
+        topic = FakeTopic(name, topic_id_of(name), {n: FakePartition(n) for n in range(partitions)})
+        return FakeImage(self.by_name | {name: topic}, self.brokers)
+
+    def without_topic(self, name: str) -> FakeImage:
+        """Return a copy with one topic less."""
+        return FakeImage({n: t for n, t in self.by_name.items() if n != name}, self.brokers)
+
+
+@dataclass
+class Reply:
+    """The answer to one request, when it comes."""
+
+    version: int
+    response: Any = None
+
+    @property
+    def is_parked(self) -> bool:
+        return self.response is None
+
+    @property
+    def error(self) -> ErrorCode:
+        assert self.response is not None, "the request is still parked"
+        return ErrorCode(self.response.error_code)
+
+
+class Harness:
+    """One broker with a coordinator; `send` is a client, `advance` is time."""
+
+    def __init__(
+        self,
+        *,
+        limits: GroupLimits | None = None,
+        store: MemoryStore | None = None,
+        offsets_partitions: int = 1,
+        **settings: Any,
+    ) -> None:
+        values = {"group_initial_rebalance_delay_ms": 0, "offsets_topic_num_partitions": 1}
+        self.settings = BrokerSettings(**(values | settings))
+        self.now_ms = 1_000
+        self.wall_ms = WALL_MS
+        self.store = store or MemoryStore()
+        self.controller_requests: list[Message] = []
+        self.replies: dict[ReplyTo, Reply] = {}
+        self.image = FakeImage(
+            brokers={1: FakeBroker(1, {"PLAINTEXT": FakeEndpoint("PLAINTEXT", "127.0.0.1", 9092)})}
+        )
+        env = GroupEnvironment(
+            settings=lambda: self.settings,
+            store=self.store,
+            chance=CountingChance(),
+            complete=self._complete,
+            limits=limits or GroupLimits(),
+        )
+        creation = OffsetsTopicCreation(lambda request, _: self.controller_requests.append(request))
+        self.groups = GroupCoordinator(NODE_ID, env, creation)
+        if offsets_partitions:
+            self.create_topic("__consumer_offsets", offsets_partitions)
+        self.settle()
+
+    # What handlers ask of a broker.
+
+    def topic_name(self, topic_id: Uuid) -> str | None:
+        topic = self.image.topic_by_id(topic_id)
+        return None if topic is None else topic.name
+
+    # What tests do.
+
+    def create_topic(self, name: str, partitions: int = 1) -> None:
+        """Add a topic to the metadata."""
+        self.publish(self.image.with_topic(name, partitions))
+
+    def delete_topic(self, name: str) -> None:
+        """Take a topic out of the metadata."""
+        self.publish(self.image.without_topic(name))
+
+    def publish(self, image: FakeImage) -> None:
+        """Make an image the current one."""
+        old, self.image = self.image, image
+        deleted = {
+            topic.topic_id: topic.name
+            for topic in old.topics()
+            if image.topic_by_id(topic.topic_id) is None
+        }
+        self.groups.published(cast(Any, old), cast(Any, image), deleted, self.now_ms)
+
+    def settle(self) -> None:
+        """Do everything that is due now."""
+        for _ in range(1_000):
+            self.groups.tick(self.now_ms, self.wall_ms)
+            deadline_ms = self.groups.deadline_ms()
+            if deadline_ms is None or deadline_ms > self.now_ms:
+                return
+        raise AssertionError("the coordinator is never done")
+
+    def advance(self, ms: int) -> None:
+        """Let time pass, waking the coordinator whenever it asked for it."""
+        end_ms = self.now_ms + ms
+        while True:
+            deadline_ms = self.groups.deadline_ms()
+            if deadline_ms is None or deadline_ms > end_ms:
+                break
+            self._move_to(max(deadline_ms, self.now_ms))
+            self.settle()
+        self._move_to(end_ms)
+
+    def send(
+        self,
+        request: Message,
+        version: int,
+        *,
+        client_id: str | None = "client",
+        connection: int = 1,
+    ) -> Reply:
+        """Send a request as the bytes of a version."""
+        api_key = request.API_KEY
+        decoded, end = request_class(api_key).decode(request.encode(version), version)
+        assert end == len(request.encode(version))
+        reply_to = ReplyTo(connection, len(self.replies))
+        reply = Reply(version)
+        self.replies[reply_to] = reply
+        context = RequestContext(
+            reply_to=reply_to,
+            api_version=version,
+            now_ms=self.now_ms,
+            wall_ms=self.wall_ms,
+            client_id=client_id,
+        )
+        answer = handler(api_key)(cast(Broker, self), context, decoded)
+        if answer is not PARKED:
+            self._complete(reply_to, cast(Message, answer))
+        return reply
+
+    def restart(self, **settings: Any) -> Harness:
+        """Return a new coordinator over the same log."""
+        fresh = Harness(store=self.store, **settings)
+        fresh.wall_ms = self.wall_ms
+        for topic in self.image.topics():
+            if topic.name != "__consumer_offsets":
+                fresh.create_topic(topic.name, len(topic.partitions))
+        return fresh
+
+    def group(self, group_id: str) -> Any:
+        """Return the group's state."""
+        shard = self.groups.shard_of(group_id)
+        assert not isinstance(shard, ErrorCode), shard
+        return shard.groups[group_id]
+
+    def _move_to(self, now_ms: int) -> None:
+        self.wall_ms += now_ms - self.now_ms
+        self.now_ms = now_ms
+
+    def _complete(self, reply_to: ReplyTo, response: Message) -> None:
+        reply = self.replies[reply_to]
+        assert reply.response is None, "answered twice"
+        data = response.encode(reply.version)
+        reply.response, _ = response_class(response.API_KEY).decode(data, reply.version)

@@ -1,0 +1,436 @@
+"""Join, sync, heartbeat and leave of dynamic members (KIP-62, KIP-134, KIP-394)."""
+
+from __future__ import annotations
+
+import pytest
+
+from kraft_wire.broker.groups import GroupLimits
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.leave_group import LeaveGroupRequest, MemberIdentity
+from tests.broker.groups.harness import Harness
+from tests.broker.groups.requests import Member, finish_rebalance
+
+
+def three_members(harness: Harness) -> tuple[Member, Member, Member]:
+    return tuple(Member(harness, client_id=f"client-{n}") for n in range(3))  # type: ignore[return-value]  # three by construction
+
+
+def stable_group(harness: Harness, count: int = 3) -> tuple[Member, list[Member]]:
+    """Return the leader and all members of a stable group, whatever the delay setting."""
+    members = [Member(harness, client_id=f"client-{n}") for n in range(count)]
+    for member in members:
+        member.join()
+    harness.advance(harness.settings.group_initial_rebalance_delay_ms * (count + 1))
+    for _ in range(count):
+        for member in members:
+            if member.joining.response is not None and member.generation_id == -1:
+                member.joined()
+        if all(member.joining.response is not None for member in members):
+            break
+        for member in members:
+            if member.joining.response is not None:
+                member.join_once()
+    return finish_rebalance(*members), members
+
+
+def harness_with_delay(**settings: int) -> Harness:
+    """A coordinator that waits a second for first members, so that several join at once."""
+    return Harness(group_initial_rebalance_delay_ms=1_000, **settings)
+
+
+@pytest.mark.parametrize("version", range(10))
+def test_a_member_without_id_joins_at_once_below_v4_and_is_sent_back_with_an_id_since(
+    version: int,
+) -> None:
+    harness = Harness()
+    member = Member(harness, client_id="my-client", join_version=version)
+    member.join_once()
+    harness.settle()
+    response = member.joining.response
+    prefix, _, digits = response.member_id.partition("-client-")
+    assert prefix == "my"
+    assert len(digits) == 36
+    assert digits[14] == "4"
+    expected = ErrorCode.NONE if version < 4 else ErrorCode.MEMBER_ID_REQUIRED
+    assert member.joining.error == expected
+    if version >= 4:
+        member.member_id = response.member_id
+        member.join_once()
+        harness.settle()
+        assert member.joining.error == ErrorCode.NONE
+        response = member.joining.response
+    assert response.generation_id == 1
+    assert response.leader == response.member_id
+    assert response.protocol_name == "range"
+    assert [m.member_id for m in response.members] == [response.member_id]
+
+
+@pytest.mark.parametrize("version", range(10))
+def test_refused_join_is_encodable_in_every_version(version: int) -> None:
+    member = Member(Harness(), group_id="", join_version=version)
+    assert member.join_once().error == ErrorCode.INVALID_GROUP_ID
+    assert member.joining.response.protocol_name == ("" if version < 7 else None)
+
+
+@pytest.mark.parametrize(
+    ("timeout_ms", "error"),
+    [
+        (5_999, ErrorCode.INVALID_SESSION_TIMEOUT),
+        (6_000, ErrorCode.MEMBER_ID_REQUIRED),
+        (1_800_000, ErrorCode.MEMBER_ID_REQUIRED),
+        (1_800_001, ErrorCode.INVALID_SESSION_TIMEOUT),
+    ],
+)
+def test_session_timeout_outside_the_limits_is_refused(timeout_ms: int, error: ErrorCode) -> None:
+    assert Member(Harness(), session_timeout_ms=timeout_ms).join_once().error == error
+
+
+def test_an_id_for_a_group_that_does_not_exist_is_unknown() -> None:
+    member = Member(Harness(), member_id="made-up")
+    assert member.join_once().error == ErrorCode.UNKNOWN_MEMBER_ID
+    assert member.joining.response.member_id == "made-up"
+
+
+def test_the_initial_delay_lets_three_members_into_the_first_generation() -> None:
+    harness = harness_with_delay()
+    members = three_members(harness)
+    for member in members:
+        member.join()
+    assert all(member.joining.is_parked for member in members)
+    harness.advance(999)
+    assert all(member.joining.is_parked for member in members)
+    harness.advance(2_001)
+    leader = finish_rebalance(*members)
+    assert harness.group("group").generation_id == 1
+    assert len(leader.joining.response.members) == 3
+    followers = [member for member in members if member is not leader]
+    assert all(member.joining.response.members == [] for member in followers)
+
+
+def test_each_newcomer_extends_the_initial_delay_up_to_the_rebalance_timeout() -> None:
+    harness = harness_with_delay()
+    first = Member(harness, rebalance_timeout_ms=2_500)
+    first.join()
+    for n in range(3):
+        harness.advance(700)
+        Member(harness, client_id=f"late-{n}", rebalance_timeout_ms=2_500).join()
+    assert first.joining.is_parked
+    harness.advance(2_500 - 2_100)
+    assert first.joining.error == ErrorCode.NONE
+    assert first.joining.response.generation_id == 1
+
+
+def test_without_a_delay_a_second_member_starts_a_rebalance_that_waits_for_the_first() -> None:
+    harness = Harness()
+    first, second = Member(harness, client_id="a"), Member(harness, client_id="b")
+    first.join()
+    harness.settle()
+    finish_rebalance(first)
+    second.join()
+    assert second.joining.is_parked
+    assert first.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
+    first.join()
+    finish_rebalance(first, second)
+    assert harness.group("group").generation_id == 2
+    assert first.heartbeat() == ErrorCode.NONE
+
+
+def test_a_member_that_does_not_rejoin_in_time_is_left_behind() -> None:
+    harness = harness_with_delay()
+    _, (first, second, third) = stable_group(harness)
+    third.join_once()
+    if not third.joining.is_parked:
+        # A follower that repeats itself is only told its generation.
+        first.join_once()
+        third.join_once()
+    harness.advance(1)
+    for _ in range(4):
+        second.heartbeat()
+        harness.advance(7_600)
+    assert second.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
+    assert third.joined().generation_id == 2
+    assert len(harness.group("group").members) == 2
+
+
+def test_a_silent_member_is_removed_when_its_session_ends_and_the_others_rebalance() -> None:
+    harness = harness_with_delay()
+    leader, members = stable_group(harness)
+    silent = next(member for member in members if member is not leader)
+    others = [member for member in members if member is not silent]
+    harness.advance(6_000)
+    assert [member.heartbeat() for member in others] == [ErrorCode.NONE] * 2
+    harness.advance(4_000)
+    assert [member.heartbeat() for member in others] == [ErrorCode.REBALANCE_IN_PROGRESS] * 2
+    assert silent.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
+    for member in others:
+        member.join()
+    finish_rebalance(*others)
+    assert len(harness.group("group").members) == 2
+
+
+def test_a_given_id_that_nobody_uses_expires_and_lets_the_join_phase_end() -> None:
+    harness = Harness()
+    first = Member(harness, client_id="a")
+    first.join()
+    harness.settle()
+    finish_rebalance(first)
+    lost = Member(harness, client_id="lost")
+    assert lost.join_once().error == ErrorCode.MEMBER_ID_REQUIRED
+    assert list(harness.group("group").pending_members) == [lost.joining.response.member_id]
+    first.join()
+    assert first.joining.is_parked
+    harness.advance(10_000)
+    assert first.joined().generation_id == 2
+    assert harness.group("group").pending_members == {}
+    lost.member_id = lost.joining.response.member_id
+    assert lost.join_once().error == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_members_that_never_sync_are_removed_after_the_rebalance_timeout() -> None:
+    harness = harness_with_delay()
+    first, second = Member(harness, client_id="a"), Member(harness, client_id="b")
+    for member in (first, second):
+        member.join()
+    harness.advance(3_000)
+    leader, lazy = (first, second) if first.joined().members else (second, first)
+    lazy.joined()
+    leader.joined()
+    leader.sync({leader.member_id: b"x"})
+    assert leader.syncing.error == ErrorCode.NONE
+    for _ in range(5):
+        harness.advance(6_000)
+        lazy.heartbeat()
+        leader.heartbeat()
+    assert lazy.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
+    assert leader.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_a_follower_that_repeats_its_join_is_told_its_generation() -> None:
+    harness = harness_with_delay()
+    leader, members = stable_group(harness)
+    follower = next(member for member in members if member is not leader)
+    follower.join_once()
+    assert follower.joining.response.generation_id == 1
+    assert follower.joining.response.members == []
+    assert leader.heartbeat() == ErrorCode.NONE
+
+
+def test_a_leader_that_repeats_its_join_starts_a_rebalance() -> None:
+    harness = harness_with_delay()
+    leader, members = stable_group(harness)
+    leader.join_once()
+    assert leader.joining.is_parked
+    followers = [member for member in members if member is not leader]
+    assert [m.heartbeat() for m in followers] == [ErrorCode.REBALANCE_IN_PROGRESS] * 2
+
+
+def test_a_follower_with_new_metadata_starts_a_rebalance() -> None:
+    harness = harness_with_delay()
+    leader, members = stable_group(harness)
+    follower = next(member for member in members if member is not leader)
+    follower.topics = ("topic", "another")
+    follower.join_once()
+    assert follower.joining.is_parked
+    assert leader.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_waiting_syncs_are_told_to_rejoin_when_the_generation_is_abandoned() -> None:
+    harness = harness_with_delay()
+    first, second = Member(harness, client_id="a"), Member(harness, client_id="b")
+    for member in (first, second):
+        member.join()
+    harness.advance(3_000)
+    leader, follower = (first, second) if first.joined().members else (second, first)
+    follower.joined()
+    leader.joined()
+    follower.sync()
+    assert follower.syncing.is_parked
+    leader.leave()
+    assert follower.syncing.error == ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_the_protocol_with_most_votes_among_common_ones_is_chosen() -> None:
+    harness = harness_with_delay()
+    votes = [("sticky", "range", "only-first"), ("range", "sticky"), ("sticky", "range")]
+    members = [Member(harness, client_id=f"{n}", protocols=p) for n, p in enumerate(votes)]
+    for member in members:
+        member.join()
+    harness.advance(4_000)
+    assert {member.joined().protocol_name for member in members} == {"sticky"}
+
+
+@pytest.mark.parametrize(
+    ("protocol_type", "protocols"),
+    [
+        ("connect", ("range",)),
+        ("consumer", ("sticky",)),
+        ("consumer", ()),
+        ("", ("range",)),
+    ],
+)
+def test_a_member_without_a_common_protocol_is_refused(
+    protocol_type: str, protocols: tuple[str, ...]
+) -> None:
+    harness = Harness()
+    first = Member(harness)
+    first.join()
+    other = Member(harness, protocol_type=protocol_type, protocols=protocols)
+    assert other.join_once().error == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+def test_group_max_size_refuses_one_member_too_many() -> None:
+    harness = harness_with_delay(group_max_size=2)
+    members = three_members(harness)
+    for member in members:
+        member.join()
+    assert [member.joining.is_parked for member in members] == [True, True, False]
+    assert members[2].joining.error == ErrorCode.GROUP_MAX_SIZE_REACHED
+
+
+def test_our_limit_on_given_ids_and_on_bytes_refuses_more() -> None:
+    limits = GroupLimits(pending_members_max=1, group_bytes_max=100)
+    harness = Harness(limits=limits)
+    assert Member(harness).join_once().error == ErrorCode.MEMBER_ID_REQUIRED
+    assert Member(harness).join_once().error == ErrorCode.GROUP_MAX_SIZE_REACHED
+    huge = Member(harness, group_id="huge", metadata={"range": bytes(101)})
+    assert huge.join_once().error == ErrorCode.GROUP_MAX_SIZE_REACHED
+
+
+def test_our_limit_on_groups_refuses_a_new_one() -> None:
+    harness = Harness(limits=GroupLimits(groups_per_partition_max=1))
+    assert Member(harness, group_id="a").join_once().error == ErrorCode.MEMBER_ID_REQUIRED
+    assert Member(harness, group_id="b").join_once().error == ErrorCode.POLICY_VIOLATION
+
+
+def test_a_client_id_that_leaves_no_room_for_a_member_id_is_refused() -> None:
+    assert Member(Harness(), client_id="x" * 32_731).join_once().error == ErrorCode.INVALID_REQUEST
+
+
+def test_sync_of_wrong_generation_member_or_protocol_is_refused() -> None:
+    harness = harness_with_delay()
+    leader, _ = stable_group(harness)
+    assert leader.sync(generation_id=7).error == ErrorCode.ILLEGAL_GENERATION
+    assert leader.sync(member_id="nobody").error == ErrorCode.UNKNOWN_MEMBER_ID
+    assert leader.sync(group_id="nowhere").error == ErrorCode.UNKNOWN_MEMBER_ID
+    assert leader.sync(group_id="").error == ErrorCode.INVALID_GROUP_ID
+    inconsistent = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert leader.sync(protocol_name="sticky").error == inconsistent
+    assert leader.sync(protocol_type="connect").error == inconsistent
+    assert leader.sync(protocol_type=None).error == inconsistent
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_sync_of_a_stable_group_answers_the_assignment_in_every_version(version: int) -> None:
+    harness = harness_with_delay()
+    leader, _ = stable_group(harness)
+    leader.sync_version = version
+    assert bytes(leader.sync().response.assignment) == leader.member_id.encode()
+
+
+def test_heartbeat_of_wrong_generation_member_or_group_is_refused() -> None:
+    harness = harness_with_delay()
+    leader, _ = stable_group(harness)
+    assert leader.heartbeat(generation_id=9) == ErrorCode.ILLEGAL_GENERATION
+    assert leader.heartbeat(member_id="nobody") == ErrorCode.UNKNOWN_MEMBER_ID
+    assert leader.heartbeat(group_id="nowhere") == ErrorCode.UNKNOWN_MEMBER_ID
+    assert leader.heartbeat(group_id="") == ErrorCode.INVALID_GROUP_ID
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_a_leaving_member_makes_the_others_rebalance(version: int) -> None:
+    harness = harness_with_delay()
+    leader, members = stable_group(harness)
+    follower = next(member for member in members if member is not leader)
+    assert follower.leave(version).error == ErrorCode.NONE
+    assert leader.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
+    again = follower.leave(version)
+    errors = [m.error_code for m in again.response.members] or [again.error]
+    assert errors == [ErrorCode.UNKNOWN_MEMBER_ID]
+
+
+def test_leaving_of_several_members_is_answered_one_by_one() -> None:
+    harness = harness_with_delay()
+    _, (first, second, third) = stable_group(harness)
+    leaving = [MemberIdentity(member_id=m) for m in (first.member_id, "nobody", second.member_id)]
+    request = LeaveGroupRequest(group_id="group", members=leaving)
+    response = harness.send(request, 5).response
+    assert [m.error_code for m in response.members] == [
+        ErrorCode.NONE,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.NONE,
+    ]
+    assert list(harness.group("group").members) == [third.member_id]
+
+
+def test_when_the_last_member_leaves_the_group_is_empty_in_a_new_generation() -> None:
+    harness = Harness()
+    member = Member(harness)
+    member.join()
+    harness.settle()
+    finish_rebalance(member)
+    member.leave()
+    group = harness.group("group")
+    assert (group.state.value, group.generation_id, group.leader_id) == ("Empty", 2, None)
+    again = Member(harness)
+    again.join()
+    harness.settle()
+    assert again.joined().generation_id == 3
+
+
+def test_a_leaving_given_id_is_forgotten() -> None:
+    harness = Harness()
+    member = Member(harness)
+    member.join_once()
+    member.member_id = member.joining.response.member_id
+    assert member.leave().response.members[0].error_code == ErrorCode.NONE
+    assert harness.group("group").pending_members == {}
+
+
+def test_an_assignment_that_cannot_be_stored_makes_the_group_rebalance() -> None:
+    harness = Harness()
+    member = Member(harness)
+    member.join()
+    harness.settle()
+    member.joined()
+    harness.store.refusals = [ErrorCode.NOT_ENOUGH_REPLICAS]
+    member.sync({member.member_id: b"x"})
+    assert member.syncing.error == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert harness.group("group").state.value == "PreparingRebalance"
+    member.join()
+    finish_rebalance(member)
+
+
+def test_a_group_that_cannot_be_stored_does_not_come_to_be() -> None:
+    harness = Harness()
+    harness.store.refusals = [ErrorCode.KAFKA_STORAGE_ERROR]
+    member = Member(harness)
+    assert member.join_once().error == ErrorCode.NOT_COORDINATOR
+    assert member.join_once().error == ErrorCode.MEMBER_ID_REQUIRED
+
+
+def test_a_superseded_request_of_the_same_member_is_answered_too() -> None:
+    harness = harness_with_delay()
+    member = Member(harness)
+    member.join()
+    member.member_id = next(iter(harness.group("group").members))
+    before = member.joining
+    member.join_once()
+    assert before.error == ErrorCode.REBALANCE_IN_PROGRESS
+    assert member.joining.is_parked
+    harness.advance(2_000)
+    assert member.joined().generation_id == 1
+
+
+def test_a_new_member_whose_client_is_gone_is_removed_after_five_minutes() -> None:
+    harness = Harness()
+    first = Member(harness, client_id="a", session_timeout_ms=1_800_000)
+    first.join()
+    harness.settle()
+    finish_rebalance(first)
+    gone = Member(harness, client_id="b", rebalance_timeout_ms=3_600_000)
+    gone.join()
+    assert gone.joining.is_parked
+    harness.advance(299_999)
+    assert gone.joining.is_parked
+    harness.advance(1)
+    assert gone.joining.error == ErrorCode.UNKNOWN_MEMBER_ID
