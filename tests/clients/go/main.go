@@ -1,0 +1,58 @@
+// Command clients runs the scenarios with one of three Go clients:
+//
+//	clients CLIENT BOOTSTRAP PREFIX SCENARIO...
+//
+// It prints one JSON line per scenario: {"scenario", "status", "detail", "seconds"}.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+type line struct {
+	Scenario string  `json:"scenario"`
+	Status   string  `json:"status"`
+	Detail   string  `json:"detail"`
+	Seconds  float64 `json:"seconds"`
+}
+
+var adapters = map[string]func(bootstrap string) adapter{
+	"franz-go": newFranz,
+	"sarama":   newSarama,
+	"kafka-go": newSegment,
+}
+
+// run gives one scenario the time it needs and turns a panic of a client into a failure.
+func run(client adapter, topic, name string) (err error) {
+	defer func() {
+		if trouble := recover(); trouble != nil {
+			err = fmt.Errorf("panic: %v", trouble)
+		}
+	}()
+	return scenarios[name](client, topic)
+}
+
+func main() {
+	if len(os.Args) < 4 {
+		fmt.Fprintln(os.Stderr, "usage: clients CLIENT BOOTSTRAP PREFIX SCENARIO...")
+		os.Exit(2)
+	}
+	client := adapters[os.Args[1]](os.Args[2])
+	out := json.NewEncoder(os.Stdout)
+	for _, name := range os.Args[4:] {
+		topic := os.Args[3] + "-" + strings.TrimSuffix(strings.TrimSuffix(name, "-before"), "-after")
+		started := time.Now()
+		said := line{Scenario: name, Status: "ok"}
+		if err := run(client, topic, name); err != nil {
+			said.Status, said.Detail = "fail", err.Error()
+		}
+		said.Seconds = float64(time.Since(started).Milliseconds()) / 1000
+		if err := out.Encode(said); err != nil {
+			os.Exit(1)
+		}
+	}
+}

@@ -1,0 +1,317 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+)
+
+const segmentMaxWait = 250 * time.Millisecond
+
+type segment struct {
+	bootstrap string
+	client    *kafka.Client
+}
+
+func newSegment(bootstrap string) adapter {
+	return &segment{bootstrap, &kafka.Client{Addr: kafka.TCP(bootstrap), Timeout: operationTime}}
+}
+
+func (s *segment) metadata(topics ...string) (*kafka.MetadataResponse, error) {
+	return s.client.Metadata(context.Background(), &kafka.MetadataRequest{Topics: topics})
+}
+
+func (s *segment) brokers() ([]string, error) {
+	found, err := s.metadata()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, broker := range found.Brokers {
+		names = append(names, fmt.Sprintf("%s:%d", broker.Host, broker.Port))
+	}
+	return names, nil
+}
+
+func (s *segment) partitions(topic string) (int, error) {
+	found, err := s.metadata(topic)
+	if err != nil {
+		return 0, err
+	}
+	if errors.Is(found.Topics[0].Error, kafka.UnknownTopicOrPartition) {
+		return 0, nil
+	}
+	return len(found.Topics[0].Partitions), found.Topics[0].Error
+}
+
+func (s *segment) createTopic(topic string, partitions int, configs map[string]string) error {
+	wanted := kafka.TopicConfig{Topic: topic, NumPartitions: partitions, ReplicationFactor: 1}
+	for key, value := range configs {
+		wanted.ConfigEntries = append(wanted.ConfigEntries, kafka.ConfigEntry{ConfigName: key, ConfigValue: value})
+	}
+	request := &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{wanted}}
+	answer, err := s.client.CreateTopics(context.Background(), request)
+	if err != nil {
+		return err
+	}
+	return answer.Errors[topic]
+}
+
+func (s *segment) addPartitions(topic string, total int) error {
+	answer, err := s.client.CreatePartitions(context.Background(), &kafka.CreatePartitionsRequest{
+		Topics: []kafka.TopicPartitionsConfig{{Name: topic, Count: int32(total)}},
+	})
+	if err != nil {
+		return err
+	}
+	return answer.Errors[topic]
+}
+
+func (s *segment) alterConfig(topic, key, value string) error {
+	answer, err := s.client.IncrementalAlterConfigs(context.Background(), &kafka.IncrementalAlterConfigsRequest{
+		Resources: []kafka.IncrementalAlterConfigsRequestResource{{
+			ResourceType: kafka.ResourceTypeTopic,
+			ResourceName: topic,
+			Configs: []kafka.IncrementalAlterConfigsRequestConfig{{
+				Name: key, Value: value, ConfigOperation: kafka.ConfigOperationSet,
+			}},
+		}},
+	})
+	if err != nil {
+		return err
+	}
+	return answer.Resources[0].Error
+}
+
+func (s *segment) describeConfig(topic, key string) (string, error) {
+	answer, err := s.client.DescribeConfigs(context.Background(), &kafka.DescribeConfigsRequest{
+		Resources: []kafka.DescribeConfigRequestResource{{
+			ResourceType: kafka.ResourceTypeTopic, ResourceName: topic, ConfigNames: []string{key},
+		}},
+	})
+	if err != nil {
+		return "", err
+	}
+	resource := answer.Resources[0]
+	if resource.Error != nil || len(resource.ConfigEntries) == 0 {
+		return "", fmt.Errorf("no config %s: %v", key, resource.Error)
+	}
+	return resource.ConfigEntries[0].ConfigValue, nil
+}
+
+func (s *segment) deleteTopic(topic string) error {
+	answer, err := s.client.DeleteTopics(context.Background(), &kafka.DeleteTopicsRequest{Topics: []string{topic}})
+	if err != nil {
+		return err
+	}
+	return answer.Errors[topic]
+}
+
+var segmentCodecs = map[string]kafka.Compression{
+	"gzip": kafka.Gzip, "snappy": kafka.Snappy, "lz4": kafka.Lz4, "zstd": kafka.Zstd,
+}
+
+func (s *segment) produce(topic string, records []record, codec string, idempotent bool) error {
+	if idempotent {
+		return errors.New("kafka-go has no idempotent producer")
+	}
+	writer := &kafka.Writer{
+		Addr: kafka.TCP(s.bootstrap), Topic: topic, RequiredAcks: kafka.RequireAll, Balancer: &kafka.Hash{},
+		Compression: segmentCodecs[codec], BatchTimeout: 5 * time.Millisecond, AllowAutoTopicCreation: true,
+	}
+	if records[0].partition >= 0 {
+		writer.Balancer = kafka.BalancerFunc(func(message kafka.Message, _ ...int) int { return message.Partition })
+	}
+	var messages []kafka.Message
+	for _, one := range records {
+		message := kafka.Message{Partition: one.partition, Key: one.key, Value: one.value, Time: one.at}
+		for _, h := range one.headers {
+			message.Headers = append(message.Headers, kafka.Header{Key: h.name, Value: h.value})
+		}
+		messages = append(messages, message)
+	}
+	ctx, cancel := inTime()
+	defer cancel()
+	return first(writeKnown(ctx, writer, messages), writer.Close())
+}
+
+// writeKnown repeats a write while the topic is being created, which the writer leaves to its user.
+func writeKnown(ctx context.Context, writer *kafka.Writer, messages []kafka.Message) error {
+	for {
+		err := writer.WriteMessages(ctx, messages...)
+		retriable := errors.Is(err, kafka.UnknownTopicOrPartition) || errors.Is(err, kafka.LeaderNotAvailable)
+		if !retriable || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+func fromSegment(one kafka.Message) record {
+	made := record{partition: one.Partition, offset: one.Offset, key: one.Key, value: one.Value}
+	for _, h := range one.Headers {
+		made.headers = append(made.headers, header{h.Key, h.Value})
+	}
+	return made
+}
+
+func (s *segment) stream(topic string, partition int) *kafka.Reader {
+	return kafka.NewReader(kafka.ReaderConfig{
+		Brokers: []string{s.bootstrap}, Topic: topic, Partition: partition, MinBytes: 1, MaxBytes: 10_000_000,
+		MaxWait: segmentMaxWait,
+	})
+}
+
+func (s *segment) consume(topic string, partitions, count int) ([]record, error) {
+	ctx, cancel := inTime()
+	defer cancel()
+	arrived := make(chan record)
+	for n := range partitions {
+		stream := s.stream(topic, n)
+		defer stream.Close()
+		go func() {
+			for {
+				one, err := stream.ReadMessage(ctx)
+				if err != nil {
+					return
+				}
+				select {
+				case arrived <- fromSegment(one):
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+	}
+	return collect(arrived, count)
+}
+
+func (s *segment) consumeInGroup(topic, group string, count int) ([]record, error) {
+	from := kafka.NewReader(kafka.ReaderConfig{
+		Brokers: []string{s.bootstrap}, GroupID: group, Topic: topic, StartOffset: kafka.FirstOffset,
+		MinBytes: 1, MaxBytes: 10_000_000, MaxWait: segmentMaxWait,
+	})
+	ctx, cancel := inTime()
+	defer cancel()
+	var found []record
+	var last kafka.Message
+	for len(found) < count {
+		one, err := from.FetchMessage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%d of %d records: %w", len(found), count, err)
+		}
+		found = append(found, fromSegment(one))
+		last = one
+	}
+	return found, first(from.CommitMessages(ctx, last), from.Close())
+}
+
+type segmentMember struct {
+	inbox
+	segment *segment
+	group   *kafka.ConsumerGroup
+	stop    context.CancelFunc
+	done    chan struct{}
+}
+
+func (s *segment) join(topic, group string) (member, error) {
+	joined, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
+		ID: group, Brokers: []string{s.bootstrap}, Topics: []string{topic}, StartOffset: kafka.FirstOffset,
+		HeartbeatInterval: time.Second,
+	})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	one := &segmentMember{segment: s, group: joined, stop: cancel, done: make(chan struct{})}
+	go one.run(ctx, topic)
+	return one, nil
+}
+
+func (m *segmentMember) run(ctx context.Context, topic string) {
+	defer close(m.done)
+	for ctx.Err() == nil {
+		generation, err := m.group.Next(ctx)
+		if err != nil {
+			continue
+		}
+		given := generation.Assignments[topic]
+		m.hold(len(given))
+		for _, assignment := range given {
+			generation.Start(func(ctx context.Context) { m.read(ctx, topic, assignment) })
+		}
+	}
+}
+
+func (m *segmentMember) read(ctx context.Context, topic string, from kafka.PartitionAssignment) {
+	stream := m.segment.stream(topic, from.ID)
+	defer stream.Close()
+	if err := stream.SetOffset(from.Offset); err != nil {
+		return
+	}
+	for {
+		one, err := stream.ReadMessage(ctx)
+		if err != nil {
+			return
+		}
+		m.add(fromSegment(one))
+	}
+}
+
+func (m *segmentMember) leave() error {
+	m.stop()
+	err := m.group.Close()
+	<-m.done
+	return err
+}
+
+func (s *segment) offsetAt(topic string, at time.Time) (int64, error) {
+	answer, err := s.client.ListOffsets(context.Background(), &kafka.ListOffsetsRequest{
+		Topics: map[string][]kafka.OffsetRequest{topic: {kafka.TimeOffsetOf(0, at)}},
+	})
+	if err != nil {
+		return 0, err
+	}
+	found := answer.Topics[topic][0]
+	for offset := range found.Offsets {
+		return offset, found.Error
+	}
+	return noOffset, found.Error
+}
+
+type segmentReader struct {
+	segment *segment
+	topic   string
+	stream  *kafka.Conn
+}
+
+func (s *segment) reader(topic string) (reader, error) {
+	conn, err := kafka.DialLeader(context.Background(), "tcp", s.bootstrap, topic, 0)
+	return &segmentReader{segment: s, topic: topic, stream: conn}, err
+}
+
+func (r *segmentReader) seek(whence int) error {
+	_, err := r.stream.Seek(0, whence)
+	return err
+}
+
+func (r *segmentReader) seekToBeginning() error { return r.seek(kafka.SeekStart) }
+
+func (r *segmentReader) seekToEnd() error { return r.seek(kafka.SeekEnd) }
+
+func (r *segmentReader) next() (record, error) {
+	if err := r.stream.SetReadDeadline(time.Now().Add(operationTime)); err != nil {
+		return record{}, err
+	}
+	one, err := r.stream.ReadMessage(messageBytesMax)
+	return fromSegment(one), err
+}
+
+func (r *segmentReader) close() error {
+	return r.stream.Close()
+}
+
+func (s *segment) tellsEmptyFromNull() bool { return false }
