@@ -5,6 +5,7 @@ protocols. The metadata views are read-only and immutable: a new image is a new 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from kraft_wire.model import FileSlice, LeaderEpoch, Offset, OffsetAndEpoch, TopicPartition, Uuid
@@ -17,7 +18,7 @@ __all__ = [
     "EndpointView",
     "FeatureRangeView",
     "LeaderEpochsView",
-    "LogDirectoryView",
+    "LogDirectoryUsage",
     "LogReadView",
     "LogStore",
     "MetadataView",
@@ -294,32 +295,24 @@ class TimestampAndOffsetView(Protocol):
     def leader_epoch(self) -> LeaderEpoch: ...
 
 
-class LogDirectoryView(Protocol):
-    """One entry of `log.dirs`, as DescribeLogDirs shows it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogDirectoryUsage:
+    """One entry of `log.dirs`, as DescribeLogDirs shows it; sizes are -1 where it is offline."""
 
-    @property
-    def path(self) -> str: ...
-    @property
-    def is_offline(self) -> bool: ...
-    @property
-    def total_bytes(self) -> int:
-        """Size of the volume that the directory is on."""
-        ...
-
-    @property
-    def usable_bytes(self) -> int:
-        """Space of that volume that this process may still fill."""
-        ...
-
-    def partition_sizes(self) -> Mapping[TopicPartition, int]:
-        """Return the bytes of each partition's log; the metadata log is not among them."""
-        ...
+    path: str
+    is_offline: bool = False
+    total_bytes: int = -1
+    """Size of the volume that the directory is on."""
+    usable_bytes: int = -1
+    """Space of that volume that this process may still fill."""
+    partition_bytes: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Size of each partition's log; the metadata log is not among them."""
 
 
 class LogStore(Protocol):
     """The node's log directories, as one place where partitions have logs."""
 
-    def directories(self) -> Sequence[LogDirectoryView]:
+    def usage(self) -> Sequence[LogDirectoryUsage]:
         """Return the log directories in the order of `log.dirs`, failed ones included."""
         ...
 

@@ -439,6 +439,10 @@ class SimFileSystem:
             return 1 << 40
         return max(0, self.capacity_bytes - self.used_bytes())
 
+    def total_bytes(self, path: str) -> int:
+        self.enter("read", path)
+        return 1 << 40 if self.capacity_bytes is None else self.capacity_bytes
+
     # -- crashes ---------------------------------------------------------------------------------
 
     def pending_atoms(self) -> list[Atom]:

@@ -151,6 +151,10 @@ class FileSystem(Protocol):
         """Return the space that an unprivileged process may still use there."""
         ...
 
+    def total_bytes(self, path: str) -> int:
+        """Return the size of the volume that `path` is on."""
+        ...
+
 
 def replace_file(fs: FileSystem, path: str, content: bytes, *, durable: bool = True) -> None:
     """Put `content` at `path` so that a crash leaves the old file whole or the new one whole.
@@ -381,3 +385,10 @@ class OsFileSystem:
         except OSError as error:
             raise _mapped(error, "statvfs", path) from error
         return status.f_bavail * status.f_frsize
+
+    def total_bytes(self, path: str) -> int:
+        try:
+            status = os.statvfs(path)
+        except OSError as error:
+            raise _mapped(error, "statvfs", path) from error
+        return status.f_blocks * status.f_frsize

@@ -4,11 +4,11 @@ For handlers that look at metadata and log ends; what needs real bytes uses real
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import ReplyTo, RequestContext
+from kraft_wire.broker.ports import LogDirectoryUsage
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.controller.image import (
     BrokerImage,
@@ -59,26 +59,12 @@ class NumbersLog:
         self.log_end_offset = self.high_watermark = Offset(self.log_end_offset + count)
 
 
-@dataclass
-class Directory:
-    """A log directory as DescribeLogDirs shows it."""
-
-    path: str
-    sizes: dict[TopicPartition, int] = field(default_factory=dict)
-    is_offline: bool = False
-    total_bytes: int = 1000
-    usable_bytes: int = 400
-
-    def partition_sizes(self) -> Mapping[TopicPartition, int]:
-        return self.sizes
-
-
 class NumbersLogs:
     """The port `LogStore` over `NumbersLog`."""
 
     def __init__(self) -> None:
         self.logs: dict[TopicPartition, NumbersLog] = {}
-        self.entries: list[Directory] = []
+        self.entries: list[LogDirectoryUsage] = []
 
     def get(self, partition: TopicPartition) -> NumbersLog | None:
         return self.logs.get(partition)
@@ -94,7 +80,7 @@ class NumbersLogs:
     def delete(self, partition: TopicPartition) -> None:
         del self.logs[partition]
 
-    def directories(self) -> Sequence[Directory]:
+    def usage(self) -> Sequence[LogDirectoryUsage]:
         return self.entries
 
 

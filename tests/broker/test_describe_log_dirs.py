@@ -6,6 +6,7 @@ import pytest
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.handlers.describe_log_dirs import VERSIONS, handle
+from kraft_wire.broker.ports import LogDirectoryUsage
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.generated.describe_log_dirs import (
     DescribableLogDirTopic,
@@ -13,7 +14,7 @@ from kraft_wire.wire.generated.describe_log_dirs import (
     DescribeLogDirsResponse,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
-from tests.broker.small_broker import Directory, context, each_version, image_of, small_broker
+from tests.broker.small_broker import context, each_version, image_of, small_broker
 
 
 @pytest.fixture
@@ -21,11 +22,17 @@ def broker() -> Broker:
     made = small_broker(image_of({}))
     logs: Any = made.logs
     logs.entries = [
-        Directory(
-            "/one",
-            {TopicPartition("b", 0): 30, TopicPartition("a", 1): 20, TopicPartition("a", 0): 10},
+        LogDirectoryUsage(
+            path="/one",
+            total_bytes=1000,
+            usable_bytes=400,
+            partition_bytes={
+                TopicPartition("b", 0): 30,
+                TopicPartition("a", 1): 20,
+                TopicPartition("a", 0): 10,
+            },
         ),
-        Directory("/two", {TopicPartition("a", 2): 5}, is_offline=True),
+        LogDirectoryUsage(path="/two", is_offline=True),
     ]
     return made
 

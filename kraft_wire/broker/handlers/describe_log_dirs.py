@@ -12,7 +12,7 @@ from typing import Final
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import RequestContext
-from kraft_wire.broker.ports import LogDirectoryView
+from kraft_wire.broker.ports import LogDirectoryUsage
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.generated.describe_log_dirs import (
     DescribableLogDirTopic,
@@ -36,7 +36,7 @@ def handle(
     """Describe the log directories (KIP-113). Error per directory: KAFKA_STORAGE_ERROR."""
     wanted = None if request.topics is None else _wanted(request.topics)
     return DescribeLogDirsResponse(
-        results=[_describe(directory, wanted) for directory in broker.logs.directories()]
+        results=[_describe(directory, wanted) for directory in broker.logs.usage()]
     )
 
 
@@ -47,7 +47,7 @@ def _wanted(topics: Iterable[DescribableLogDirTopic]) -> Mapping[TopicPartition,
 
 
 def _describe(
-    directory: LogDirectoryView, wanted: Mapping[TopicPartition, None] | None
+    directory: LogDirectoryUsage, wanted: Mapping[TopicPartition, None] | None
 ) -> DescribeLogDirsResult:
     if directory.is_offline:
         return DescribeLogDirsResult(
@@ -62,10 +62,10 @@ def _describe(
 
 
 def _topics(
-    directory: LogDirectoryView, wanted: Mapping[TopicPartition, None] | None
+    directory: LogDirectoryUsage, wanted: Mapping[TopicPartition, None] | None
 ) -> list[DescribeLogDirsTopic]:
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
-    for name, size_bytes in sorted(directory.partition_sizes().items()):
+    for name, size_bytes in sorted(directory.partition_bytes.items()):
         if wanted is None or name in wanted:
             topics.setdefault(name.topic, []).append(
                 DescribeLogDirsPartition(partition_index=name.partition, partition_size=size_bytes)
