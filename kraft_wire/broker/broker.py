@@ -51,6 +51,10 @@ class MetadataFollower(Protocol):
         """Return when `tick` is needed next."""
         ...
 
+    def stop(self) -> None:
+        """Answer whoever still waits, because the broker is going away."""
+        ...
+
 
 class Broker:
     """One broker's state; every method runs on the node's one thread."""
@@ -180,6 +184,8 @@ class Broker:
     def stop(self, now_ms: int) -> None:
         """Answer the waiting fetches with what there is, so that connections can close."""
         self.is_stopping = True
+        for follower in self.followers:
+            follower.stop()
         self.fetch_purgatory.complete_all(now_ms)
 
     def _follow_topic(self, old: MetadataView, topic: TopicView) -> None:
