@@ -16,7 +16,7 @@ __all__ = ["LINE_BYTES_MAX", "LineBuffer", "limit_memory", "pipe_lines"]
 LINE_BYTES_MAX: Final = 64 << 20
 _READ_BYTES: Final = 1 << 20
 _WRITE_BYTES: Final = 1 << 20
-_MEMORY_BYTES_MAX: Final = 900 << 20
+_MEMORY_BYTES_MAX: Final = 768 << 20
 _TOO_LONG: Final = b'{"error":"the line is longer than %d bytes"}' % LINE_BYTES_MAX
 
 

@@ -10,6 +10,7 @@ Only reading: nothing here is ever written. Used by dump, audit and the dissecto
 import struct
 import zlib
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from kraft_wire.wire.compression import (
@@ -18,7 +19,7 @@ from kraft_wire.wire.compression import (
     DecompressionLimits,
     decompress,
 )
-from kraft_wire.wire.corruption import CorruptRecordBatch, InvalidRecord
+from kraft_wire.wire.corruption import CorruptRecordBatch, DecompressedTooLarge, InvalidRecord
 from kraft_wire.wire.record import NO_TIMESTAMP, Record
 from kraft_wire.wire.varint import wrap_int64
 
@@ -32,6 +33,7 @@ _LENGTH: Final = struct.Struct(">i")
 _CRC_AT: Final = _ENTRY.size
 _CHECKED_FROM: Final = _CRC_AT + 4
 _BODY_AT: Final = _CRC_AT + _CRC_MAGIC_ATTRIBUTES.size
+_INNER_MESSAGES_MAX: Final = 400_000  # many times what a producer of that time could batch
 _CODEC_MASK: Final = 0x07
 _LOG_APPEND_TIME_BIT: Final = 0x08
 
@@ -112,7 +114,9 @@ class LegacyBatch:
         if self.value is None:
             raise InvalidRecord("compressed message has no value")
         data = decompress(self.compression, self.value, limits, magic=self.magic)
-        inner = list(_whole_messages(memoryview(data)))
+        inner = list(islice(_whole_messages(memoryview(data)), _INNER_MESSAGES_MAX + 1))
+        if len(inner) > _INNER_MESSAGES_MAX:
+            raise DecompressedTooLarge(f"more than {_INNER_MESSAGES_MAX} inner messages")
         if not inner:
             raise InvalidRecord("compressed message holds no messages")
         return inner
