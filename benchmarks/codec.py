@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 from kraft_wire.model import Uuid
@@ -75,6 +76,7 @@ from kraft_wire.wire.generated.produce import (
 )
 from kraft_wire.wire.message import Message
 
+SCHEMAS = Path(__file__).parent.parent / "schemas" / "messages"
 Work = Callable[[], object]
 COMMANDS = {
     "ours": "M.encode(v), M.decode(bytes, v)",
@@ -156,6 +158,17 @@ def produce_request() -> ProduceRequest:
         name="orders", partition_data=[PartitionProduceData(index=3, records=bytes(16384))]
     )
     return ProduceRequest(acks=-1, timeout_ms=30000, topic_data=[data])
+
+
+ANCHORS = {
+    "MetadataResponse",
+    "FetchRequest",
+    "FetchResponse",
+    "ProduceRequest",
+    "FetchSnapshotResponse",
+    "HeartbeatRequest",
+}
+"""The messages that the targets were set on; the other nine are shown and averaged beside them."""
 
 
 def cases() -> list[tuple[Message, int]]:
@@ -299,16 +312,28 @@ def kio_work(message: Message, number: int, data: bytes) -> tuple[Work, Work]:
     return encode, lambda: read(data, 0)
 
 
+def kafka_python_class(name: str) -> Any:
+    """Find kafka-python's class; its codec compiler makes one it lacks from our schema file."""
+    for package in ("metadata", "consumer", "producer", "admin"):
+        found = getattr(importlib.import_module(f"kafka.protocol.{package}"), name, None)
+        if found is not None:
+            return found
+    from kafka.protocol import api_data
+    from kafka.protocol.api_message import ApiMessage
+
+    original = api_data.load_json
+    api_data.load_json = lambda wanted, package=None: json.loads(
+        (SCHEMAS / f"{wanted}.json").read_text()
+    )
+    try:
+        return type(ApiMessage)(name, (ApiMessage,), {})
+    finally:
+        api_data.load_json = original
+
+
 def kafka_python_work(message: Message, number: int, data: bytes) -> tuple[Work, Work]:
     """Return kafka-python's encode and decode."""
-    for package in ("metadata", "consumer", "producer", "admin"):
-        peer: Any = getattr(
-            importlib.import_module(f"kafka.protocol.{package}"), message.NAME, None
-        )
-        if peer is not None:
-            break
-    else:
-        raise LookupError(message.NAME)
+    peer = kafka_python_class(message.NAME)
     value = peer.decode(data, version=number)
     value._header = None  # its decode leaves the slot empty, and its encode reads it
     return lambda: value.encode(version=number), lambda: peer.decode(data, version=number)
@@ -363,6 +388,7 @@ def run(rounds: int, seconds: float) -> list[dict[str, object]]:
             rows.append(
                 {
                     "message": f"{message.NAME} v{number}",
+                    "is_anchor": message.NAME in ANCHORS,
                     "bytes": len(data),
                     "direction": direction,
                     "us": medians,
@@ -374,7 +400,7 @@ def run(rounds: int, seconds: float) -> list[dict[str, object]]:
 
 def show(rows: list[dict[str, object]]) -> dict[str, float]:
     """Print the table; return the geometric means of the ratios."""
-    ratios: dict[tuple[str, str], list[float]] = {}
+    ratios: dict[tuple[str, str], list[tuple[float, bool]]] = {}
     print(f"{'message':34} {'':6} {'ours µs':>9} {'spread':>6}   peer µs (ratio)")
     for row in rows:
         medians: Any = row["us"]
@@ -382,21 +408,30 @@ def show(rows: list[dict[str, object]]) -> dict[str, float]:
         for name, peer_us in medians.items():
             if name != "ours":
                 ratio = peer_us / medians["ours"]
-                ratios.setdefault((name, str(row["direction"])), []).append(ratio)
+                ratios.setdefault((name, str(row["direction"])), []).append(
+                    (ratio, bool(row["is_anchor"]))
+                )
                 peers.append(f"{name} {peer_us:.2f} ({ratio:.2f}x)")
         label = f"{row['message']:34} {row['direction']:6}"
         print(f"{label} {medians['ours']:9.2f} {row['spread']:6.0%}   {'  '.join(peers)}")
     means = {}
     for (name, direction), values in ratios.items():
-        mean = math.exp(sum(map(math.log, values)) / len(values))
+        anchored = geometric_mean([ratio for ratio, is_anchor in values if is_anchor])
+        everything = geometric_mean([ratio for ratio, _ in values])
+        means[f"{name} {direction}"] = anchored
+        means[f"{name} {direction}, all"] = everything
         target = TARGETS[name, direction]
-        means[f"{name} {direction}"] = mean
-        verdict = "reached" if mean >= target else "NOT reached"
+        verdict = "reached" if anchored >= target else "NOT reached"
         print(
-            f"geometric mean over {len(values)}: {direction} {mean:.2f}x of {name}, "
-            f"target {target}x {verdict}"
+            f"geometric mean of {name} / ours, {direction}: {anchored:.2f} over the cases of the "
+            f"target ({target}, {verdict}), {everything:.2f} over all {len(values)}"
         )
     return means
+
+
+def geometric_mean(values: list[float]) -> float:
+    """Return the geometric mean, 0 of nothing."""
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else 0.0
 
 
 def installed(name: str) -> str:

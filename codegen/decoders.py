@@ -85,7 +85,7 @@ class DecoderPlan:
             "if end > len(data):",
             f"{INDENT}raise Unusual",
             "items = []",
-            f"for {names} in {iterate}(memoryview(data)[pos:end]):",
+            f"for {names} in {iterate}(data[pos:end]):",
             *indent(inner),
             "pos = end",
         ]
@@ -125,9 +125,11 @@ class DecoderPlan:
             return self.read_by_table(payload, run)
         if payload.kind == "struct":
             return [*self.read_struct(payload), *self.read_run(run)]
-        style = "compact" if payload.field.is_compact else "classic"
         if payload.kind == "structs":
             return [*self.read_structs(payload), *self.read_run(run)]
+        if payload.kind == "blob":
+            return [*self.read_blob(payload), *self.read_run(run)]
+        style = "compact" if payload.field.is_compact else "classic"
         function = f"{style}_{payload.kind}"
         local, n = target(payload), payload.length
         take = f"{local}, pos = {function}(data, pos, {n})"
@@ -167,16 +169,45 @@ class DecoderPlan:
         assert field.struct is not None
         call = f"{target(payload)}, pos = {self.array(field.struct)}(data, pos, "
         null = [f"{target(payload)} = None"] if field.is_nullable else ["raise Unusual"]
+        empty = f"{INDENT}{target(payload)} = []"
         if not field.is_compact:
-            return [f"if {n} >= 0:", f"{INDENT}{call}{n})", "else:", *indent(null)]
+            some = [f"elif {n} > 0:", f"{INDENT}{call}{n})"]
+            return [f"if {n} == 0:", empty, *some, "else:", *indent(null)]
         return [
-            f"if 0 < {n} < 128:",
+            f"if {n} == 1:",
+            empty,
+            f"elif 1 < {n} < 128:",
             f"{INDENT}{call}{n} - 1)",
             f"elif {n}:",
             f"{INDENT}{n}, pos = long_count(data, pos, {n})",
             f"{INDENT}{call}{n})",
             "else:",
             *indent(null),
+        ]
+
+    def read_blob(self, payload: Payload) -> list[str]:
+        """Slice records out of the data without a copy; small blobs are copied."""
+        field, n = payload.field, payload.length
+        lines: list[str] = []
+        if field.is_compact:
+            lines = [
+                f"if {n} < 128:",
+                f"{INDENT}{n} -= 1",
+                "else:",
+                f"{INDENT}{n}, pos = long_count(data, pos, {n})",
+            ]
+        null = f"{target(payload)} = None" if field.is_nullable else "raise Unusual"
+        blob = "bytes(data[pos:end])" if field.is_copied else "memoryview(data)[pos:end]"
+        return [
+            *lines,
+            f"if {n} < 0:",
+            f"{INDENT}{null}",
+            "else:",
+            f"{INDENT}end = pos + {n}",
+            f"{INDENT}if end > len(data):",
+            f"{INDENT * 2}raise Unusual",
+            f"{INDENT}{target(payload)} = {blob}",
+            f"{INDENT}pos = end",
         ]
 
     def read_struct(self, payload: Payload) -> list[str]:

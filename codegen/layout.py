@@ -41,6 +41,8 @@ class FieldLayout:
     is_optional: bool
     """Whether the attribute may hold None, in this version or another."""
     is_compact: bool
+    is_copied: bool
+    """Of blobs: small ones that outlive the frame are copied, as Apache copies them."""
     tag: int
     default: object
     struct: "StructLayout | None"
@@ -109,6 +111,7 @@ def field_layout(message: NamedMessage, field: FieldSpec, version: int) -> Field
         is_nullable=version in field.nullable,
         is_optional=bool(field.nullable) or field.kind == "records",
         is_compact=is_flexible and (field.flexible is None or version in field.flexible),
+        is_copied=field.kind == "bytes" and not field.zero_copy,
         tag=field.tag,
         default=field.default,
         struct=struct,

@@ -23,11 +23,9 @@ IMPORTS = {
     "kraft_wire.wire.message": ["Append", "Buffer", "Message", "Part", "Struct"],
     "kraft_wire.wire.primitives": ["UNSET", "Unusual"],
     "kraft_wire.wire.runtime": [
-        "classic_blob",
         "classic_numbers",
         "classic_text",
         "classic_texts",
-        "compact_blob",
         "compact_numbers",
         "compact_text",
         "compact_texts",

@@ -116,8 +116,8 @@ class Message(Struct):
     ) -> tuple[Self, int]:
         """Read a message at `offset`; return it and the offset behind it.
 
-        Blobs and records are slices of `data`, not copies. Bytes behind the message are the
-        caller's matter. Raises MalformedMessage, also for a version that does not exist.
+        Records and zero-copy blobs are slices of `data`; other blobs are copied, so that keeping
+        one does not keep the frame. Bytes behind the message are the caller's matter. Raises MalformedMessage, also for a version that does not exist.
 
         With `limits` the counted ways apply as soon as a message is big enough to exceed them:
         every element takes at least a byte, so a smaller one cannot.

@@ -17,11 +17,9 @@ from kraft_wire.wire.primitives import Unusual, encode_unsigned_varint
 
 __all__ = [
     "Unusual",
-    "classic_blob",
     "classic_numbers",
     "classic_text",
     "classic_texts",
-    "compact_blob",
     "compact_numbers",
     "compact_text",
     "compact_texts",
@@ -111,8 +109,16 @@ def long_count(data: Buffer, pos: int, first: int) -> tuple[int, int]:
 
 def compact_text(data: Buffer, pos: int, length: int) -> tuple[str, int]:
     """Read a string of 127 bytes and more behind the first byte of its length."""
-    size, pos = long_count(data, pos, length)
-    return classic_text(data, pos, size)
+    second = data[pos]
+    if 0 < second < 0x80:
+        pos += 1
+        size = (second << 7 | length & 0x7F) - 1
+    else:
+        size, pos = long_count(data, pos, length)
+    end = pos + size
+    if size > STRING_BYTES_MAX or end > len(data):
+        raise Unusual("string")
+    return str(data[pos:end], "utf-8"), end
 
 
 def classic_text(data: Buffer, pos: int, length: int) -> tuple[str, int]:
@@ -174,22 +180,6 @@ def classic_numbers(
     if count < 0 or end > len(data):
         raise Unusual("array")
     return list(Codec(f">{repeat(element, count)}").unpack_from(data, pos)), end
-
-
-def compact_blob(data: Buffer, pos: int, length: int) -> tuple[memoryview, int]:
-    """Slice a blob behind the first byte of its length; null is refused."""
-    size = length - 1
-    if length >= SHORT_LENGTHS:
-        size, pos = long_count(data, pos, length)
-    return classic_blob(data, pos, size)
-
-
-def classic_blob(data: Buffer, pos: int, size: int) -> tuple[memoryview, int]:
-    """Slice a blob of a known length; null is refused."""
-    end = pos + size
-    if size < 0 or end > len(data):
-        raise Unusual("blob")
-    return memoryview(data)[pos:end], end
 
 
 def tag_head(data: Buffer, pos: int) -> tuple[int, int, int]:

@@ -252,6 +252,8 @@ class Walk:
         start = self.position
         raw = self.take(size)
         value = lenient_text(bytes(raw)) if field.kind == "string" else raw
+        if field.kind == "bytes" and not field.zero_copy:
+            value = bytes(raw)
         self.tell(start, value)
         return value
 

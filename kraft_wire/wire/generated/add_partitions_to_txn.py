@@ -273,7 +273,9 @@ def _read_add_partitions_to_txn_request_1(data: Buffer, pos: int) -> tuple[AddPa
         item.v3_and_below_transactional_id, pos = classic_text(data, pos, n_v3_and_below_transactional_id)
         item.v3_and_below_producer_id, item.v3_and_below_producer_epoch, n_v3_and_below_topics = unpack_qhi(data, pos)
         pos += 14
-    if n_v3_and_below_topics >= 0:
+    if n_v3_and_below_topics == 0:
+        item.v3_and_below_topics = []
+    elif n_v3_and_below_topics > 0:
         item.v3_and_below_topics, pos = _read_add_partitions_to_txn_topic_list_1(data, pos, n_v3_and_below_topics)
     else:
         raise Unusual
@@ -324,7 +326,9 @@ def _read_add_partitions_to_txn_request_2(data: Buffer, pos: int) -> tuple[AddPa
         item.v3_and_below_transactional_id, pos = compact_text(data, pos, n_v3_and_below_transactional_id)
         item.v3_and_below_producer_id, item.v3_and_below_producer_epoch, n_v3_and_below_topics = unpack_qhB(data, pos)
         pos += 11
-    if 0 < n_v3_and_below_topics < 128:
+    if n_v3_and_below_topics == 1:
+        item.v3_and_below_topics = []
+    elif 1 < n_v3_and_below_topics < 128:
         item.v3_and_below_topics, pos = _read_add_partitions_to_txn_topic_list_2(data, pos, n_v3_and_below_topics - 1)
     elif n_v3_and_below_topics:
         n_v3_and_below_topics, pos = long_count(data, pos, n_v3_and_below_topics)
@@ -354,7 +358,9 @@ def _read_add_partitions_to_txn_transaction_list_1(data: Buffer, pos: int, count
             item.transactional_id, pos = compact_text(data, pos, n_transactional_id)
             item.producer_id, item.producer_epoch, item.verify_only, n_topics = unpack_qhtB(data, pos)
             pos += 12
-        if 0 < n_topics < 128:
+        if n_topics == 1:
+            item.topics = []
+        elif 1 < n_topics < 128:
             item.topics, pos = _read_add_partitions_to_txn_topic_list_2(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
@@ -374,7 +380,9 @@ def _read_add_partitions_to_txn_request_3(data: Buffer, pos: int) -> tuple[AddPa
     item = new(AddPartitionsToTxnRequest)
     n_transactions = data[pos]
     pos += 1
-    if 0 < n_transactions < 128:
+    if n_transactions == 1:
+        item.transactions = []
+    elif 1 < n_transactions < 128:
         item.transactions, pos = _read_add_partitions_to_txn_transaction_list_1(data, pos, n_transactions - 1)
     elif n_transactions:
         n_transactions, pos = long_count(data, pos, n_transactions)
@@ -520,7 +528,7 @@ def _read_add_partitions_to_txn_partition_result_list_1(data: Buffer, pos: int, 
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, partition_error_code in iterate_ih(memoryview(data)[pos:end]):
+    for partition_index, partition_error_code in iterate_ih(data[pos:end]):
         item = new(AddPartitionsToTxnPartitionResult)
         item.partition_index = partition_index
         item.partition_error_code = partition_error_code
@@ -544,7 +552,9 @@ def _read_add_partitions_to_txn_topic_result_list_1(data: Buffer, pos: int, coun
             item.name, pos = classic_text(data, pos, n_name)
             (n_results_by_partition,) = unpack_i(data, pos)
             pos += 4
-        if n_results_by_partition >= 0:
+        if n_results_by_partition == 0:
+            item.results_by_partition = []
+        elif n_results_by_partition > 0:
             item.results_by_partition, pos = _read_add_partitions_to_txn_partition_result_list_1(data, pos, n_results_by_partition)
         else:
             raise Unusual
@@ -557,7 +567,9 @@ def _read_add_partitions_to_txn_response_1(data: Buffer, pos: int) -> tuple[AddP
     item = new(AddPartitionsToTxnResponse)
     item.throttle_time_ms, n_results_by_topic_v3_and_below = unpack_ii(data, pos)
     pos += 8
-    if n_results_by_topic_v3_and_below >= 0:
+    if n_results_by_topic_v3_and_below == 0:
+        item.results_by_topic_v3_and_below = []
+    elif n_results_by_topic_v3_and_below > 0:
         item.results_by_topic_v3_and_below, pos = _read_add_partitions_to_txn_topic_result_list_1(data, pos, n_results_by_topic_v3_and_below)
     else:
         raise Unusual
@@ -572,7 +584,7 @@ def _read_add_partitions_to_txn_partition_result_list_2(data: Buffer, pos: int, 
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, partition_error_code, tags in iterate_ihB(memoryview(data)[pos:end]):
+    for partition_index, partition_error_code, tags in iterate_ihB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(AddPartitionsToTxnPartitionResult)
@@ -598,7 +610,9 @@ def _read_add_partitions_to_txn_topic_result_list_2(data: Buffer, pos: int, coun
             item.name, pos = compact_text(data, pos, n_name)
             n_results_by_partition = data[pos]
             pos += 1
-        if 0 < n_results_by_partition < 128:
+        if n_results_by_partition == 1:
+            item.results_by_partition = []
+        elif 1 < n_results_by_partition < 128:
             item.results_by_partition, pos = _read_add_partitions_to_txn_partition_result_list_2(data, pos, n_results_by_partition - 1)
         elif n_results_by_partition:
             n_results_by_partition, pos = long_count(data, pos, n_results_by_partition)
@@ -618,7 +632,9 @@ def _read_add_partitions_to_txn_response_2(data: Buffer, pos: int) -> tuple[AddP
     item = new(AddPartitionsToTxnResponse)
     item.throttle_time_ms, n_results_by_topic_v3_and_below = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_results_by_topic_v3_and_below < 128:
+    if n_results_by_topic_v3_and_below == 1:
+        item.results_by_topic_v3_and_below = []
+    elif 1 < n_results_by_topic_v3_and_below < 128:
         item.results_by_topic_v3_and_below, pos = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_results_by_topic_v3_and_below - 1)
     elif n_results_by_topic_v3_and_below:
         n_results_by_topic_v3_and_below, pos = long_count(data, pos, n_results_by_topic_v3_and_below)
@@ -649,7 +665,9 @@ def _read_add_partitions_to_txn_result_list_1(data: Buffer, pos: int, count: int
             item.transactional_id, pos = compact_text(data, pos, n_transactional_id)
             n_topic_results = data[pos]
             pos += 1
-        if 0 < n_topic_results < 128:
+        if n_topic_results == 1:
+            item.topic_results = []
+        elif 1 < n_topic_results < 128:
             item.topic_results, pos = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_topic_results - 1)
         elif n_topic_results:
             n_topic_results, pos = long_count(data, pos, n_topic_results)
@@ -669,7 +687,9 @@ def _read_add_partitions_to_txn_response_3(data: Buffer, pos: int) -> tuple[AddP
     item = new(AddPartitionsToTxnResponse)
     item.throttle_time_ms, item.error_code, n_results_by_transaction = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_results_by_transaction < 128:
+    if n_results_by_transaction == 1:
+        item.results_by_transaction = []
+    elif 1 < n_results_by_transaction < 128:
         item.results_by_transaction, pos = _read_add_partitions_to_txn_result_list_1(data, pos, n_results_by_transaction - 1)
     elif n_results_by_transaction:
         n_results_by_transaction, pos = long_count(data, pos, n_results_by_transaction)

@@ -175,7 +175,9 @@ def _read_add_raft_voter_request_1(data: Buffer, pos: int) -> tuple[AddRaftVoter
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         item.timeout_ms, item.voter_id, item.voter_directory_id, n_listeners = unpack_iiuB(data, pos)
         pos += 25
-    if 0 < n_listeners < 128:
+    if n_listeners == 1:
+        item.listeners = []
+    elif 1 < n_listeners < 128:
         item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
     elif n_listeners:
         n_listeners, pos = long_count(data, pos, n_listeners)
@@ -207,7 +209,9 @@ def _read_add_raft_voter_request_2(data: Buffer, pos: int) -> tuple[AddRaftVoter
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         item.timeout_ms, item.voter_id, item.voter_directory_id, n_listeners = unpack_iiuB(data, pos)
         pos += 25
-    if 0 < n_listeners < 128:
+    if n_listeners == 1:
+        item.listeners = []
+    elif 1 < n_listeners < 128:
         item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
     elif n_listeners:
         n_listeners, pos = long_count(data, pos, n_listeners)

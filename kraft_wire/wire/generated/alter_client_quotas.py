@@ -271,13 +271,17 @@ def _read_entry_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[En
         item = new(EntryData)
         (n_entity,) = unpack_i(data, pos)
         pos += 4
-        if n_entity >= 0:
+        if n_entity == 0:
+            item.entity = []
+        elif n_entity > 0:
             item.entity, pos = _read_entity_data_list_1(data, pos, n_entity)
         else:
             raise Unusual
         (n_ops,) = unpack_i(data, pos)
         pos += 4
-        if n_ops >= 0:
+        if n_ops == 0:
+            item.ops = []
+        elif n_ops > 0:
             item.ops, pos = _read_op_data_list_1(data, pos, n_ops)
         else:
             raise Unusual
@@ -290,7 +294,9 @@ def _read_alter_client_quotas_request_1(data: Buffer, pos: int) -> tuple[AlterCl
     item = new(AlterClientQuotasRequest)
     (n_entries,) = unpack_i(data, pos)
     pos += 4
-    if n_entries >= 0:
+    if n_entries == 0:
+        item.entries = []
+    elif n_entries > 0:
         item.entries, pos = _read_entry_data_list_1(data, pos, n_entries)
     else:
         raise Unusual
@@ -360,7 +366,9 @@ def _read_entry_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[En
         item = new(EntryData)
         n_entity = data[pos]
         pos += 1
-        if 0 < n_entity < 128:
+        if n_entity == 1:
+            item.entity = []
+        elif 1 < n_entity < 128:
             item.entity, pos = _read_entity_data_list_2(data, pos, n_entity - 1)
         elif n_entity:
             n_entity, pos = long_count(data, pos, n_entity)
@@ -369,7 +377,9 @@ def _read_entry_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[En
             raise Unusual
         n_ops = data[pos]
         pos += 1
-        if 0 < n_ops < 128:
+        if n_ops == 1:
+            item.ops = []
+        elif 1 < n_ops < 128:
             item.ops, pos = _read_op_data_list_2(data, pos, n_ops - 1)
         elif n_ops:
             n_ops, pos = long_count(data, pos, n_ops)
@@ -389,7 +399,9 @@ def _read_alter_client_quotas_request_2(data: Buffer, pos: int) -> tuple[AlterCl
     item = new(AlterClientQuotasRequest)
     n_entries = data[pos]
     pos += 1
-    if 0 < n_entries < 128:
+    if n_entries == 1:
+        item.entries = []
+    elif 1 < n_entries < 128:
         item.entries, pos = _read_entry_data_list_2(data, pos, n_entries - 1)
     elif n_entries:
         n_entries, pos = long_count(data, pos, n_entries)
@@ -581,7 +593,9 @@ def _read_response_entry_data_list_1(data: Buffer, pos: int, count: int) -> tupl
             item.error_message, pos = classic_text(data, pos, n_error_message)
             (n_entity,) = unpack_i(data, pos)
             pos += 4
-        if n_entity >= 0:
+        if n_entity == 0:
+            item.entity = []
+        elif n_entity > 0:
             item.entity, pos = _read_response_entity_data_list_1(data, pos, n_entity)
         else:
             raise Unusual
@@ -594,7 +608,9 @@ def _read_alter_client_quotas_response_1(data: Buffer, pos: int) -> tuple[AlterC
     item = new(AlterClientQuotasResponse)
     item.throttle_time_ms, n_entries = unpack_ii(data, pos)
     pos += 8
-    if n_entries >= 0:
+    if n_entries == 0:
+        item.entries = []
+    elif n_entries > 0:
         item.entries, pos = _read_response_entry_data_list_1(data, pos, n_entries)
     else:
         raise Unusual
@@ -653,7 +669,9 @@ def _read_response_entry_data_list_2(data: Buffer, pos: int, count: int) -> tupl
             item.error_message, pos = compact_text(data, pos, n_error_message)
             n_entity = data[pos]
             pos += 1
-        if 0 < n_entity < 128:
+        if n_entity == 1:
+            item.entity = []
+        elif 1 < n_entity < 128:
             item.entity, pos = _read_response_entity_data_list_2(data, pos, n_entity - 1)
         elif n_entity:
             n_entity, pos = long_count(data, pos, n_entity)
@@ -673,7 +691,9 @@ def _read_alter_client_quotas_response_2(data: Buffer, pos: int) -> tuple[AlterC
     item = new(AlterClientQuotasResponse)
     item.throttle_time_ms, n_entries = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_entries < 128:
+    if n_entries == 1:
+        item.entries = []
+    elif 1 < n_entries < 128:
         item.entries, pos = _read_response_entry_data_list_2(data, pos, n_entries - 1)
     elif n_entries:
         n_entries, pos = long_count(data, pos, n_entries)

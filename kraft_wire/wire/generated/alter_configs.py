@@ -222,7 +222,9 @@ def _read_alter_configs_resource_list_1(data: Buffer, pos: int, count: int) -> t
             item.resource_name, pos = classic_text(data, pos, n_resource_name)
             (n_configs,) = unpack_i(data, pos)
             pos += 4
-        if n_configs >= 0:
+        if n_configs == 0:
+            item.configs = []
+        elif n_configs > 0:
             item.configs, pos = _read_alterable_config_list_1(data, pos, n_configs)
         else:
             raise Unusual
@@ -235,7 +237,9 @@ def _read_alter_configs_request_1(data: Buffer, pos: int) -> tuple[AlterConfigsR
     item = new(AlterConfigsRequest)
     (n_resources,) = unpack_i(data, pos)
     pos += 4
-    if n_resources >= 0:
+    if n_resources == 0:
+        item.resources = []
+    elif n_resources > 0:
         item.resources, pos = _read_alter_configs_resource_list_1(data, pos, n_resources)
     else:
         raise Unusual
@@ -292,7 +296,9 @@ def _read_alter_configs_resource_list_2(data: Buffer, pos: int, count: int) -> t
             item.resource_name, pos = compact_text(data, pos, n_resource_name)
             n_configs = data[pos]
             pos += 1
-        if 0 < n_configs < 128:
+        if n_configs == 1:
+            item.configs = []
+        elif 1 < n_configs < 128:
             item.configs, pos = _read_alterable_config_list_2(data, pos, n_configs - 1)
         elif n_configs:
             n_configs, pos = long_count(data, pos, n_configs)
@@ -312,7 +318,9 @@ def _read_alter_configs_request_2(data: Buffer, pos: int) -> tuple[AlterConfigsR
     item = new(AlterConfigsRequest)
     n_resources = data[pos]
     pos += 1
-    if 0 < n_resources < 128:
+    if n_resources == 1:
+        item.resources = []
+    elif 1 < n_resources < 128:
         item.resources, pos = _read_alter_configs_resource_list_2(data, pos, n_resources - 1)
     elif n_resources:
         n_resources, pos = long_count(data, pos, n_resources)
@@ -468,7 +476,9 @@ def _read_alter_configs_response_1(data: Buffer, pos: int) -> tuple[AlterConfigs
     item = new(AlterConfigsResponse)
     item.throttle_time_ms, n_responses = unpack_ii(data, pos)
     pos += 8
-    if n_responses >= 0:
+    if n_responses == 0:
+        item.responses = []
+    elif n_responses > 0:
         item.responses, pos = _read_alter_configs_resource_response_list_1(data, pos, n_responses)
     else:
         raise Unusual
@@ -513,7 +523,9 @@ def _read_alter_configs_response_2(data: Buffer, pos: int) -> tuple[AlterConfigs
     item = new(AlterConfigsResponse)
     item.throttle_time_ms, n_responses = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_responses < 128:
+    if n_responses == 1:
+        item.responses = []
+    elif 1 < n_responses < 128:
         item.responses, pos = _read_alter_configs_resource_response_list_2(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)

@@ -264,7 +264,9 @@ def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
         item = new(TopicData)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -284,7 +286,9 @@ def _read_alter_partition_request_1(data: Buffer, pos: int) -> tuple[AlterPartit
     item = new(AlterPartitionRequest)
     item.broker_id, item.broker_epoch, n_topics = unpack_iqB(data, pos)
     pos += 13
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -304,7 +308,7 @@ def _read_broker_state_list_1(data: Buffer, pos: int, count: int) -> tuple[list[
     if end > len(data):
         raise Unusual
     items = []
-    for broker_id, broker_epoch, tags in iterate_iqB(memoryview(data)[pos:end]):
+    for broker_id, broker_epoch, tags in iterate_iqB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(BrokerState)
@@ -322,7 +326,9 @@ def _read_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[lis
         item = new(PartitionData)
         item.partition_index, item.leader_epoch, n_new_isr_with_epochs = unpack_iiB(data, pos)
         pos += 9
-        if 0 < n_new_isr_with_epochs < 128:
+        if n_new_isr_with_epochs == 1:
+            item.new_isr_with_epochs = []
+        elif 1 < n_new_isr_with_epochs < 128:
             item.new_isr_with_epochs, pos = _read_broker_state_list_1(data, pos, n_new_isr_with_epochs - 1)
         elif n_new_isr_with_epochs:
             n_new_isr_with_epochs, pos = long_count(data, pos, n_new_isr_with_epochs)
@@ -345,7 +351,9 @@ def _read_topic_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[To
         item = new(TopicData)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_data_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -365,7 +373,9 @@ def _read_alter_partition_request_2(data: Buffer, pos: int) -> tuple[AlterPartit
     item = new(AlterPartitionRequest)
     item.broker_id, item.broker_epoch, n_topics = unpack_iqB(data, pos)
     pos += 13
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_topic_data_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -509,7 +519,9 @@ def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tupl
         item = new(ResponseTopicData)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -529,7 +541,9 @@ def _read_alter_partition_response_1(data: Buffer, pos: int) -> tuple[AlterParti
     item = new(AlterPartitionResponse)
     item.throttle_time_ms, item.error_code, n_topics = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)

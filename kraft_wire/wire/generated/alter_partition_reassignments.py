@@ -234,7 +234,9 @@ def _read_reassignable_topic_list_1(data: Buffer, pos: int, count: int) -> tuple
             item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_reassignable_partition_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -254,7 +256,9 @@ def _read_alter_partition_reassignments_request_1(data: Buffer, pos: int) -> tup
     item = new(AlterPartitionReassignmentsRequest)
     item.timeout_ms, n_topics = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_reassignable_topic_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -274,7 +278,9 @@ def _read_alter_partition_reassignments_request_2(data: Buffer, pos: int) -> tup
     item = new(AlterPartitionReassignmentsRequest)
     item.timeout_ms, item.allow_replication_factor_change, n_topics = unpack_itB(data, pos)
     pos += 6
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_reassignable_topic_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -396,7 +402,9 @@ def _read_reassignable_topic_response_list_1(data: Buffer, pos: int, count: int)
             item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_reassignable_partition_response_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -428,7 +436,9 @@ def _read_alter_partition_reassignments_response_1(data: Buffer, pos: int) -> tu
         item.error_message, pos = compact_text(data, pos, n_error_message)
         n_responses = data[pos]
         pos += 1
-    if 0 < n_responses < 128:
+    if n_responses == 1:
+        item.responses = []
+    elif 1 < n_responses < 128:
         item.responses, pos = _read_reassignable_topic_response_list_1(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
@@ -460,7 +470,9 @@ def _read_alter_partition_reassignments_response_2(data: Buffer, pos: int) -> tu
         item.error_message, pos = compact_text(data, pos, n_error_message)
         n_responses = data[pos]
         pos += 1
-    if 0 < n_responses < 128:
+    if n_responses == 1:
+        item.responses = []
+    elif 1 < n_responses < 128:
         item.responses, pos = _read_reassignable_topic_response_list_1(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)

@@ -214,7 +214,9 @@ def _read_alter_replica_log_dir_list_1(data: Buffer, pos: int, count: int) -> tu
             item.path, pos = classic_text(data, pos, n_path)
             (n_topics,) = unpack_i(data, pos)
             pos += 4
-        if n_topics >= 0:
+        if n_topics == 0:
+            item.topics = []
+        elif n_topics > 0:
             item.topics, pos = _read_alter_replica_log_dir_topic_list_1(data, pos, n_topics)
         else:
             raise Unusual
@@ -227,7 +229,9 @@ def _read_alter_replica_log_dirs_request_1(data: Buffer, pos: int) -> tuple[Alte
     item = new(AlterReplicaLogDirsRequest)
     (n_dirs,) = unpack_i(data, pos)
     pos += 4
-    if n_dirs >= 0:
+    if n_dirs == 0:
+        item.dirs = []
+    elif n_dirs > 0:
         item.dirs, pos = _read_alter_replica_log_dir_list_1(data, pos, n_dirs)
     else:
         raise Unusual
@@ -279,7 +283,9 @@ def _read_alter_replica_log_dir_list_2(data: Buffer, pos: int, count: int) -> tu
             item.path, pos = compact_text(data, pos, n_path)
             n_topics = data[pos]
             pos += 1
-        if 0 < n_topics < 128:
+        if n_topics == 1:
+            item.topics = []
+        elif 1 < n_topics < 128:
             item.topics, pos = _read_alter_replica_log_dir_topic_list_2(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
@@ -299,7 +305,9 @@ def _read_alter_replica_log_dirs_request_2(data: Buffer, pos: int) -> tuple[Alte
     item = new(AlterReplicaLogDirsRequest)
     n_dirs = data[pos]
     pos += 1
-    if 0 < n_dirs < 128:
+    if n_dirs == 1:
+        item.dirs = []
+    elif 1 < n_dirs < 128:
         item.dirs, pos = _read_alter_replica_log_dir_list_2(data, pos, n_dirs - 1)
     elif n_dirs:
         n_dirs, pos = long_count(data, pos, n_dirs)
@@ -418,7 +426,7 @@ def _read_alter_replica_log_dir_partition_result_list_1(data: Buffer, pos: int, 
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, error_code in iterate_ih(memoryview(data)[pos:end]):
+    for partition_index, error_code in iterate_ih(data[pos:end]):
         item = new(AlterReplicaLogDirPartitionResult)
         item.partition_index = partition_index
         item.error_code = error_code
@@ -442,7 +450,9 @@ def _read_alter_replica_log_dir_topic_result_list_1(data: Buffer, pos: int, coun
             item.topic_name, pos = classic_text(data, pos, n_topic_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_alter_replica_log_dir_partition_result_list_1(data, pos, n_partitions)
         else:
             raise Unusual
@@ -455,7 +465,9 @@ def _read_alter_replica_log_dirs_response_1(data: Buffer, pos: int) -> tuple[Alt
     item = new(AlterReplicaLogDirsResponse)
     item.throttle_time_ms, n_results = unpack_ii(data, pos)
     pos += 8
-    if n_results >= 0:
+    if n_results == 0:
+        item.results = []
+    elif n_results > 0:
         item.results, pos = _read_alter_replica_log_dir_topic_result_list_1(data, pos, n_results)
     else:
         raise Unusual
@@ -468,7 +480,7 @@ def _read_alter_replica_log_dir_partition_result_list_2(data: Buffer, pos: int, 
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, error_code, tags in iterate_ihB(memoryview(data)[pos:end]):
+    for partition_index, error_code, tags in iterate_ihB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(AlterReplicaLogDirPartitionResult)
@@ -494,7 +506,9 @@ def _read_alter_replica_log_dir_topic_result_list_2(data: Buffer, pos: int, coun
             item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_alter_replica_log_dir_partition_result_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -514,7 +528,9 @@ def _read_alter_replica_log_dirs_response_2(data: Buffer, pos: int) -> tuple[Alt
     item = new(AlterReplicaLogDirsResponse)
     item.throttle_time_ms, n_results = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_results < 128:
+    if n_results == 1:
+        item.results = []
+    elif 1 < n_results < 128:
         item.results, pos = _read_alter_replica_log_dir_topic_result_list_2(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)

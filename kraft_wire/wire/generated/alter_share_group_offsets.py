@@ -190,7 +190,7 @@ def _read_alter_share_group_offsets_request_partition_list_1(data: Buffer, pos: 
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, start_offset, tags in iterate_iqB(memoryview(data)[pos:end]):
+    for partition_index, start_offset, tags in iterate_iqB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(AlterShareGroupOffsetsRequestPartition)
@@ -216,7 +216,9 @@ def _read_alter_share_group_offsets_request_topic_list_1(data: Buffer, pos: int,
             item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_alter_share_group_offsets_request_partition_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -244,7 +246,9 @@ def _read_alter_share_group_offsets_request_1(data: Buffer, pos: int) -> tuple[A
         item.group_id, pos = compact_text(data, pos, n_group_id)
         n_topics = data[pos]
         pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_alter_share_group_offsets_request_topic_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -344,7 +348,9 @@ def _read_alter_share_group_offsets_response_topic_list_1(data: Buffer, pos: int
             item.topic_name, pos = compact_text(data, pos, n_topic_name)
             item.topic_id, n_partitions = unpack_uB(data, pos)
             pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_alter_share_group_offsets_response_partition_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -376,7 +382,9 @@ def _read_alter_share_group_offsets_response_1(data: Buffer, pos: int) -> tuple[
         item.error_message, pos = compact_text(data, pos, n_error_message)
         n_responses = data[pos]
         pos += 1
-    if 0 < n_responses < 128:
+    if n_responses == 1:
+        item.responses = []
+    elif 1 < n_responses < 128:
         item.responses, pos = _read_alter_share_group_offsets_response_topic_list_1(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)

@@ -11,7 +11,7 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_blob, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["AlterUserScramCredentialsRequest", "AlterUserScramCredentialsResponse", "AlterUserScramCredentialsResult", "ScramCredentialDeletion", "ScramCredentialUpsertion"]
 
@@ -202,10 +202,32 @@ def _read_scram_credential_upsertion_list_1(data: Buffer, pos: int, count: int) 
             item.name, pos = compact_text(data, pos, n_name)
             item.mechanism, item.iterations, n_salt = unpack_biB(data, pos)
             pos += 6
-        item.salt, pos = compact_blob(data, pos, n_salt)
+        if n_salt < 128:
+            n_salt -= 1
+        else:
+            n_salt, pos = long_count(data, pos, n_salt)
+        if n_salt < 0:
+            raise Unusual
+        else:
+            end = pos + n_salt
+            if end > len(data):
+                raise Unusual
+            item.salt = bytes(data[pos:end])
+            pos = end
         n_salted_password = data[pos]
         pos += 1
-        item.salted_password, pos = compact_blob(data, pos, n_salted_password)
+        if n_salted_password < 128:
+            n_salted_password -= 1
+        else:
+            n_salted_password, pos = long_count(data, pos, n_salted_password)
+        if n_salted_password < 0:
+            raise Unusual
+        else:
+            end = pos + n_salted_password
+            if end > len(data):
+                raise Unusual
+            item.salted_password = bytes(data[pos:end])
+            pos = end
         tags = data[pos]
         pos += 1
         item.unknown_tagged_fields = None
@@ -219,7 +241,9 @@ def _read_alter_user_scram_credentials_request_1(data: Buffer, pos: int) -> tupl
     item = new(AlterUserScramCredentialsRequest)
     n_deletions = data[pos]
     pos += 1
-    if 0 < n_deletions < 128:
+    if n_deletions == 1:
+        item.deletions = []
+    elif 1 < n_deletions < 128:
         item.deletions, pos = _read_scram_credential_deletion_list_1(data, pos, n_deletions - 1)
     elif n_deletions:
         n_deletions, pos = long_count(data, pos, n_deletions)
@@ -228,7 +252,9 @@ def _read_alter_user_scram_credentials_request_1(data: Buffer, pos: int) -> tupl
         raise Unusual
     n_upsertions = data[pos]
     pos += 1
-    if 0 < n_upsertions < 128:
+    if n_upsertions == 1:
+        item.upsertions = []
+    elif 1 < n_upsertions < 128:
         item.upsertions, pos = _read_scram_credential_upsertion_list_1(data, pos, n_upsertions - 1)
     elif n_upsertions:
         n_upsertions, pos = long_count(data, pos, n_upsertions)
@@ -341,7 +367,9 @@ def _read_alter_user_scram_credentials_response_1(data: Buffer, pos: int) -> tup
     item = new(AlterUserScramCredentialsResponse)
     item.throttle_time_ms, n_results = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_results < 128:
+    if n_results == 1:
+        item.results = []
+    elif 1 < n_results < 128:
         item.results, pos = _read_alter_user_scram_credentials_result_list_1(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)

@@ -246,7 +246,7 @@ def _read_api_version_list_1(data: Buffer, pos: int, count: int) -> tuple[list[A
     if end > len(data):
         raise Unusual
     items = []
-    for api_key, min_version, max_version in iterate_hhh(memoryview(data)[pos:end]):
+    for api_key, min_version, max_version in iterate_hhh(data[pos:end]):
         item = new(ApiVersion)
         item.api_key = api_key
         item.min_version = min_version
@@ -261,7 +261,9 @@ def _read_api_versions_response_1(data: Buffer, pos: int) -> tuple[ApiVersionsRe
     item = new(ApiVersionsResponse)
     item.error_code, n_api_keys = unpack_hi(data, pos)
     pos += 6
-    if n_api_keys >= 0:
+    if n_api_keys == 0:
+        item.api_keys = []
+    elif n_api_keys > 0:
         item.api_keys, pos = _read_api_version_list_1(data, pos, n_api_keys)
     else:
         raise Unusual
@@ -278,7 +280,9 @@ def _read_api_versions_response_2(data: Buffer, pos: int) -> tuple[ApiVersionsRe
     item = new(ApiVersionsResponse)
     item.error_code, n_api_keys = unpack_hi(data, pos)
     pos += 6
-    if n_api_keys >= 0:
+    if n_api_keys == 0:
+        item.api_keys = []
+    elif n_api_keys > 0:
         item.api_keys, pos = _read_api_version_list_1(data, pos, n_api_keys)
     else:
         raise Unusual
@@ -297,7 +301,7 @@ def _read_api_version_list_2(data: Buffer, pos: int, count: int) -> tuple[list[A
     if end > len(data):
         raise Unusual
     items = []
-    for api_key, min_version, max_version, tags in iterate_hhhB(memoryview(data)[pos:end]):
+    for api_key, min_version, max_version, tags in iterate_hhhB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(ApiVersion)
@@ -361,7 +365,9 @@ def _read_api_versions_response_tags_1(item: ApiVersionsResponse, data: Buffer, 
         if tag == 0:
             n_supported_features = data[pos]
             pos += 1
-            if 0 < n_supported_features < 128:
+            if n_supported_features == 1:
+                item.supported_features = []
+            elif 1 < n_supported_features < 128:
                 item.supported_features, pos = _read_supported_feature_key_list_1(data, pos, n_supported_features - 1)
             elif n_supported_features:
                 n_supported_features, pos = long_count(data, pos, n_supported_features)
@@ -374,7 +380,9 @@ def _read_api_versions_response_tags_1(item: ApiVersionsResponse, data: Buffer, 
         elif tag == 2:
             n_finalized_features = data[pos]
             pos += 1
-            if 0 < n_finalized_features < 128:
+            if n_finalized_features == 1:
+                item.finalized_features = []
+            elif 1 < n_finalized_features < 128:
                 item.finalized_features, pos = _read_finalized_feature_key_list_1(data, pos, n_finalized_features - 1)
             elif n_finalized_features:
                 n_finalized_features, pos = long_count(data, pos, n_finalized_features)
@@ -396,7 +404,9 @@ def _read_api_versions_response_3(data: Buffer, pos: int) -> tuple[ApiVersionsRe
     item = new(ApiVersionsResponse)
     item.error_code, n_api_keys = unpack_hB(data, pos)
     pos += 3
-    if 0 < n_api_keys < 128:
+    if n_api_keys == 1:
+        item.api_keys = []
+    elif 1 < n_api_keys < 128:
         item.api_keys, pos = _read_api_version_list_2(data, pos, n_api_keys - 1)
     elif n_api_keys:
         n_api_keys, pos = long_count(data, pos, n_api_keys)

@@ -221,7 +221,7 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, tags in iterate_iB(memoryview(data)[pos:end]):
+    for partition_index, tags in iterate_iB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(PartitionData)
@@ -238,7 +238,9 @@ def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
         item = new(TopicData)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -260,7 +262,9 @@ def _read_directory_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
         item = new(DirectoryData)
         item.id, n_topics = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_topics < 128:
+        if n_topics == 1:
+            item.topics = []
+        elif 1 < n_topics < 128:
             item.topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
@@ -280,7 +284,9 @@ def _read_assign_replicas_to_dirs_request_1(data: Buffer, pos: int) -> tuple[Ass
     item = new(AssignReplicasToDirsRequest)
     item.broker_id, item.broker_epoch, n_directories = unpack_iqB(data, pos)
     pos += 13
-    if 0 < n_directories < 128:
+    if n_directories == 1:
+        item.directories = []
+    elif 1 < n_directories < 128:
         item.directories, pos = _read_directory_data_list_1(data, pos, n_directories - 1)
     elif n_directories:
         n_directories, pos = long_count(data, pos, n_directories)
@@ -351,7 +357,7 @@ def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> 
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, error_code, tags in iterate_ihB(memoryview(data)[pos:end]):
+    for partition_index, error_code, tags in iterate_ihB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(ResponsePartitionData)
@@ -369,7 +375,9 @@ def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tupl
         item = new(ResponseTopicData)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -391,7 +399,9 @@ def _read_response_directory_data_list_1(data: Buffer, pos: int, count: int) -> 
         item = new(ResponseDirectoryData)
         item.id, n_topics = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_topics < 128:
+        if n_topics == 1:
+            item.topics = []
+        elif 1 < n_topics < 128:
             item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
@@ -411,7 +421,9 @@ def _read_assign_replicas_to_dirs_response_1(data: Buffer, pos: int) -> tuple[As
     item = new(AssignReplicasToDirsResponse)
     item.throttle_time_ms, item.error_code, n_directories = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_directories < 128:
+    if n_directories == 1:
+        item.directories = []
+    elif 1 < n_directories < 128:
         item.directories, pos = _read_response_directory_data_list_1(data, pos, n_directories - 1)
     elif n_directories:
         n_directories, pos = long_count(data, pos, n_directories)

@@ -261,7 +261,7 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, leader_id, leader_epoch in iterate_iii(memoryview(data)[pos:end]):
+    for partition_index, leader_id, leader_epoch in iterate_iii(data[pos:end]):
         item = new(PartitionData)
         item.partition_index = partition_index
         item.leader_id = leader_id
@@ -287,7 +287,9 @@ def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
             item.topic_name, pos = classic_text(data, pos, n_topic_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
         else:
             raise Unusual
@@ -312,7 +314,9 @@ def _read_begin_quorum_epoch_request_1(data: Buffer, pos: int) -> tuple[BeginQuo
         item.cluster_id, pos = classic_text(data, pos, n_cluster_id)
         (n_topics,) = unpack_i(data, pos)
         pos += 4
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_topic_data_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -327,7 +331,7 @@ def _read_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[lis
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, voter_directory_id, leader_id, leader_epoch, tags in iterate_iuiiB(memoryview(data)[pos:end]):
+    for partition_index, voter_directory_id, leader_id, leader_epoch, tags in iterate_iuiiB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(PartitionData)
@@ -355,7 +359,9 @@ def _read_topic_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[To
             item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_data_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -416,7 +422,9 @@ def _read_begin_quorum_epoch_request_2(data: Buffer, pos: int) -> tuple[BeginQuo
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         item.voter_id, n_topics = unpack_iB(data, pos)
         pos += 5
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_topic_data_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -425,7 +433,9 @@ def _read_begin_quorum_epoch_request_2(data: Buffer, pos: int) -> tuple[BeginQuo
         raise Unusual
     n_leader_endpoints = data[pos]
     pos += 1
-    if 0 < n_leader_endpoints < 128:
+    if n_leader_endpoints == 1:
+        item.leader_endpoints = []
+    elif 1 < n_leader_endpoints < 128:
         item.leader_endpoints, pos = _read_leader_endpoint_list_1(data, pos, n_leader_endpoints - 1)
     elif n_leader_endpoints:
         n_leader_endpoints, pos = long_count(data, pos, n_leader_endpoints)
@@ -566,7 +576,7 @@ def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> 
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, error_code, leader_id, leader_epoch in iterate_ihii(memoryview(data)[pos:end]):
+    for partition_index, error_code, leader_id, leader_epoch in iterate_ihii(data[pos:end]):
         item = new(ResponsePartitionData)
         item.partition_index = partition_index
         item.error_code = error_code
@@ -592,7 +602,9 @@ def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tupl
             item.topic_name, pos = classic_text(data, pos, n_topic_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions)
         else:
             raise Unusual
@@ -605,7 +617,9 @@ def _read_begin_quorum_epoch_response_1(data: Buffer, pos: int) -> tuple[BeginQu
     item = new(BeginQuorumEpochResponse)
     item.error_code, n_topics = unpack_hi(data, pos)
     pos += 6
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -619,7 +633,7 @@ def _read_response_partition_data_list_2(data: Buffer, pos: int, count: int) -> 
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, error_code, leader_id, leader_epoch, tags in iterate_ihiiB(memoryview(data)[pos:end]):
+    for partition_index, error_code, leader_id, leader_epoch, tags in iterate_ihiiB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(ResponsePartitionData)
@@ -647,7 +661,9 @@ def _read_response_topic_data_list_2(data: Buffer, pos: int, count: int) -> tupl
             item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_response_partition_data_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -693,7 +709,9 @@ def _read_begin_quorum_epoch_response_tags_1(item: BeginQuorumEpochResponse, dat
         if tag == 0:
             n_node_endpoints = data[pos]
             pos += 1
-            if 0 < n_node_endpoints < 128:
+            if n_node_endpoints == 1:
+                item.node_endpoints = []
+            elif 1 < n_node_endpoints < 128:
                 item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
             elif n_node_endpoints:
                 n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
@@ -712,7 +730,9 @@ def _read_begin_quorum_epoch_response_2(data: Buffer, pos: int) -> tuple[BeginQu
     item = new(BeginQuorumEpochResponse)
     item.error_code, n_topics = unpack_hB(data, pos)
     pos += 3
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_response_topic_data_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)

@@ -245,7 +245,9 @@ def _read_broker_registration_request_1(data: Buffer, pos: int) -> tuple[BrokerR
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         item.incarnation_id, n_listeners = unpack_uB(data, pos)
         pos += 17
-    if 0 < n_listeners < 128:
+    if n_listeners == 1:
+        item.listeners = []
+    elif 1 < n_listeners < 128:
         item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
     elif n_listeners:
         n_listeners, pos = long_count(data, pos, n_listeners)
@@ -254,7 +256,9 @@ def _read_broker_registration_request_1(data: Buffer, pos: int) -> tuple[BrokerR
         raise Unusual
     n_features = data[pos]
     pos += 1
-    if 0 < n_features < 128:
+    if n_features == 1:
+        item.features = []
+    elif 1 < n_features < 128:
         item.features, pos = _read_feature_list_1(data, pos, n_features - 1)
     elif n_features:
         n_features, pos = long_count(data, pos, n_features)
@@ -296,7 +300,9 @@ def _read_broker_registration_request_2(data: Buffer, pos: int) -> tuple[BrokerR
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         item.incarnation_id, n_listeners = unpack_uB(data, pos)
         pos += 17
-    if 0 < n_listeners < 128:
+    if n_listeners == 1:
+        item.listeners = []
+    elif 1 < n_listeners < 128:
         item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
     elif n_listeners:
         n_listeners, pos = long_count(data, pos, n_listeners)
@@ -305,7 +311,9 @@ def _read_broker_registration_request_2(data: Buffer, pos: int) -> tuple[BrokerR
         raise Unusual
     n_features = data[pos]
     pos += 1
-    if 0 < n_features < 128:
+    if n_features == 1:
+        item.features = []
+    elif 1 < n_features < 128:
         item.features, pos = _read_feature_list_1(data, pos, n_features - 1)
     elif n_features:
         n_features, pos = long_count(data, pos, n_features)
@@ -346,7 +354,9 @@ def _read_broker_registration_request_3(data: Buffer, pos: int) -> tuple[BrokerR
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         item.incarnation_id, n_listeners = unpack_uB(data, pos)
         pos += 17
-    if 0 < n_listeners < 128:
+    if n_listeners == 1:
+        item.listeners = []
+    elif 1 < n_listeners < 128:
         item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
     elif n_listeners:
         n_listeners, pos = long_count(data, pos, n_listeners)
@@ -355,7 +365,9 @@ def _read_broker_registration_request_3(data: Buffer, pos: int) -> tuple[BrokerR
         raise Unusual
     n_features = data[pos]
     pos += 1
-    if 0 < n_features < 128:
+    if n_features == 1:
+        item.features = []
+    elif 1 < n_features < 128:
         item.features, pos = _read_feature_list_1(data, pos, n_features - 1)
     elif n_features:
         n_features, pos = long_count(data, pos, n_features)
@@ -404,7 +416,9 @@ def _read_broker_registration_request_4(data: Buffer, pos: int) -> tuple[BrokerR
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         item.incarnation_id, n_listeners = unpack_uB(data, pos)
         pos += 17
-    if 0 < n_listeners < 128:
+    if n_listeners == 1:
+        item.listeners = []
+    elif 1 < n_listeners < 128:
         item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
     elif n_listeners:
         n_listeners, pos = long_count(data, pos, n_listeners)
@@ -413,7 +427,9 @@ def _read_broker_registration_request_4(data: Buffer, pos: int) -> tuple[BrokerR
         raise Unusual
     n_features = data[pos]
     pos += 1
-    if 0 < n_features < 128:
+    if n_features == 1:
+        item.features = []
+    elif 1 < n_features < 128:
         item.features, pos = _read_feature_list_1(data, pos, n_features - 1)
     elif n_features:
         n_features, pos = long_count(data, pos, n_features)

@@ -116,7 +116,9 @@ def _read_client_quota_record_1(data: Buffer, pos: int) -> tuple[ClientQuotaReco
     item = new(ClientQuotaRecord)
     n_entity = data[pos]
     pos += 1
-    if 0 < n_entity < 128:
+    if n_entity == 1:
+        item.entity = []
+    elif 1 < n_entity < 128:
         item.entity, pos = _read_entity_data_list_1(data, pos, n_entity - 1)
     elif n_entity:
         n_entity, pos = long_count(data, pos, n_entity)

@@ -139,7 +139,9 @@ def _read_consumer_group_current_member_assignment_value_1(data: Buffer, pos: in
     item = new(ConsumerGroupCurrentMemberAssignmentValue)
     item.member_epoch, item.previous_member_epoch, item.state, n_assigned_partitions = unpack_iibB(data, pos)
     pos += 10
-    if 0 < n_assigned_partitions < 128:
+    if n_assigned_partitions == 1:
+        item.assigned_partitions = []
+    elif 1 < n_assigned_partitions < 128:
         item.assigned_partitions, pos = _read_topic_partitions_list_1(data, pos, n_assigned_partitions - 1)
     elif n_assigned_partitions:
         n_assigned_partitions, pos = long_count(data, pos, n_assigned_partitions)
@@ -148,7 +150,9 @@ def _read_consumer_group_current_member_assignment_value_1(data: Buffer, pos: in
         raise Unusual
     n_partitions_pending_revocation = data[pos]
     pos += 1
-    if 0 < n_partitions_pending_revocation < 128:
+    if n_partitions_pending_revocation == 1:
+        item.partitions_pending_revocation = []
+    elif 1 < n_partitions_pending_revocation < 128:
         item.partitions_pending_revocation, pos = _read_topic_partitions_list_1(data, pos, n_partitions_pending_revocation - 1)
     elif n_partitions_pending_revocation:
         n_partitions_pending_revocation, pos = long_count(data, pos, n_partitions_pending_revocation)

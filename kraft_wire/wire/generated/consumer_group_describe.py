@@ -293,7 +293,9 @@ def _read_assignment_1(data: Buffer, pos: int) -> tuple[Assignment, int]:
     item = new(Assignment)
     n_topic_partitions = data[pos]
     pos += 1
-    if 0 < n_topic_partitions < 128:
+    if n_topic_partitions == 1:
+        item.topic_partitions = []
+    elif 1 < n_topic_partitions < 128:
         item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
     elif n_topic_partitions:
         n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
@@ -427,7 +429,9 @@ def _read_described_group_list_1(data: Buffer, pos: int, count: int) -> tuple[li
             item.assignor_name, pos = compact_text(data, pos, n_assignor_name)
             n_members = data[pos]
             pos += 1
-        if 0 < n_members < 128:
+        if n_members == 1:
+            item.members = []
+        elif 1 < n_members < 128:
             item.members, pos = _read_member_list_1(data, pos, n_members - 1)
         elif n_members:
             n_members, pos = long_count(data, pos, n_members)
@@ -447,7 +451,9 @@ def _read_consumer_group_describe_response_1(data: Buffer, pos: int) -> tuple[Co
     item = new(ConsumerGroupDescribeResponse)
     item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_groups < 128:
+    if n_groups == 1:
+        item.groups = []
+    elif 1 < n_groups < 128:
         item.groups, pos = _read_described_group_list_1(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
@@ -580,7 +586,9 @@ def _read_described_group_list_2(data: Buffer, pos: int, count: int) -> tuple[li
             item.assignor_name, pos = compact_text(data, pos, n_assignor_name)
             n_members = data[pos]
             pos += 1
-        if 0 < n_members < 128:
+        if n_members == 1:
+            item.members = []
+        elif 1 < n_members < 128:
             item.members, pos = _read_member_list_2(data, pos, n_members - 1)
         elif n_members:
             n_members, pos = long_count(data, pos, n_members)
@@ -600,7 +608,9 @@ def _read_consumer_group_describe_response_2(data: Buffer, pos: int) -> tuple[Co
     item = new(ConsumerGroupDescribeResponse)
     item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_groups < 128:
+    if n_groups == 1:
+        item.groups = []
+    elif 1 < n_groups < 128:
         item.groups, pos = _read_described_group_list_2(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)

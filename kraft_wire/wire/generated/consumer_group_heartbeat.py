@@ -276,7 +276,9 @@ def _read_consumer_group_heartbeat_request_1(data: Buffer, pos: int) -> tuple[Co
         item.server_assignor, pos = compact_text(data, pos, n_server_assignor)
         n_topic_partitions = data[pos]
         pos += 1
-    if 0 < n_topic_partitions < 128:
+    if n_topic_partitions == 1:
+        item.topic_partitions = []
+    elif 1 < n_topic_partitions < 128:
         item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
     elif n_topic_partitions:
         n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
@@ -366,7 +368,9 @@ def _read_consumer_group_heartbeat_request_2(data: Buffer, pos: int) -> tuple[Co
         item.server_assignor, pos = compact_text(data, pos, n_server_assignor)
         n_topic_partitions = data[pos]
         pos += 1
-    if 0 < n_topic_partitions < 128:
+    if n_topic_partitions == 1:
+        item.topic_partitions = []
+    elif 1 < n_topic_partitions < 128:
         item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
     elif n_topic_partitions:
         n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
@@ -574,7 +578,9 @@ def _read_assignment_1(data: Buffer, pos: int) -> tuple[Assignment, int]:
     item = new(Assignment)
     n_topic_partitions = data[pos]
     pos += 1
-    if 0 < n_topic_partitions < 128:
+    if n_topic_partitions == 1:
+        item.topic_partitions = []
+    elif 1 < n_topic_partitions < 128:
         item.topic_partitions, pos = _read_response_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
     elif n_topic_partitions:
         n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)

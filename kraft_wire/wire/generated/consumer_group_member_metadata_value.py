@@ -9,7 +9,7 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_blob, compact_text, compact_texts, long_count, long_text, new, packers, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_compact_texts, write_tags
+from kraft_wire.wire.runtime import compact_text, compact_texts, long_count, long_text, new, packers, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_compact_texts, write_tags
 
 __all__ = ["ClassicMemberMetadata", "ClassicProtocol", "ConsumerGroupMemberMetadataValue"]
 
@@ -128,7 +128,18 @@ def _read_classic_protocol_list_1(data: Buffer, pos: int, count: int) -> tuple[l
             item.name, pos = compact_text(data, pos, n_name)
             n_metadata = data[pos]
             pos += 1
-        item.metadata, pos = compact_blob(data, pos, n_metadata)
+        if n_metadata < 128:
+            n_metadata -= 1
+        else:
+            n_metadata, pos = long_count(data, pos, n_metadata)
+        if n_metadata < 0:
+            raise Unusual
+        else:
+            end = pos + n_metadata
+            if end > len(data):
+                raise Unusual
+            item.metadata = bytes(data[pos:end])
+            pos = end
         tags = data[pos]
         pos += 1
         item.unknown_tagged_fields = None
@@ -142,7 +153,9 @@ def _read_classic_member_metadata_1(data: Buffer, pos: int) -> tuple[ClassicMemb
     item = new(ClassicMemberMetadata)
     item.session_timeout_ms, n_supported_protocols = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_supported_protocols < 128:
+    if n_supported_protocols == 1:
+        item.supported_protocols = []
+    elif 1 < n_supported_protocols < 128:
         item.supported_protocols, pos = _read_classic_protocol_list_1(data, pos, n_supported_protocols - 1)
     elif n_supported_protocols:
         n_supported_protocols, pos = long_count(data, pos, n_supported_protocols)

@@ -127,7 +127,9 @@ def _read_topic_metadata_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
             item.topic_name, pos = compact_text(data, pos, n_topic_name)
             item.num_partitions, n_partition_metadata = unpack_iB(data, pos)
             pos += 5
-        if 0 < n_partition_metadata < 128:
+        if n_partition_metadata == 1:
+            item.partition_metadata = []
+        elif 1 < n_partition_metadata < 128:
             item.partition_metadata, pos = _read_partition_metadata_list_1(data, pos, n_partition_metadata - 1)
         elif n_partition_metadata:
             n_partition_metadata, pos = long_count(data, pos, n_partition_metadata)
@@ -147,7 +149,9 @@ def _read_consumer_group_partition_metadata_value_1(data: Buffer, pos: int) -> t
     item = new(ConsumerGroupPartitionMetadataValue)
     n_topics = data[pos]
     pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_topic_metadata_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)

@@ -9,7 +9,7 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_blob, classic_numbers, classic_text, long_numbers, new, packers, unpackers
+from kraft_wire.wire.runtime import classic_numbers, classic_text, long_numbers, new, packers, unpackers
 
 __all__ = ["ConsumerProtocolAssignment", "TopicPartition"]
 
@@ -94,16 +94,22 @@ def _read_consumer_protocol_assignment_1(data: Buffer, pos: int) -> tuple[Consum
     item = new(ConsumerProtocolAssignment)
     (n_assigned_partitions,) = unpack_i(data, pos)
     pos += 4
-    if n_assigned_partitions >= 0:
+    if n_assigned_partitions == 0:
+        item.assigned_partitions = []
+    elif n_assigned_partitions > 0:
         item.assigned_partitions, pos = _read_topic_partition_list_1(data, pos, n_assigned_partitions)
     else:
         raise Unusual
     (n_user_data,) = unpack_i(data, pos)
     pos += 4
-    if n_user_data >= 0:
-        item.user_data, pos = classic_blob(data, pos, n_user_data)
-    else:
+    if n_user_data < 0:
         item.user_data = None
+    else:
+        end = pos + n_user_data
+        if end > len(data):
+            raise Unusual
+        item.user_data = memoryview(data)[pos:end]
+        pos = end
     return item, pos
 
 

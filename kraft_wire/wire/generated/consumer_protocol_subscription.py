@@ -9,7 +9,7 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_blob, classic_numbers, classic_text, classic_texts, long_numbers, new, packers, unpackers, write_classic_texts
+from kraft_wire.wire.runtime import classic_numbers, classic_text, classic_texts, long_numbers, new, packers, unpackers, write_classic_texts
 
 __all__ = ["ConsumerProtocolSubscription", "TopicPartition"]
 
@@ -86,10 +86,14 @@ def _read_consumer_protocol_subscription_1(data: Buffer, pos: int) -> tuple[Cons
     item.topics, pos = classic_texts(data, pos, n_topics)
     (n_user_data,) = unpack_i(data, pos)
     pos += 4
-    if n_user_data >= 0:
-        item.user_data, pos = classic_blob(data, pos, n_user_data)
-    else:
+    if n_user_data < 0:
         item.user_data = None
+    else:
+        end = pos + n_user_data
+        if end > len(data):
+            raise Unusual
+        item.user_data = memoryview(data)[pos:end]
+        pos = end
     item.owned_partitions = []
     item.generation_id = -1
     item.rack_id = None
@@ -127,13 +131,19 @@ def _read_consumer_protocol_subscription_2(data: Buffer, pos: int) -> tuple[Cons
     item.topics, pos = classic_texts(data, pos, n_topics)
     (n_user_data,) = unpack_i(data, pos)
     pos += 4
-    if n_user_data >= 0:
-        item.user_data, pos = classic_blob(data, pos, n_user_data)
-    else:
+    if n_user_data < 0:
         item.user_data = None
+    else:
+        end = pos + n_user_data
+        if end > len(data):
+            raise Unusual
+        item.user_data = memoryview(data)[pos:end]
+        pos = end
     (n_owned_partitions,) = unpack_i(data, pos)
     pos += 4
-    if n_owned_partitions >= 0:
+    if n_owned_partitions == 0:
+        item.owned_partitions = []
+    elif n_owned_partitions > 0:
         item.owned_partitions, pos = _read_topic_partition_list_1(data, pos, n_owned_partitions)
     else:
         raise Unusual
@@ -149,13 +159,19 @@ def _read_consumer_protocol_subscription_3(data: Buffer, pos: int) -> tuple[Cons
     item.topics, pos = classic_texts(data, pos, n_topics)
     (n_user_data,) = unpack_i(data, pos)
     pos += 4
-    if n_user_data >= 0:
-        item.user_data, pos = classic_blob(data, pos, n_user_data)
-    else:
+    if n_user_data < 0:
         item.user_data = None
+    else:
+        end = pos + n_user_data
+        if end > len(data):
+            raise Unusual
+        item.user_data = memoryview(data)[pos:end]
+        pos = end
     (n_owned_partitions,) = unpack_i(data, pos)
     pos += 4
-    if n_owned_partitions >= 0:
+    if n_owned_partitions == 0:
+        item.owned_partitions = []
+    elif n_owned_partitions > 0:
         item.owned_partitions, pos = _read_topic_partition_list_1(data, pos, n_owned_partitions)
     else:
         raise Unusual
@@ -172,13 +188,19 @@ def _read_consumer_protocol_subscription_4(data: Buffer, pos: int) -> tuple[Cons
     item.topics, pos = classic_texts(data, pos, n_topics)
     (n_user_data,) = unpack_i(data, pos)
     pos += 4
-    if n_user_data >= 0:
-        item.user_data, pos = classic_blob(data, pos, n_user_data)
-    else:
+    if n_user_data < 0:
         item.user_data = None
+    else:
+        end = pos + n_user_data
+        if end > len(data):
+            raise Unusual
+        item.user_data = memoryview(data)[pos:end]
+        pos = end
     (n_owned_partitions,) = unpack_i(data, pos)
     pos += 4
-    if n_owned_partitions >= 0:
+    if n_owned_partitions == 0:
+        item.owned_partitions = []
+    elif n_owned_partitions > 0:
         item.owned_partitions, pos = _read_topic_partition_list_1(data, pos, n_owned_partitions)
     else:
         raise Unusual

@@ -209,7 +209,9 @@ def _read_controller_registration_request_1(data: Buffer, pos: int) -> tuple[Con
     item = new(ControllerRegistrationRequest)
     item.controller_id, item.incarnation_id, item.zk_migration_ready, n_listeners = unpack_iutB(data, pos)
     pos += 22
-    if 0 < n_listeners < 128:
+    if n_listeners == 1:
+        item.listeners = []
+    elif 1 < n_listeners < 128:
         item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
     elif n_listeners:
         n_listeners, pos = long_count(data, pos, n_listeners)
@@ -218,7 +220,9 @@ def _read_controller_registration_request_1(data: Buffer, pos: int) -> tuple[Con
         raise Unusual
     n_features = data[pos]
     pos += 1
-    if 0 < n_features < 128:
+    if n_features == 1:
+        item.features = []
+    elif 1 < n_features < 128:
         item.features, pos = _read_feature_list_1(data, pos, n_features - 1)
     elif n_features:
         n_features, pos = long_count(data, pos, n_features)

@@ -200,7 +200,9 @@ def _read_create_acls_request_1(data: Buffer, pos: int) -> tuple[CreateAclsReque
     item = new(CreateAclsRequest)
     (n_creations,) = unpack_i(data, pos)
     pos += 4
-    if n_creations >= 0:
+    if n_creations == 0:
+        item.creations = []
+    elif n_creations > 0:
         item.creations, pos = _read_acl_creation_list_1(data, pos, n_creations)
     else:
         raise Unusual
@@ -249,7 +251,9 @@ def _read_create_acls_request_2(data: Buffer, pos: int) -> tuple[CreateAclsReque
     item = new(CreateAclsRequest)
     n_creations = data[pos]
     pos += 1
-    if 0 < n_creations < 128:
+    if n_creations == 1:
+        item.creations = []
+    elif 1 < n_creations < 128:
         item.creations, pos = _read_acl_creation_list_2(data, pos, n_creations - 1)
     elif n_creations:
         n_creations, pos = long_count(data, pos, n_creations)
@@ -364,7 +368,9 @@ def _read_create_acls_response_1(data: Buffer, pos: int) -> tuple[CreateAclsResp
     item = new(CreateAclsResponse)
     item.throttle_time_ms, n_results = unpack_ii(data, pos)
     pos += 8
-    if n_results >= 0:
+    if n_results == 0:
+        item.results = []
+    elif n_results > 0:
         item.results, pos = _read_acl_creation_result_list_1(data, pos, n_results)
     else:
         raise Unusual
@@ -401,7 +407,9 @@ def _read_create_acls_response_2(data: Buffer, pos: int) -> tuple[CreateAclsResp
     item = new(CreateAclsResponse)
     item.throttle_time_ms, n_results = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_results < 128:
+    if n_results == 1:
+        item.results = []
+    elif 1 < n_results < 128:
         item.results, pos = _read_acl_creation_result_list_2(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)

@@ -11,7 +11,7 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_blob, classic_text, compact_blob, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["CreatableRenewers", "CreateDelegationTokenRequest", "CreateDelegationTokenResponse"]
 
@@ -187,7 +187,9 @@ def _read_create_delegation_token_request_1(data: Buffer, pos: int) -> tuple[Cre
     item = new(CreateDelegationTokenRequest)
     (n_renewers,) = unpack_i(data, pos)
     pos += 4
-    if n_renewers >= 0:
+    if n_renewers == 0:
+        item.renewers = []
+    elif n_renewers > 0:
         item.renewers, pos = _read_creatable_renewers_list_1(data, pos, n_renewers)
     else:
         raise Unusual
@@ -232,7 +234,9 @@ def _read_create_delegation_token_request_2(data: Buffer, pos: int) -> tuple[Cre
     item = new(CreateDelegationTokenRequest)
     n_renewers = data[pos]
     pos += 1
-    if 0 < n_renewers < 128:
+    if n_renewers == 1:
+        item.renewers = []
+    elif 1 < n_renewers < 128:
         item.renewers, pos = _read_creatable_renewers_list_2(data, pos, n_renewers - 1)
     elif n_renewers:
         n_renewers, pos = long_count(data, pos, n_renewers)
@@ -277,7 +281,9 @@ def _read_create_delegation_token_request_3(data: Buffer, pos: int) -> tuple[Cre
         item.owner_principal_name, pos = compact_text(data, pos, n_owner_principal_name)
         n_renewers = data[pos]
         pos += 1
-    if 0 < n_renewers < 128:
+    if n_renewers == 1:
+        item.renewers = []
+    elif 1 < n_renewers < 128:
         item.renewers, pos = _read_creatable_renewers_list_2(data, pos, n_renewers - 1)
     elif n_renewers:
         n_renewers, pos = long_count(data, pos, n_renewers)
@@ -423,7 +429,14 @@ def _read_create_delegation_token_response_1(data: Buffer, pos: int) -> tuple[Cr
         item.token_id, pos = classic_text(data, pos, n_token_id)
         (n_hmac,) = unpack_i(data, pos)
         pos += 4
-    item.hmac, pos = classic_blob(data, pos, n_hmac)
+    if n_hmac < 0:
+        raise Unusual
+    else:
+        end = pos + n_hmac
+        if end > len(data):
+            raise Unusual
+        item.hmac = bytes(data[pos:end])
+        pos = end
     (item.throttle_time_ms,) = unpack_i(data, pos)
     pos += 4
     item.token_requester_principal_type = ''
@@ -460,7 +473,18 @@ def _read_create_delegation_token_response_2(data: Buffer, pos: int) -> tuple[Cr
         item.token_id, pos = compact_text(data, pos, n_token_id)
         n_hmac = data[pos]
         pos += 1
-    item.hmac, pos = compact_blob(data, pos, n_hmac)
+    if n_hmac < 128:
+        n_hmac -= 1
+    else:
+        n_hmac, pos = long_count(data, pos, n_hmac)
+    if n_hmac < 0:
+        raise Unusual
+    else:
+        end = pos + n_hmac
+        if end > len(data):
+            raise Unusual
+        item.hmac = bytes(data[pos:end])
+        pos = end
     item.throttle_time_ms, tags = unpack_iB(data, pos)
     pos += 5
     item.token_requester_principal_type = ''
@@ -515,7 +539,18 @@ def _read_create_delegation_token_response_3(data: Buffer, pos: int) -> tuple[Cr
         item.token_id, pos = compact_text(data, pos, n_token_id)
         n_hmac = data[pos]
         pos += 1
-    item.hmac, pos = compact_blob(data, pos, n_hmac)
+    if n_hmac < 128:
+        n_hmac -= 1
+    else:
+        n_hmac, pos = long_count(data, pos, n_hmac)
+    if n_hmac < 0:
+        raise Unusual
+    else:
+        end = pos + n_hmac
+        if end > len(data):
+            raise Unusual
+        item.hmac = bytes(data[pos:end])
+        pos = end
     item.throttle_time_ms, tags = unpack_iB(data, pos)
     pos += 5
     item.unknown_tagged_fields = None

@@ -204,7 +204,9 @@ def _read_create_partitions_topic_list_1(data: Buffer, pos: int, count: int) -> 
             item.name, pos = classic_text(data, pos, n_name)
             item.count, n_assignments = unpack_ii(data, pos)
             pos += 8
-        if n_assignments >= 0:
+        if n_assignments == 0:
+            item.assignments = []
+        elif n_assignments > 0:
             item.assignments, pos = _read_create_partitions_assignment_list_1(data, pos, n_assignments)
         else:
             item.assignments = None
@@ -217,7 +219,9 @@ def _read_create_partitions_request_1(data: Buffer, pos: int) -> tuple[CreatePar
     item = new(CreatePartitionsRequest)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_create_partitions_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -263,7 +267,9 @@ def _read_create_partitions_topic_list_2(data: Buffer, pos: int, count: int) -> 
             item.name, pos = compact_text(data, pos, n_name)
             item.count, n_assignments = unpack_iB(data, pos)
             pos += 5
-        if 0 < n_assignments < 128:
+        if n_assignments == 1:
+            item.assignments = []
+        elif 1 < n_assignments < 128:
             item.assignments, pos = _read_create_partitions_assignment_list_2(data, pos, n_assignments - 1)
         elif n_assignments:
             n_assignments, pos = long_count(data, pos, n_assignments)
@@ -283,7 +289,9 @@ def _read_create_partitions_request_2(data: Buffer, pos: int) -> tuple[CreatePar
     item = new(CreatePartitionsRequest)
     n_topics = data[pos]
     pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_create_partitions_topic_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -423,7 +431,9 @@ def _read_create_partitions_response_1(data: Buffer, pos: int) -> tuple[CreatePa
     item = new(CreatePartitionsResponse)
     item.throttle_time_ms, n_results = unpack_ii(data, pos)
     pos += 8
-    if n_results >= 0:
+    if n_results == 0:
+        item.results = []
+    elif n_results > 0:
         item.results, pos = _read_create_partitions_topic_result_list_1(data, pos, n_results)
     else:
         raise Unusual
@@ -468,7 +478,9 @@ def _read_create_partitions_response_2(data: Buffer, pos: int) -> tuple[CreatePa
     item = new(CreatePartitionsResponse)
     item.throttle_time_ms, n_results = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_results < 128:
+    if n_results == 1:
+        item.results = []
+    elif 1 < n_results < 128:
         item.results, pos = _read_create_partitions_topic_result_list_2(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)

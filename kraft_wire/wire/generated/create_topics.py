@@ -325,13 +325,17 @@ def _read_creatable_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[li
             item.name, pos = classic_text(data, pos, n_name)
             item.num_partitions, item.replication_factor, n_assignments = unpack_ihi(data, pos)
             pos += 10
-        if n_assignments >= 0:
+        if n_assignments == 0:
+            item.assignments = []
+        elif n_assignments > 0:
             item.assignments, pos = _read_creatable_replica_assignment_list_1(data, pos, n_assignments)
         else:
             raise Unusual
         (n_configs,) = unpack_i(data, pos)
         pos += 4
-        if n_configs >= 0:
+        if n_configs == 0:
+            item.configs = []
+        elif n_configs > 0:
             item.configs, pos = _read_creatable_topic_config_list_1(data, pos, n_configs)
         else:
             raise Unusual
@@ -344,7 +348,9 @@ def _read_create_topics_request_1(data: Buffer, pos: int) -> tuple[CreateTopicsR
     item = new(CreateTopicsRequest)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_creatable_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -423,7 +429,9 @@ def _read_creatable_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[li
             item.name, pos = compact_text(data, pos, n_name)
             item.num_partitions, item.replication_factor, n_assignments = unpack_ihB(data, pos)
             pos += 7
-        if 0 < n_assignments < 128:
+        if n_assignments == 1:
+            item.assignments = []
+        elif 1 < n_assignments < 128:
             item.assignments, pos = _read_creatable_replica_assignment_list_2(data, pos, n_assignments - 1)
         elif n_assignments:
             n_assignments, pos = long_count(data, pos, n_assignments)
@@ -432,7 +440,9 @@ def _read_creatable_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[li
             raise Unusual
         n_configs = data[pos]
         pos += 1
-        if 0 < n_configs < 128:
+        if n_configs == 1:
+            item.configs = []
+        elif 1 < n_configs < 128:
             item.configs, pos = _read_creatable_topic_config_list_2(data, pos, n_configs - 1)
         elif n_configs:
             n_configs, pos = long_count(data, pos, n_configs)
@@ -452,7 +462,9 @@ def _read_create_topics_request_2(data: Buffer, pos: int) -> tuple[CreateTopicsR
     item = new(CreateTopicsRequest)
     n_topics = data[pos]
     pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_creatable_topic_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -650,7 +662,9 @@ def _read_create_topics_response_1(data: Buffer, pos: int) -> tuple[CreateTopics
     item = new(CreateTopicsResponse)
     item.throttle_time_ms, n_topics = unpack_ii(data, pos)
     pos += 8
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_creatable_topic_result_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -734,7 +748,9 @@ def _read_creatable_topic_result_list_2(data: Buffer, pos: int, count: int) -> t
             item.error_message, pos = compact_text(data, pos, n_error_message)
             item.num_partitions, item.replication_factor, n_configs = unpack_ihB(data, pos)
             pos += 7
-        if 0 < n_configs < 128:
+        if n_configs == 1:
+            item.configs = []
+        elif 1 < n_configs < 128:
             item.configs, pos = _read_creatable_topic_configs_list_1(data, pos, n_configs - 1)
         elif n_configs:
             n_configs, pos = long_count(data, pos, n_configs)
@@ -756,7 +772,9 @@ def _read_create_topics_response_2(data: Buffer, pos: int) -> tuple[CreateTopics
     item = new(CreateTopicsResponse)
     item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_creatable_topic_result_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -814,7 +832,9 @@ def _read_creatable_topic_result_list_3(data: Buffer, pos: int, count: int) -> t
             item.error_message, pos = compact_text(data, pos, n_error_message)
             item.num_partitions, item.replication_factor, n_configs = unpack_ihB(data, pos)
             pos += 7
-        if 0 < n_configs < 128:
+        if n_configs == 1:
+            item.configs = []
+        elif 1 < n_configs < 128:
             item.configs, pos = _read_creatable_topic_configs_list_1(data, pos, n_configs - 1)
         elif n_configs:
             n_configs, pos = long_count(data, pos, n_configs)
@@ -835,7 +855,9 @@ def _read_create_topics_response_3(data: Buffer, pos: int) -> tuple[CreateTopics
     item = new(CreateTopicsResponse)
     item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_creatable_topic_result_list_3(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)

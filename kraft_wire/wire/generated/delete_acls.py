@@ -260,7 +260,9 @@ def _read_delete_acls_request_1(data: Buffer, pos: int) -> tuple[DeleteAclsReque
     item = new(DeleteAclsRequest)
     (n_filters,) = unpack_i(data, pos)
     pos += 4
-    if n_filters >= 0:
+    if n_filters == 0:
+        item.filters = []
+    elif n_filters > 0:
         item.filters, pos = _read_delete_acls_filter_list_1(data, pos, n_filters)
     else:
         raise Unusual
@@ -321,7 +323,9 @@ def _read_delete_acls_request_2(data: Buffer, pos: int) -> tuple[DeleteAclsReque
     item = new(DeleteAclsRequest)
     n_filters = data[pos]
     pos += 1
-    if 0 < n_filters < 128:
+    if n_filters == 1:
+        item.filters = []
+    elif 1 < n_filters < 128:
         item.filters, pos = _read_delete_acls_filter_list_2(data, pos, n_filters - 1)
     elif n_filters:
         n_filters, pos = long_count(data, pos, n_filters)
@@ -502,7 +506,9 @@ def _read_delete_acls_filter_result_list_1(data: Buffer, pos: int, count: int) -
             item.error_message, pos = classic_text(data, pos, n_error_message)
             (n_matching_acls,) = unpack_i(data, pos)
             pos += 4
-        if n_matching_acls >= 0:
+        if n_matching_acls == 0:
+            item.matching_acls = []
+        elif n_matching_acls > 0:
             item.matching_acls, pos = _read_delete_acls_matching_acl_list_1(data, pos, n_matching_acls)
         else:
             raise Unusual
@@ -515,7 +521,9 @@ def _read_delete_acls_response_1(data: Buffer, pos: int) -> tuple[DeleteAclsResp
     item = new(DeleteAclsResponse)
     item.throttle_time_ms, n_filter_results = unpack_ii(data, pos)
     pos += 8
-    if n_filter_results >= 0:
+    if n_filter_results == 0:
+        item.filter_results = []
+    elif n_filter_results > 0:
         item.filter_results, pos = _read_delete_acls_filter_result_list_1(data, pos, n_filter_results)
     else:
         raise Unusual
@@ -590,7 +598,9 @@ def _read_delete_acls_filter_result_list_2(data: Buffer, pos: int, count: int) -
             item.error_message, pos = compact_text(data, pos, n_error_message)
             n_matching_acls = data[pos]
             pos += 1
-        if 0 < n_matching_acls < 128:
+        if n_matching_acls == 1:
+            item.matching_acls = []
+        elif 1 < n_matching_acls < 128:
             item.matching_acls, pos = _read_delete_acls_matching_acl_list_2(data, pos, n_matching_acls - 1)
         elif n_matching_acls:
             n_matching_acls, pos = long_count(data, pos, n_matching_acls)
@@ -610,7 +620,9 @@ def _read_delete_acls_response_2(data: Buffer, pos: int) -> tuple[DeleteAclsResp
     item = new(DeleteAclsResponse)
     item.throttle_time_ms, n_filter_results = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_filter_results < 128:
+    if n_filter_results == 1:
+        item.filter_results = []
+    elif 1 < n_filter_results < 128:
         item.filter_results, pos = _read_delete_acls_filter_result_list_2(data, pos, n_filter_results - 1)
     elif n_filter_results:
         n_filter_results, pos = long_count(data, pos, n_filter_results)

@@ -173,7 +173,9 @@ def _read_delete_groups_response_1(data: Buffer, pos: int) -> tuple[DeleteGroups
     item = new(DeleteGroupsResponse)
     item.throttle_time_ms, n_results = unpack_ii(data, pos)
     pos += 8
-    if n_results >= 0:
+    if n_results == 0:
+        item.results = []
+    elif n_results > 0:
         item.results, pos = _read_deletable_group_result_list_1(data, pos, n_results)
     else:
         raise Unusual
@@ -206,7 +208,9 @@ def _read_delete_groups_response_2(data: Buffer, pos: int) -> tuple[DeleteGroups
     item = new(DeleteGroupsResponse)
     item.throttle_time_ms, n_results = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_results < 128:
+    if n_results == 1:
+        item.results = []
+    elif 1 < n_results < 128:
         item.results, pos = _read_deletable_group_result_list_2(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)

@@ -187,7 +187,7 @@ def _read_delete_records_partition_list_1(data: Buffer, pos: int, count: int) ->
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, offset in iterate_iq(memoryview(data)[pos:end]):
+    for partition_index, offset in iterate_iq(data[pos:end]):
         item = new(DeleteRecordsPartition)
         item.partition_index = partition_index
         item.offset = offset
@@ -211,7 +211,9 @@ def _read_delete_records_topic_list_1(data: Buffer, pos: int, count: int) -> tup
             item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_delete_records_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
@@ -224,7 +226,9 @@ def _read_delete_records_request_1(data: Buffer, pos: int) -> tuple[DeleteRecord
     item = new(DeleteRecordsRequest)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_delete_records_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -239,7 +243,7 @@ def _read_delete_records_partition_list_2(data: Buffer, pos: int, count: int) ->
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, offset, tags in iterate_iqB(memoryview(data)[pos:end]):
+    for partition_index, offset, tags in iterate_iqB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(DeleteRecordsPartition)
@@ -265,7 +269,9 @@ def _read_delete_records_topic_list_2(data: Buffer, pos: int, count: int) -> tup
             item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_delete_records_partition_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -285,7 +291,9 @@ def _read_delete_records_request_2(data: Buffer, pos: int) -> tuple[DeleteRecord
     item = new(DeleteRecordsRequest)
     n_topics = data[pos]
     pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_delete_records_topic_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -379,7 +387,7 @@ def _read_delete_records_partition_result_list_1(data: Buffer, pos: int, count: 
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, low_watermark, error_code in iterate_iqh(memoryview(data)[pos:end]):
+    for partition_index, low_watermark, error_code in iterate_iqh(data[pos:end]):
         item = new(DeleteRecordsPartitionResult)
         item.partition_index = partition_index
         item.low_watermark = low_watermark
@@ -404,7 +412,9 @@ def _read_delete_records_topic_result_list_1(data: Buffer, pos: int, count: int)
             item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_delete_records_partition_result_list_1(data, pos, n_partitions)
         else:
             raise Unusual
@@ -417,7 +427,9 @@ def _read_delete_records_response_1(data: Buffer, pos: int) -> tuple[DeleteRecor
     item = new(DeleteRecordsResponse)
     item.throttle_time_ms, n_topics = unpack_ii(data, pos)
     pos += 8
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_delete_records_topic_result_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -430,7 +442,7 @@ def _read_delete_records_partition_result_list_2(data: Buffer, pos: int, count: 
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, low_watermark, error_code, tags in iterate_iqhB(memoryview(data)[pos:end]):
+    for partition_index, low_watermark, error_code, tags in iterate_iqhB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(DeleteRecordsPartitionResult)
@@ -457,7 +469,9 @@ def _read_delete_records_topic_result_list_2(data: Buffer, pos: int, count: int)
             item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_delete_records_partition_result_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -477,7 +491,9 @@ def _read_delete_records_response_2(data: Buffer, pos: int) -> tuple[DeleteRecor
     item = new(DeleteRecordsResponse)
     item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_delete_records_topic_result_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)

@@ -171,7 +171,9 @@ def _read_delete_share_group_offsets_request_1(data: Buffer, pos: int) -> tuple[
         item.group_id, pos = compact_text(data, pos, n_group_id)
         n_topics = data[pos]
         pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_delete_share_group_offsets_request_topic_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -267,7 +269,9 @@ def _read_delete_share_group_offsets_response_1(data: Buffer, pos: int) -> tuple
         item.error_message, pos = compact_text(data, pos, n_error_message)
         n_responses = data[pos]
         pos += 1
-    if 0 < n_responses < 128:
+    if n_responses == 1:
+        item.responses = []
+    elif 1 < n_responses < 128:
         item.responses, pos = _read_delete_share_group_offsets_response_topic_list_1(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)

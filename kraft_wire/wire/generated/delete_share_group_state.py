@@ -172,7 +172,7 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     if end > len(data):
         raise Unusual
     items = []
-    for partition, tags in iterate_iB(memoryview(data)[pos:end]):
+    for partition, tags in iterate_iB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(PartitionData)
@@ -189,7 +189,9 @@ def _read_delete_state_data_list_1(data: Buffer, pos: int, count: int) -> tuple[
         item = new(DeleteStateData)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -217,7 +219,9 @@ def _read_delete_share_group_state_request_1(data: Buffer, pos: int) -> tuple[De
         item.group_id, pos = compact_text(data, pos, n_group_id)
         n_topics = data[pos]
         pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_delete_state_data_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -304,7 +308,9 @@ def _read_delete_state_result_list_1(data: Buffer, pos: int, count: int) -> tupl
         item = new(DeleteStateResult)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_result_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -324,7 +330,9 @@ def _read_delete_share_group_state_response_1(data: Buffer, pos: int) -> tuple[D
     item = new(DeleteShareGroupStateResponse)
     n_results = data[pos]
     pos += 1
-    if 0 < n_results < 128:
+    if n_results == 1:
+        item.results = []
+    elif 1 < n_results < 128:
         item.results, pos = _read_delete_state_result_list_1(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)

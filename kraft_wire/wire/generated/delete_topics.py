@@ -210,7 +210,9 @@ def _read_delete_topics_request_3(data: Buffer, pos: int) -> tuple[DeleteTopicsR
     item = new(DeleteTopicsRequest)
     n_topics = data[pos]
     pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_delete_topic_state_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -308,7 +310,9 @@ def _read_delete_topics_response_1(data: Buffer, pos: int) -> tuple[DeleteTopics
     item = new(DeleteTopicsResponse)
     item.throttle_time_ms, n_responses = unpack_ii(data, pos)
     pos += 8
-    if n_responses >= 0:
+    if n_responses == 0:
+        item.responses = []
+    elif n_responses > 0:
         item.responses, pos = _read_deletable_topic_result_list_1(data, pos, n_responses)
     else:
         raise Unusual
@@ -343,7 +347,9 @@ def _read_delete_topics_response_2(data: Buffer, pos: int) -> tuple[DeleteTopics
     item = new(DeleteTopicsResponse)
     item.throttle_time_ms, n_responses = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_responses < 128:
+    if n_responses == 1:
+        item.responses = []
+    elif 1 < n_responses < 128:
         item.responses, pos = _read_deletable_topic_result_list_2(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
@@ -396,7 +402,9 @@ def _read_delete_topics_response_3(data: Buffer, pos: int) -> tuple[DeleteTopics
     item = new(DeleteTopicsResponse)
     item.throttle_time_ms, n_responses = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_responses < 128:
+    if n_responses == 1:
+        item.responses = []
+    elif 1 < n_responses < 128:
         item.responses, pos = _read_deletable_topic_result_list_3(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
@@ -452,7 +460,9 @@ def _read_delete_topics_response_4(data: Buffer, pos: int) -> tuple[DeleteTopics
     item = new(DeleteTopicsResponse)
     item.throttle_time_ms, n_responses = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_responses < 128:
+    if n_responses == 1:
+        item.responses = []
+    elif 1 < n_responses < 128:
         item.responses, pos = _read_deletable_topic_result_list_4(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)

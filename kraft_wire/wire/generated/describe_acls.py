@@ -395,7 +395,9 @@ def _read_describe_acls_resource_list_1(data: Buffer, pos: int, count: int) -> t
             item.resource_name, pos = classic_text(data, pos, n_resource_name)
             item.pattern_type, n_acls = unpack_bi(data, pos)
             pos += 5
-        if n_acls >= 0:
+        if n_acls == 0:
+            item.acls = []
+        elif n_acls > 0:
             item.acls, pos = _read_acl_description_list_1(data, pos, n_acls)
         else:
             raise Unusual
@@ -420,7 +422,9 @@ def _read_describe_acls_response_1(data: Buffer, pos: int) -> tuple[DescribeAcls
         item.error_message, pos = classic_text(data, pos, n_error_message)
         (n_resources,) = unpack_i(data, pos)
         pos += 4
-    if n_resources >= 0:
+    if n_resources == 0:
+        item.resources = []
+    elif n_resources > 0:
         item.resources, pos = _read_describe_acls_resource_list_1(data, pos, n_resources)
     else:
         raise Unusual
@@ -471,7 +475,9 @@ def _read_describe_acls_resource_list_2(data: Buffer, pos: int, count: int) -> t
             item.resource_name, pos = compact_text(data, pos, n_resource_name)
             item.pattern_type, n_acls = unpack_bB(data, pos)
             pos += 2
-        if 0 < n_acls < 128:
+        if n_acls == 1:
+            item.acls = []
+        elif 1 < n_acls < 128:
             item.acls, pos = _read_acl_description_list_2(data, pos, n_acls - 1)
         elif n_acls:
             n_acls, pos = long_count(data, pos, n_acls)
@@ -503,7 +509,9 @@ def _read_describe_acls_response_2(data: Buffer, pos: int) -> tuple[DescribeAcls
         item.error_message, pos = compact_text(data, pos, n_error_message)
         n_resources = data[pos]
         pos += 1
-    if 0 < n_resources < 128:
+    if n_resources == 1:
+        item.resources = []
+    elif 1 < n_resources < 128:
         item.resources, pos = _read_describe_acls_resource_list_2(data, pos, n_resources - 1)
     elif n_resources:
         n_resources, pos = long_count(data, pos, n_resources)

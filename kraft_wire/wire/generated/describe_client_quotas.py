@@ -238,7 +238,9 @@ def _read_describe_client_quotas_request_1(data: Buffer, pos: int) -> tuple[Desc
     item = new(DescribeClientQuotasRequest)
     (n_components,) = unpack_i(data, pos)
     pos += 4
-    if n_components >= 0:
+    if n_components == 0:
+        item.components = []
+    elif n_components > 0:
         item.components, pos = _read_component_data_list_1(data, pos, n_components)
     else:
         raise Unusual
@@ -285,7 +287,9 @@ def _read_describe_client_quotas_request_2(data: Buffer, pos: int) -> tuple[Desc
     item = new(DescribeClientQuotasRequest)
     n_components = data[pos]
     pos += 1
-    if 0 < n_components < 128:
+    if n_components == 1:
+        item.components = []
+    elif 1 < n_components < 128:
         item.components, pos = _read_component_data_list_2(data, pos, n_components - 1)
     elif n_components:
         n_components, pos = long_count(data, pos, n_components)
@@ -423,13 +427,17 @@ def _read_entry_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[En
         item = new(EntryData)
         (n_entity,) = unpack_i(data, pos)
         pos += 4
-        if n_entity >= 0:
+        if n_entity == 0:
+            item.entity = []
+        elif n_entity > 0:
             item.entity, pos = _read_entity_data_list_1(data, pos, n_entity)
         else:
             raise Unusual
         (n_values,) = unpack_i(data, pos)
         pos += 4
-        if n_values >= 0:
+        if n_values == 0:
+            item.values = []
+        elif n_values > 0:
             item.values, pos = _read_value_data_list_1(data, pos, n_values)
         else:
             raise Unusual
@@ -454,7 +462,9 @@ def _read_describe_client_quotas_response_1(data: Buffer, pos: int) -> tuple[Des
         item.error_message, pos = classic_text(data, pos, n_error_message)
         (n_entries,) = unpack_i(data, pos)
         pos += 4
-    if n_entries >= 0:
+    if n_entries == 0:
+        item.entries = []
+    elif n_entries > 0:
         item.entries, pos = _read_entry_data_list_1(data, pos, n_entries)
     else:
         item.entries = None
@@ -522,7 +532,9 @@ def _read_entry_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[En
         item = new(EntryData)
         n_entity = data[pos]
         pos += 1
-        if 0 < n_entity < 128:
+        if n_entity == 1:
+            item.entity = []
+        elif 1 < n_entity < 128:
             item.entity, pos = _read_entity_data_list_2(data, pos, n_entity - 1)
         elif n_entity:
             n_entity, pos = long_count(data, pos, n_entity)
@@ -531,7 +543,9 @@ def _read_entry_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[En
             raise Unusual
         n_values = data[pos]
         pos += 1
-        if 0 < n_values < 128:
+        if n_values == 1:
+            item.values = []
+        elif 1 < n_values < 128:
             item.values, pos = _read_value_data_list_2(data, pos, n_values - 1)
         elif n_values:
             n_values, pos = long_count(data, pos, n_values)
@@ -563,7 +577,9 @@ def _read_describe_client_quotas_response_2(data: Buffer, pos: int) -> tuple[Des
         item.error_message, pos = compact_text(data, pos, n_error_message)
         n_entries = data[pos]
         pos += 1
-    if 0 < n_entries < 128:
+    if n_entries == 1:
+        item.entries = []
+    elif 1 < n_entries < 128:
         item.entries, pos = _read_entry_data_list_2(data, pos, n_entries - 1)
     elif n_entries:
         n_entries, pos = long_count(data, pos, n_entries)

@@ -266,7 +266,9 @@ def _read_describe_cluster_response_1(data: Buffer, pos: int) -> tuple[DescribeC
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         item.controller_id, n_brokers = unpack_iB(data, pos)
         pos += 5
-    if 0 < n_brokers < 128:
+    if n_brokers == 1:
+        item.brokers = []
+    elif 1 < n_brokers < 128:
         item.brokers, pos = _read_describe_cluster_broker_list_1(data, pos, n_brokers - 1)
     elif n_brokers:
         n_brokers, pos = long_count(data, pos, n_brokers)
@@ -306,7 +308,9 @@ def _read_describe_cluster_response_2(data: Buffer, pos: int) -> tuple[DescribeC
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         item.controller_id, n_brokers = unpack_iB(data, pos)
         pos += 5
-    if 0 < n_brokers < 128:
+    if n_brokers == 1:
+        item.brokers = []
+    elif 1 < n_brokers < 128:
         item.brokers, pos = _read_describe_cluster_broker_list_1(data, pos, n_brokers - 1)
     elif n_brokers:
         n_brokers, pos = long_count(data, pos, n_brokers)
@@ -378,7 +382,9 @@ def _read_describe_cluster_response_3(data: Buffer, pos: int) -> tuple[DescribeC
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         item.controller_id, n_brokers = unpack_iB(data, pos)
         pos += 5
-    if 0 < n_brokers < 128:
+    if n_brokers == 1:
+        item.brokers = []
+    elif 1 < n_brokers < 128:
         item.brokers, pos = _read_describe_cluster_broker_list_2(data, pos, n_brokers - 1)
     elif n_brokers:
         n_brokers, pos = long_count(data, pos, n_brokers)

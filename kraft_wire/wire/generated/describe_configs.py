@@ -271,7 +271,9 @@ def _read_describe_configs_request_1(data: Buffer, pos: int) -> tuple[DescribeCo
     item = new(DescribeConfigsRequest)
     (n_resources,) = unpack_i(data, pos)
     pos += 4
-    if n_resources >= 0:
+    if n_resources == 0:
+        item.resources = []
+    elif n_resources > 0:
         item.resources, pos = _read_describe_configs_resource_list_1(data, pos, n_resources)
     else:
         raise Unusual
@@ -286,7 +288,9 @@ def _read_describe_configs_request_2(data: Buffer, pos: int) -> tuple[DescribeCo
     item = new(DescribeConfigsRequest)
     (n_resources,) = unpack_i(data, pos)
     pos += 4
-    if n_resources >= 0:
+    if n_resources == 0:
+        item.resources = []
+    elif n_resources > 0:
         item.resources, pos = _read_describe_configs_resource_list_1(data, pos, n_resources)
     else:
         raise Unusual
@@ -327,7 +331,9 @@ def _read_describe_configs_request_3(data: Buffer, pos: int) -> tuple[DescribeCo
     item = new(DescribeConfigsRequest)
     n_resources = data[pos]
     pos += 1
-    if 0 < n_resources < 128:
+    if n_resources == 1:
+        item.resources = []
+    elif 1 < n_resources < 128:
         item.resources, pos = _read_describe_configs_resource_list_2(data, pos, n_resources - 1)
     elif n_resources:
         n_resources, pos = long_count(data, pos, n_resources)
@@ -478,7 +484,9 @@ def _read_describe_configs_resource_result_list_1(data: Buffer, pos: int, count:
             item.value, pos = classic_text(data, pos, n_value)
             item.read_only, item.config_source, item.is_sensitive, n_synonyms = unpack_tbti(data, pos)
             pos += 7
-        if n_synonyms >= 0:
+        if n_synonyms == 0:
+            item.synonyms = []
+        elif n_synonyms > 0:
             item.synonyms, pos = _read_describe_configs_synonym_list_1(data, pos, n_synonyms)
         else:
             raise Unusual
@@ -515,7 +523,9 @@ def _read_describe_configs_result_list_1(data: Buffer, pos: int, count: int) -> 
             item.resource_name, pos = classic_text(data, pos, n_resource_name)
             (n_configs,) = unpack_i(data, pos)
             pos += 4
-        if n_configs >= 0:
+        if n_configs == 0:
+            item.configs = []
+        elif n_configs > 0:
             item.configs, pos = _read_describe_configs_resource_result_list_1(data, pos, n_configs)
         else:
             raise Unusual
@@ -528,7 +538,9 @@ def _read_describe_configs_response_1(data: Buffer, pos: int) -> tuple[DescribeC
     item = new(DescribeConfigsResponse)
     item.throttle_time_ms, n_results = unpack_ii(data, pos)
     pos += 8
-    if n_results >= 0:
+    if n_results == 0:
+        item.results = []
+    elif n_results > 0:
         item.results, pos = _read_describe_configs_result_list_1(data, pos, n_results)
     else:
         raise Unusual
@@ -562,7 +574,9 @@ def _read_describe_configs_resource_result_list_2(data: Buffer, pos: int, count:
             item.value, pos = classic_text(data, pos, n_value)
             item.read_only, item.config_source, item.is_sensitive, n_synonyms = unpack_tbti(data, pos)
             pos += 7
-        if n_synonyms >= 0:
+        if n_synonyms == 0:
+            item.synonyms = []
+        elif n_synonyms > 0:
             item.synonyms, pos = _read_describe_configs_synonym_list_1(data, pos, n_synonyms)
         else:
             raise Unusual
@@ -607,7 +621,9 @@ def _read_describe_configs_result_list_2(data: Buffer, pos: int, count: int) -> 
             item.resource_name, pos = classic_text(data, pos, n_resource_name)
             (n_configs,) = unpack_i(data, pos)
             pos += 4
-        if n_configs >= 0:
+        if n_configs == 0:
+            item.configs = []
+        elif n_configs > 0:
             item.configs, pos = _read_describe_configs_resource_result_list_2(data, pos, n_configs)
         else:
             raise Unusual
@@ -620,7 +636,9 @@ def _read_describe_configs_response_2(data: Buffer, pos: int) -> tuple[DescribeC
     item = new(DescribeConfigsResponse)
     item.throttle_time_ms, n_results = unpack_ii(data, pos)
     pos += 8
-    if n_results >= 0:
+    if n_results == 0:
+        item.results = []
+    elif n_results > 0:
         item.results, pos = _read_describe_configs_result_list_2(data, pos, n_results)
     else:
         raise Unusual
@@ -687,7 +705,9 @@ def _read_describe_configs_resource_result_list_3(data: Buffer, pos: int, count:
             item.value, pos = compact_text(data, pos, n_value)
             item.read_only, item.config_source, item.is_sensitive, n_synonyms = unpack_tbtB(data, pos)
             pos += 4
-        if 0 < n_synonyms < 128:
+        if n_synonyms == 1:
+            item.synonyms = []
+        elif 1 < n_synonyms < 128:
             item.synonyms, pos = _read_describe_configs_synonym_list_2(data, pos, n_synonyms - 1)
         elif n_synonyms:
             n_synonyms, pos = long_count(data, pos, n_synonyms)
@@ -741,7 +761,9 @@ def _read_describe_configs_result_list_3(data: Buffer, pos: int, count: int) -> 
             item.resource_name, pos = compact_text(data, pos, n_resource_name)
             n_configs = data[pos]
             pos += 1
-        if 0 < n_configs < 128:
+        if n_configs == 1:
+            item.configs = []
+        elif 1 < n_configs < 128:
             item.configs, pos = _read_describe_configs_resource_result_list_3(data, pos, n_configs - 1)
         elif n_configs:
             n_configs, pos = long_count(data, pos, n_configs)
@@ -761,7 +783,9 @@ def _read_describe_configs_response_3(data: Buffer, pos: int) -> tuple[DescribeC
     item = new(DescribeConfigsResponse)
     item.throttle_time_ms, n_results = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_results < 128:
+    if n_results == 1:
+        item.results = []
+    elif 1 < n_results < 128:
         item.results, pos = _read_describe_configs_result_list_3(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)

@@ -11,7 +11,7 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_blob, classic_text, compact_blob, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["DescribeDelegationTokenOwner", "DescribeDelegationTokenRequest", "DescribeDelegationTokenResponse", "DescribedDelegationToken", "DescribedDelegationTokenRenewer"]
 
@@ -215,7 +215,9 @@ def _read_describe_delegation_token_request_1(data: Buffer, pos: int) -> tuple[D
     item = new(DescribeDelegationTokenRequest)
     (n_owners,) = unpack_i(data, pos)
     pos += 4
-    if n_owners >= 0:
+    if n_owners == 0:
+        item.owners = []
+    elif n_owners > 0:
         item.owners, pos = _read_describe_delegation_token_owner_list_1(data, pos, n_owners)
     else:
         item.owners = None
@@ -256,7 +258,9 @@ def _read_describe_delegation_token_request_2(data: Buffer, pos: int) -> tuple[D
     item = new(DescribeDelegationTokenRequest)
     n_owners = data[pos]
     pos += 1
-    if 0 < n_owners < 128:
+    if n_owners == 1:
+        item.owners = []
+    elif 1 < n_owners < 128:
         item.owners, pos = _read_describe_delegation_token_owner_list_2(data, pos, n_owners - 1)
     elif n_owners:
         n_owners, pos = long_count(data, pos, n_owners)
@@ -393,10 +397,19 @@ def _read_described_delegation_token_list_1(data: Buffer, pos: int, count: int) 
             item.token_id, pos = classic_text(data, pos, n_token_id)
             (n_hmac,) = unpack_i(data, pos)
             pos += 4
-        item.hmac, pos = classic_blob(data, pos, n_hmac)
+        if n_hmac < 0:
+            raise Unusual
+        else:
+            end = pos + n_hmac
+            if end > len(data):
+                raise Unusual
+            item.hmac = bytes(data[pos:end])
+            pos = end
         (n_renewers,) = unpack_i(data, pos)
         pos += 4
-        if n_renewers >= 0:
+        if n_renewers == 0:
+            item.renewers = []
+        elif n_renewers > 0:
             item.renewers, pos = _read_described_delegation_token_renewer_list_1(data, pos, n_renewers)
         else:
             raise Unusual
@@ -411,7 +424,9 @@ def _read_describe_delegation_token_response_1(data: Buffer, pos: int) -> tuple[
     item = new(DescribeDelegationTokenResponse)
     item.error_code, n_tokens = unpack_hi(data, pos)
     pos += 6
-    if n_tokens >= 0:
+    if n_tokens == 0:
+        item.tokens = []
+    elif n_tokens > 0:
         item.tokens, pos = _read_described_delegation_token_list_1(data, pos, n_tokens)
     else:
         raise Unusual
@@ -480,10 +495,23 @@ def _read_described_delegation_token_list_2(data: Buffer, pos: int, count: int) 
             item.token_id, pos = compact_text(data, pos, n_token_id)
             n_hmac = data[pos]
             pos += 1
-        item.hmac, pos = compact_blob(data, pos, n_hmac)
+        if n_hmac < 128:
+            n_hmac -= 1
+        else:
+            n_hmac, pos = long_count(data, pos, n_hmac)
+        if n_hmac < 0:
+            raise Unusual
+        else:
+            end = pos + n_hmac
+            if end > len(data):
+                raise Unusual
+            item.hmac = bytes(data[pos:end])
+            pos = end
         n_renewers = data[pos]
         pos += 1
-        if 0 < n_renewers < 128:
+        if n_renewers == 1:
+            item.renewers = []
+        elif 1 < n_renewers < 128:
             item.renewers, pos = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers - 1)
         elif n_renewers:
             n_renewers, pos = long_count(data, pos, n_renewers)
@@ -505,7 +533,9 @@ def _read_describe_delegation_token_response_2(data: Buffer, pos: int) -> tuple[
     item = new(DescribeDelegationTokenResponse)
     item.error_code, n_tokens = unpack_hB(data, pos)
     pos += 3
-    if 0 < n_tokens < 128:
+    if n_tokens == 1:
+        item.tokens = []
+    elif 1 < n_tokens < 128:
         item.tokens, pos = _read_described_delegation_token_list_2(data, pos, n_tokens - 1)
     elif n_tokens:
         n_tokens, pos = long_count(data, pos, n_tokens)
@@ -566,10 +596,23 @@ def _read_described_delegation_token_list_3(data: Buffer, pos: int, count: int) 
             item.token_id, pos = compact_text(data, pos, n_token_id)
             n_hmac = data[pos]
             pos += 1
-        item.hmac, pos = compact_blob(data, pos, n_hmac)
+        if n_hmac < 128:
+            n_hmac -= 1
+        else:
+            n_hmac, pos = long_count(data, pos, n_hmac)
+        if n_hmac < 0:
+            raise Unusual
+        else:
+            end = pos + n_hmac
+            if end > len(data):
+                raise Unusual
+            item.hmac = bytes(data[pos:end])
+            pos = end
         n_renewers = data[pos]
         pos += 1
-        if 0 < n_renewers < 128:
+        if n_renewers == 1:
+            item.renewers = []
+        elif 1 < n_renewers < 128:
             item.renewers, pos = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers - 1)
         elif n_renewers:
             n_renewers, pos = long_count(data, pos, n_renewers)
@@ -589,7 +632,9 @@ def _read_describe_delegation_token_response_3(data: Buffer, pos: int) -> tuple[
     item = new(DescribeDelegationTokenResponse)
     item.error_code, n_tokens = unpack_hB(data, pos)
     pos += 3
-    if 0 < n_tokens < 128:
+    if n_tokens == 1:
+        item.tokens = []
+    elif 1 < n_tokens < 128:
         item.tokens, pos = _read_described_delegation_token_list_3(data, pos, n_tokens - 1)
     elif n_tokens:
         n_tokens, pos = long_count(data, pos, n_tokens)

@@ -11,7 +11,7 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_blob, classic_text, classic_texts, compact_blob, compact_text, compact_texts, long_count, long_text, new, packers, unknown_tags, unpackers, varint, write_classic_texts, write_compact_texts
+from kraft_wire.wire.runtime import classic_text, classic_texts, compact_text, compact_texts, long_count, long_text, new, packers, unknown_tags, unpackers, varint, write_classic_texts, write_compact_texts
 
 __all__ = ["DescribeGroupsRequest", "DescribeGroupsResponse", "DescribedGroup", "DescribedGroupMember"]
 
@@ -268,10 +268,24 @@ def _read_described_group_member_list_1(data: Buffer, pos: int, count: int) -> t
             item.client_host, pos = classic_text(data, pos, n_client_host)
             (n_member_metadata,) = unpack_i(data, pos)
             pos += 4
-        item.member_metadata, pos = classic_blob(data, pos, n_member_metadata)
+        if n_member_metadata < 0:
+            raise Unusual
+        else:
+            end = pos + n_member_metadata
+            if end > len(data):
+                raise Unusual
+            item.member_metadata = bytes(data[pos:end])
+            pos = end
         (n_member_assignment,) = unpack_i(data, pos)
         pos += 4
-        item.member_assignment, pos = classic_blob(data, pos, n_member_assignment)
+        if n_member_assignment < 0:
+            raise Unusual
+        else:
+            end = pos + n_member_assignment
+            if end > len(data):
+                raise Unusual
+            item.member_assignment = bytes(data[pos:end])
+            pos = end
         item.group_instance_id = None
         item.unknown_tagged_fields = None
         items.append(item)
@@ -316,7 +330,9 @@ def _read_described_group_list_1(data: Buffer, pos: int, count: int) -> tuple[li
             item.protocol_data, pos = classic_text(data, pos, n_protocol_data)
             (n_members,) = unpack_i(data, pos)
             pos += 4
-        if n_members >= 0:
+        if n_members == 0:
+            item.members = []
+        elif n_members > 0:
             item.members, pos = _read_described_group_member_list_1(data, pos, n_members)
         else:
             raise Unusual
@@ -331,7 +347,9 @@ def _read_describe_groups_response_1(data: Buffer, pos: int) -> tuple[DescribeGr
     item = new(DescribeGroupsResponse)
     (n_groups,) = unpack_i(data, pos)
     pos += 4
-    if n_groups >= 0:
+    if n_groups == 0:
+        item.groups = []
+    elif n_groups > 0:
         item.groups, pos = _read_described_group_list_1(data, pos, n_groups)
     else:
         raise Unusual
@@ -344,7 +362,9 @@ def _read_describe_groups_response_2(data: Buffer, pos: int) -> tuple[DescribeGr
     item = new(DescribeGroupsResponse)
     item.throttle_time_ms, n_groups = unpack_ii(data, pos)
     pos += 8
-    if n_groups >= 0:
+    if n_groups == 0:
+        item.groups = []
+    elif n_groups > 0:
         item.groups, pos = _read_described_group_list_1(data, pos, n_groups)
     else:
         raise Unusual
@@ -390,7 +410,9 @@ def _read_described_group_list_2(data: Buffer, pos: int, count: int) -> tuple[li
             item.protocol_data, pos = classic_text(data, pos, n_protocol_data)
             (n_members,) = unpack_i(data, pos)
             pos += 4
-        if n_members >= 0:
+        if n_members == 0:
+            item.members = []
+        elif n_members > 0:
             item.members, pos = _read_described_group_member_list_1(data, pos, n_members)
         else:
             raise Unusual
@@ -406,7 +428,9 @@ def _read_describe_groups_response_3(data: Buffer, pos: int) -> tuple[DescribeGr
     item = new(DescribeGroupsResponse)
     item.throttle_time_ms, n_groups = unpack_ii(data, pos)
     pos += 8
-    if n_groups >= 0:
+    if n_groups == 0:
+        item.groups = []
+    elif n_groups > 0:
         item.groups, pos = _read_described_group_list_2(data, pos, n_groups)
     else:
         raise Unusual
@@ -456,10 +480,24 @@ def _read_described_group_member_list_2(data: Buffer, pos: int, count: int) -> t
             item.client_host, pos = classic_text(data, pos, n_client_host)
             (n_member_metadata,) = unpack_i(data, pos)
             pos += 4
-        item.member_metadata, pos = classic_blob(data, pos, n_member_metadata)
+        if n_member_metadata < 0:
+            raise Unusual
+        else:
+            end = pos + n_member_metadata
+            if end > len(data):
+                raise Unusual
+            item.member_metadata = bytes(data[pos:end])
+            pos = end
         (n_member_assignment,) = unpack_i(data, pos)
         pos += 4
-        item.member_assignment, pos = classic_blob(data, pos, n_member_assignment)
+        if n_member_assignment < 0:
+            raise Unusual
+        else:
+            end = pos + n_member_assignment
+            if end > len(data):
+                raise Unusual
+            item.member_assignment = bytes(data[pos:end])
+            pos = end
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -503,7 +541,9 @@ def _read_described_group_list_3(data: Buffer, pos: int, count: int) -> tuple[li
             item.protocol_data, pos = classic_text(data, pos, n_protocol_data)
             (n_members,) = unpack_i(data, pos)
             pos += 4
-        if n_members >= 0:
+        if n_members == 0:
+            item.members = []
+        elif n_members > 0:
             item.members, pos = _read_described_group_member_list_2(data, pos, n_members)
         else:
             raise Unusual
@@ -519,7 +559,9 @@ def _read_describe_groups_response_4(data: Buffer, pos: int) -> tuple[DescribeGr
     item = new(DescribeGroupsResponse)
     item.throttle_time_ms, n_groups = unpack_ii(data, pos)
     pos += 8
-    if n_groups >= 0:
+    if n_groups == 0:
+        item.groups = []
+    elif n_groups > 0:
         item.groups, pos = _read_described_group_list_3(data, pos, n_groups)
     else:
         raise Unusual
@@ -569,10 +611,32 @@ def _read_described_group_member_list_3(data: Buffer, pos: int, count: int) -> t
             item.client_host, pos = compact_text(data, pos, n_client_host)
             n_member_metadata = data[pos]
             pos += 1
-        item.member_metadata, pos = compact_blob(data, pos, n_member_metadata)
+        if n_member_metadata < 128:
+            n_member_metadata -= 1
+        else:
+            n_member_metadata, pos = long_count(data, pos, n_member_metadata)
+        if n_member_metadata < 0:
+            raise Unusual
+        else:
+            end = pos + n_member_metadata
+            if end > len(data):
+                raise Unusual
+            item.member_metadata = bytes(data[pos:end])
+            pos = end
         n_member_assignment = data[pos]
         pos += 1
-        item.member_assignment, pos = compact_blob(data, pos, n_member_assignment)
+        if n_member_assignment < 128:
+            n_member_assignment -= 1
+        else:
+            n_member_assignment, pos = long_count(data, pos, n_member_assignment)
+        if n_member_assignment < 0:
+            raise Unusual
+        else:
+            end = pos + n_member_assignment
+            if end > len(data):
+                raise Unusual
+            item.member_assignment = bytes(data[pos:end])
+            pos = end
         tags = data[pos]
         pos += 1
         item.unknown_tagged_fields = None
@@ -620,7 +684,9 @@ def _read_described_group_list_4(data: Buffer, pos: int, count: int) -> tuple[li
             item.protocol_data, pos = compact_text(data, pos, n_protocol_data)
             n_members = data[pos]
             pos += 1
-        if 0 < n_members < 128:
+        if n_members == 1:
+            item.members = []
+        elif 1 < n_members < 128:
             item.members, pos = _read_described_group_member_list_3(data, pos, n_members - 1)
         elif n_members:
             n_members, pos = long_count(data, pos, n_members)
@@ -641,7 +707,9 @@ def _read_describe_groups_response_5(data: Buffer, pos: int) -> tuple[DescribeGr
     item = new(DescribeGroupsResponse)
     item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_groups < 128:
+    if n_groups == 1:
+        item.groups = []
+    elif 1 < n_groups < 128:
         item.groups, pos = _read_described_group_list_4(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
@@ -706,7 +774,9 @@ def _read_described_group_list_5(data: Buffer, pos: int, count: int) -> tuple[li
             item.protocol_data, pos = compact_text(data, pos, n_protocol_data)
             n_members = data[pos]
             pos += 1
-        if 0 < n_members < 128:
+        if n_members == 1:
+            item.members = []
+        elif 1 < n_members < 128:
             item.members, pos = _read_described_group_member_list_3(data, pos, n_members - 1)
         elif n_members:
             n_members, pos = long_count(data, pos, n_members)
@@ -726,7 +796,9 @@ def _read_describe_groups_response_6(data: Buffer, pos: int) -> tuple[DescribeGr
     item = new(DescribeGroupsResponse)
     item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_groups < 128:
+    if n_groups == 1:
+        item.groups = []
+    elif 1 < n_groups < 128:
         item.groups, pos = _read_described_group_list_5(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)

@@ -237,7 +237,9 @@ def _read_describe_log_dirs_request_1(data: Buffer, pos: int) -> tuple[DescribeL
     item = new(DescribeLogDirsRequest)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_describable_log_dir_topic_list_1(data, pos, n_topics)
     else:
         item.topics = None
@@ -279,7 +281,9 @@ def _read_describe_log_dirs_request_2(data: Buffer, pos: int) -> tuple[DescribeL
     item = new(DescribeLogDirsRequest)
     n_topics = data[pos]
     pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_describable_log_dir_topic_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -367,7 +371,7 @@ def _read_describe_log_dirs_partition_list_1(data: Buffer, pos: int, count: int)
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, partition_size, offset_lag, is_future_key in iterate_iqqt(memoryview(data)[pos:end]):
+    for partition_index, partition_size, offset_lag, is_future_key in iterate_iqqt(data[pos:end]):
         item = new(DescribeLogDirsPartition)
         item.partition_index = partition_index
         item.partition_size = partition_size
@@ -393,7 +397,9 @@ def _read_describe_log_dirs_topic_list_1(data: Buffer, pos: int, count: int) -> 
             item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_describe_log_dirs_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
@@ -416,7 +422,9 @@ def _read_describe_log_dirs_result_list_1(data: Buffer, pos: int, count: int) ->
             item.log_dir, pos = classic_text(data, pos, n_log_dir)
             (n_topics,) = unpack_i(data, pos)
             pos += 4
-        if n_topics >= 0:
+        if n_topics == 0:
+            item.topics = []
+        elif n_topics > 0:
             item.topics, pos = _read_describe_log_dirs_topic_list_1(data, pos, n_topics)
         else:
             raise Unusual
@@ -432,7 +440,9 @@ def _read_describe_log_dirs_response_1(data: Buffer, pos: int) -> tuple[Describe
     item = new(DescribeLogDirsResponse)
     item.throttle_time_ms, n_results = unpack_ii(data, pos)
     pos += 8
-    if n_results >= 0:
+    if n_results == 0:
+        item.results = []
+    elif n_results > 0:
         item.results, pos = _read_describe_log_dirs_result_list_1(data, pos, n_results)
     else:
         raise Unusual
@@ -446,7 +456,7 @@ def _read_describe_log_dirs_partition_list_2(data: Buffer, pos: int, count: int)
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, partition_size, offset_lag, is_future_key, tags in iterate_iqqtB(memoryview(data)[pos:end]):
+    for partition_index, partition_size, offset_lag, is_future_key, tags in iterate_iqqtB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(DescribeLogDirsPartition)
@@ -474,7 +484,9 @@ def _read_describe_log_dirs_topic_list_2(data: Buffer, pos: int, count: int) -> 
             item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_describe_log_dirs_partition_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -504,7 +516,9 @@ def _read_describe_log_dirs_result_list_2(data: Buffer, pos: int, count: int) ->
             item.log_dir, pos = compact_text(data, pos, n_log_dir)
             n_topics = data[pos]
             pos += 1
-        if 0 < n_topics < 128:
+        if n_topics == 1:
+            item.topics = []
+        elif 1 < n_topics < 128:
             item.topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
@@ -527,7 +541,9 @@ def _read_describe_log_dirs_response_2(data: Buffer, pos: int) -> tuple[Describe
     item = new(DescribeLogDirsResponse)
     item.throttle_time_ms, n_results = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_results < 128:
+    if n_results == 1:
+        item.results = []
+    elif 1 < n_results < 128:
         item.results, pos = _read_describe_log_dirs_result_list_2(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)
@@ -547,7 +563,9 @@ def _read_describe_log_dirs_response_3(data: Buffer, pos: int) -> tuple[Describe
     item = new(DescribeLogDirsResponse)
     item.throttle_time_ms, item.error_code, n_results = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_results < 128:
+    if n_results == 1:
+        item.results = []
+    elif 1 < n_results < 128:
         item.results, pos = _read_describe_log_dirs_result_list_2(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)
@@ -576,7 +594,9 @@ def _read_describe_log_dirs_result_list_3(data: Buffer, pos: int, count: int) ->
             item.log_dir, pos = compact_text(data, pos, n_log_dir)
             n_topics = data[pos]
             pos += 1
-        if 0 < n_topics < 128:
+        if n_topics == 1:
+            item.topics = []
+        elif 1 < n_topics < 128:
             item.topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
@@ -597,7 +617,9 @@ def _read_describe_log_dirs_response_4(data: Buffer, pos: int) -> tuple[Describe
     item = new(DescribeLogDirsResponse)
     item.throttle_time_ms, item.error_code, n_results = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_results < 128:
+    if n_results == 1:
+        item.results = []
+    elif 1 < n_results < 128:
         item.results, pos = _read_describe_log_dirs_result_list_3(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)
@@ -626,7 +648,9 @@ def _read_describe_log_dirs_result_list_4(data: Buffer, pos: int, count: int) ->
             item.log_dir, pos = compact_text(data, pos, n_log_dir)
             n_topics = data[pos]
             pos += 1
-        if 0 < n_topics < 128:
+        if n_topics == 1:
+            item.topics = []
+        elif 1 < n_topics < 128:
             item.topics, pos = _read_describe_log_dirs_topic_list_2(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
@@ -646,7 +670,9 @@ def _read_describe_log_dirs_response_5(data: Buffer, pos: int) -> tuple[Describe
     item = new(DescribeLogDirsResponse)
     item.throttle_time_ms, item.error_code, n_results = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_results < 128:
+    if n_results == 1:
+        item.results = []
+    elif 1 < n_results < 128:
         item.results, pos = _read_describe_log_dirs_result_list_4(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)

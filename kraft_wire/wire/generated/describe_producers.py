@@ -220,7 +220,9 @@ def _read_describe_producers_request_1(data: Buffer, pos: int) -> tuple[Describe
     item = new(DescribeProducersRequest)
     n_topics = data[pos]
     pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_topic_request_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -273,7 +275,7 @@ def _read_producer_state_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     if end > len(data):
         raise Unusual
     items = []
-    for producer_id, producer_epoch, last_sequence, last_timestamp, coordinator_epoch, current_txn_start_offset, tags in iterate_qiiqiqB(memoryview(data)[pos:end]):
+    for producer_id, producer_epoch, last_sequence, last_timestamp, coordinator_epoch, current_txn_start_offset, tags in iterate_qiiqiqB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(ProducerState)
@@ -307,7 +309,9 @@ def _read_partition_response_list_1(data: Buffer, pos: int, count: int) -> tuple
             item.error_message, pos = compact_text(data, pos, n_error_message)
             n_active_producers = data[pos]
             pos += 1
-        if 0 < n_active_producers < 128:
+        if n_active_producers == 1:
+            item.active_producers = []
+        elif 1 < n_active_producers < 128:
             item.active_producers, pos = _read_producer_state_list_1(data, pos, n_active_producers - 1)
         elif n_active_producers:
             n_active_producers, pos = long_count(data, pos, n_active_producers)
@@ -337,7 +341,9 @@ def _read_topic_response_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
             item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_response_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -357,7 +363,9 @@ def _read_describe_producers_response_1(data: Buffer, pos: int) -> tuple[Describ
     item = new(DescribeProducersResponse)
     item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_topic_response_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)

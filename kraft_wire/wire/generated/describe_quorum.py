@@ -289,7 +289,7 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, tags in iterate_iB(memoryview(data)[pos:end]):
+    for partition_index, tags in iterate_iB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(PartitionData)
@@ -314,7 +314,9 @@ def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
             item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -334,7 +336,9 @@ def _read_describe_quorum_request_1(data: Buffer, pos: int) -> tuple[DescribeQuo
     item = new(DescribeQuorumRequest)
     n_topics = data[pos]
     pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -394,7 +398,7 @@ def _read_replica_state_list_1(data: Buffer, pos: int, count: int) -> tuple[list
     if end > len(data):
         raise Unusual
     items = []
-    for replica_id, log_end_offset, tags in iterate_iqB(memoryview(data)[pos:end]):
+    for replica_id, log_end_offset, tags in iterate_iqB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(ReplicaState)
@@ -415,7 +419,9 @@ def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> 
         item = new(ResponsePartitionData)
         item.partition_index, item.error_code, item.leader_id, item.leader_epoch, item.high_watermark, n_current_voters = unpack_ihiiqB(data, pos)
         pos += 23
-        if 0 < n_current_voters < 128:
+        if n_current_voters == 1:
+            item.current_voters = []
+        elif 1 < n_current_voters < 128:
             item.current_voters, pos = _read_replica_state_list_1(data, pos, n_current_voters - 1)
         elif n_current_voters:
             n_current_voters, pos = long_count(data, pos, n_current_voters)
@@ -424,7 +430,9 @@ def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> 
             raise Unusual
         n_observers = data[pos]
         pos += 1
-        if 0 < n_observers < 128:
+        if n_observers == 1:
+            item.observers = []
+        elif 1 < n_observers < 128:
             item.observers, pos = _read_replica_state_list_1(data, pos, n_observers - 1)
         elif n_observers:
             n_observers, pos = long_count(data, pos, n_observers)
@@ -455,7 +463,9 @@ def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tupl
             item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -475,7 +485,9 @@ def _read_describe_quorum_response_1(data: Buffer, pos: int) -> tuple[DescribeQu
     item = new(DescribeQuorumResponse)
     item.error_code, n_topics = unpack_hB(data, pos)
     pos += 3
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -497,7 +509,7 @@ def _read_replica_state_list_2(data: Buffer, pos: int, count: int) -> tuple[list
     if end > len(data):
         raise Unusual
     items = []
-    for replica_id, log_end_offset, last_fetch_timestamp, last_caught_up_timestamp, tags in iterate_iqqqB(memoryview(data)[pos:end]):
+    for replica_id, log_end_offset, last_fetch_timestamp, last_caught_up_timestamp, tags in iterate_iqqqB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(ReplicaState)
@@ -518,7 +530,9 @@ def _read_response_partition_data_list_2(data: Buffer, pos: int, count: int) -> 
         item = new(ResponsePartitionData)
         item.partition_index, item.error_code, item.leader_id, item.leader_epoch, item.high_watermark, n_current_voters = unpack_ihiiqB(data, pos)
         pos += 23
-        if 0 < n_current_voters < 128:
+        if n_current_voters == 1:
+            item.current_voters = []
+        elif 1 < n_current_voters < 128:
             item.current_voters, pos = _read_replica_state_list_2(data, pos, n_current_voters - 1)
         elif n_current_voters:
             n_current_voters, pos = long_count(data, pos, n_current_voters)
@@ -527,7 +541,9 @@ def _read_response_partition_data_list_2(data: Buffer, pos: int, count: int) -> 
             raise Unusual
         n_observers = data[pos]
         pos += 1
-        if 0 < n_observers < 128:
+        if n_observers == 1:
+            item.observers = []
+        elif 1 < n_observers < 128:
             item.observers, pos = _read_replica_state_list_2(data, pos, n_observers - 1)
         elif n_observers:
             n_observers, pos = long_count(data, pos, n_observers)
@@ -558,7 +574,9 @@ def _read_response_topic_data_list_2(data: Buffer, pos: int, count: int) -> tupl
             item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_response_partition_data_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -578,7 +596,9 @@ def _read_describe_quorum_response_2(data: Buffer, pos: int) -> tuple[DescribeQu
     item = new(DescribeQuorumResponse)
     item.error_code, n_topics = unpack_hB(data, pos)
     pos += 3
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_response_topic_data_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -600,7 +620,7 @@ def _read_replica_state_list_3(data: Buffer, pos: int, count: int) -> tuple[list
     if end > len(data):
         raise Unusual
     items = []
-    for replica_id, replica_directory_id, log_end_offset, last_fetch_timestamp, last_caught_up_timestamp, tags in iterate_iuqqqB(memoryview(data)[pos:end]):
+    for replica_id, replica_directory_id, log_end_offset, last_fetch_timestamp, last_caught_up_timestamp, tags in iterate_iuqqqB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(ReplicaState)
@@ -633,7 +653,9 @@ def _read_response_partition_data_list_3(data: Buffer, pos: int, count: int) -> 
             item.error_message, pos = compact_text(data, pos, n_error_message)
             item.leader_id, item.leader_epoch, item.high_watermark, n_current_voters = unpack_iiqB(data, pos)
             pos += 17
-        if 0 < n_current_voters < 128:
+        if n_current_voters == 1:
+            item.current_voters = []
+        elif 1 < n_current_voters < 128:
             item.current_voters, pos = _read_replica_state_list_3(data, pos, n_current_voters - 1)
         elif n_current_voters:
             n_current_voters, pos = long_count(data, pos, n_current_voters)
@@ -642,7 +664,9 @@ def _read_response_partition_data_list_3(data: Buffer, pos: int, count: int) -> 
             raise Unusual
         n_observers = data[pos]
         pos += 1
-        if 0 < n_observers < 128:
+        if n_observers == 1:
+            item.observers = []
+        elif 1 < n_observers < 128:
             item.observers, pos = _read_replica_state_list_3(data, pos, n_observers - 1)
         elif n_observers:
             n_observers, pos = long_count(data, pos, n_observers)
@@ -672,7 +696,9 @@ def _read_response_topic_data_list_3(data: Buffer, pos: int, count: int) -> tupl
             item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_response_partition_data_list_3(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -723,7 +749,9 @@ def _read_node_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Node], i
         item = new(Node)
         item.node_id, n_listeners = unpack_iB(data, pos)
         pos += 5
-        if 0 < n_listeners < 128:
+        if n_listeners == 1:
+            item.listeners = []
+        elif 1 < n_listeners < 128:
             item.listeners, pos = _read_listener_list_1(data, pos, n_listeners - 1)
         elif n_listeners:
             n_listeners, pos = long_count(data, pos, n_listeners)
@@ -755,7 +783,9 @@ def _read_describe_quorum_response_3(data: Buffer, pos: int) -> tuple[DescribeQu
         item.error_message, pos = compact_text(data, pos, n_error_message)
         n_topics = data[pos]
         pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_response_topic_data_list_3(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -764,7 +794,9 @@ def _read_describe_quorum_response_3(data: Buffer, pos: int) -> tuple[DescribeQu
         raise Unusual
     n_nodes = data[pos]
     pos += 1
-    if 0 < n_nodes < 128:
+    if n_nodes == 1:
+        item.nodes = []
+    elif 1 < n_nodes < 128:
         item.nodes, pos = _read_node_list_1(data, pos, n_nodes - 1)
     elif n_nodes:
         n_nodes, pos = long_count(data, pos, n_nodes)

@@ -265,7 +265,9 @@ def _read_describe_share_group_offsets_request_group_list_1(data: Buffer, pos: i
             item.group_id, pos = compact_text(data, pos, n_group_id)
             n_topics = data[pos]
             pos += 1
-        if 0 < n_topics < 128:
+        if n_topics == 1:
+            item.topics = []
+        elif 1 < n_topics < 128:
             item.topics, pos = _read_describe_share_group_offsets_request_topic_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
@@ -285,7 +287,9 @@ def _read_describe_share_group_offsets_request_1(data: Buffer, pos: int) -> tupl
     item = new(DescribeShareGroupOffsetsRequest)
     n_groups = data[pos]
     pos += 1
-    if 0 < n_groups < 128:
+    if n_groups == 1:
+        item.groups = []
+    elif 1 < n_groups < 128:
         item.groups, pos = _read_describe_share_group_offsets_request_group_list_1(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
@@ -396,7 +400,9 @@ def _read_describe_share_group_offsets_response_topic_list_1(data: Buffer, pos: 
             item.topic_name, pos = compact_text(data, pos, n_topic_name)
             item.topic_id, n_partitions = unpack_uB(data, pos)
             pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_describe_share_group_offsets_response_partition_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -426,7 +432,9 @@ def _read_describe_share_group_offsets_response_group_list_1(data: Buffer, pos: 
             item.group_id, pos = compact_text(data, pos, n_group_id)
             n_topics = data[pos]
             pos += 1
-        if 0 < n_topics < 128:
+        if n_topics == 1:
+            item.topics = []
+        elif 1 < n_topics < 128:
             item.topics, pos = _read_describe_share_group_offsets_response_topic_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
@@ -458,7 +466,9 @@ def _read_describe_share_group_offsets_response_1(data: Buffer, pos: int) -> tup
     item = new(DescribeShareGroupOffsetsResponse)
     item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_groups < 128:
+    if n_groups == 1:
+        item.groups = []
+    elif 1 < n_groups < 128:
         item.groups, pos = _read_describe_share_group_offsets_response_group_list_1(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
@@ -512,7 +522,9 @@ def _read_describe_share_group_offsets_response_topic_list_2(data: Buffer, pos: 
             item.topic_name, pos = compact_text(data, pos, n_topic_name)
             item.topic_id, n_partitions = unpack_uB(data, pos)
             pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_describe_share_group_offsets_response_partition_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -542,7 +554,9 @@ def _read_describe_share_group_offsets_response_group_list_2(data: Buffer, pos: 
             item.group_id, pos = compact_text(data, pos, n_group_id)
             n_topics = data[pos]
             pos += 1
-        if 0 < n_topics < 128:
+        if n_topics == 1:
+            item.topics = []
+        elif 1 < n_topics < 128:
             item.topics, pos = _read_describe_share_group_offsets_response_topic_list_2(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
@@ -574,7 +588,9 @@ def _read_describe_share_group_offsets_response_2(data: Buffer, pos: int) -> tup
     item = new(DescribeShareGroupOffsetsResponse)
     item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_groups < 128:
+    if n_groups == 1:
+        item.groups = []
+    elif 1 < n_groups < 128:
         item.groups, pos = _read_describe_share_group_offsets_response_group_list_2(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)

@@ -285,7 +285,9 @@ def _read_describe_topic_partitions_request_1(data: Buffer, pos: int) -> tuple[D
     item = new(DescribeTopicPartitionsRequest)
     n_topics = data[pos]
     pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_topic_request_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -436,7 +438,9 @@ def _read_describe_topic_partitions_response_topic_list_1(data: Buffer, pos: int
             item.name, pos = compact_text(data, pos, n_name)
             item.topic_id, item.is_internal, n_partitions = unpack_utB(data, pos)
             pos += 18
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_describe_topic_partitions_response_partition_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -474,7 +478,9 @@ def _read_describe_topic_partitions_response_1(data: Buffer, pos: int) -> tuple[
     item = new(DescribeTopicPartitionsResponse)
     item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_describe_topic_partitions_response_topic_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)

@@ -223,7 +223,9 @@ def _read_transaction_state_list_1(data: Buffer, pos: int, count: int) -> tuple[
             item.transaction_state, pos = compact_text(data, pos, n_transaction_state)
             item.transaction_timeout_ms, item.transaction_start_time_ms, item.producer_id, item.producer_epoch, n_topics = unpack_iqqhB(data, pos)
             pos += 23
-        if 0 < n_topics < 128:
+        if n_topics == 1:
+            item.topics = []
+        elif 1 < n_topics < 128:
             item.topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
@@ -243,7 +245,9 @@ def _read_describe_transactions_response_1(data: Buffer, pos: int) -> tuple[Desc
     item = new(DescribeTransactionsResponse)
     item.throttle_time_ms, n_transaction_states = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_transaction_states < 128:
+    if n_transaction_states == 1:
+        item.transaction_states = []
+    elif 1 < n_transaction_states < 128:
         item.transaction_states, pos = _read_transaction_state_list_1(data, pos, n_transaction_states - 1)
     elif n_transaction_states:
         n_transaction_states, pos = long_count(data, pos, n_transaction_states)

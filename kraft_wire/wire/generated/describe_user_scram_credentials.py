@@ -182,7 +182,9 @@ def _read_describe_user_scram_credentials_request_1(data: Buffer, pos: int) -> t
     item = new(DescribeUserScramCredentialsRequest)
     n_users = data[pos]
     pos += 1
-    if 0 < n_users < 128:
+    if n_users == 1:
+        item.users = []
+    elif 1 < n_users < 128:
         item.users, pos = _read_user_name_list_1(data, pos, n_users - 1)
     elif n_users:
         n_users, pos = long_count(data, pos, n_users)
@@ -231,7 +233,7 @@ def _read_credential_info_list_1(data: Buffer, pos: int, count: int) -> tuple[li
     if end > len(data):
         raise Unusual
     items = []
-    for mechanism, iterations, tags in iterate_biB(memoryview(data)[pos:end]):
+    for mechanism, iterations, tags in iterate_biB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(CredentialInfo)
@@ -269,7 +271,9 @@ def _read_describe_user_scram_credentials_result_list_1(data: Buffer, pos: int, 
             item.error_message, pos = compact_text(data, pos, n_error_message)
             n_credential_infos = data[pos]
             pos += 1
-        if 0 < n_credential_infos < 128:
+        if n_credential_infos == 1:
+            item.credential_infos = []
+        elif 1 < n_credential_infos < 128:
             item.credential_infos, pos = _read_credential_info_list_1(data, pos, n_credential_infos - 1)
         elif n_credential_infos:
             n_credential_infos, pos = long_count(data, pos, n_credential_infos)
@@ -301,7 +305,9 @@ def _read_describe_user_scram_credentials_response_1(data: Buffer, pos: int) -> 
         item.error_message, pos = compact_text(data, pos, n_error_message)
         n_results = data[pos]
         pos += 1
-    if 0 < n_results < 128:
+    if n_results == 1:
+        item.results = []
+    elif 1 < n_results < 128:
         item.results, pos = _read_describe_user_scram_credentials_result_list_1(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)

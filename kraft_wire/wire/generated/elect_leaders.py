@@ -207,7 +207,9 @@ def _read_elect_leaders_request_1(data: Buffer, pos: int) -> tuple[ElectLeadersR
     item = new(ElectLeadersRequest)
     (n_topic_partitions,) = unpack_i(data, pos)
     pos += 4
-    if n_topic_partitions >= 0:
+    if n_topic_partitions == 0:
+        item.topic_partitions = []
+    elif n_topic_partitions > 0:
         item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
     else:
         item.topic_partitions = None
@@ -222,7 +224,9 @@ def _read_elect_leaders_request_2(data: Buffer, pos: int) -> tuple[ElectLeadersR
     item = new(ElectLeadersRequest)
     item.election_type, n_topic_partitions = unpack_bi(data, pos)
     pos += 5
-    if n_topic_partitions >= 0:
+    if n_topic_partitions == 0:
+        item.topic_partitions = []
+    elif n_topic_partitions > 0:
         item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
     else:
         item.topic_partitions = None
@@ -266,7 +270,9 @@ def _read_elect_leaders_request_3(data: Buffer, pos: int) -> tuple[ElectLeadersR
     item = new(ElectLeadersRequest)
     item.election_type, n_topic_partitions = unpack_bB(data, pos)
     pos += 2
-    if 0 < n_topic_partitions < 128:
+    if n_topic_partitions == 1:
+        item.topic_partitions = []
+    elif 1 < n_topic_partitions < 128:
         item.topic_partitions, pos = _read_topic_partitions_list_2(data, pos, n_topic_partitions - 1)
     elif n_topic_partitions:
         n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
@@ -399,7 +405,9 @@ def _read_replica_election_result_list_1(data: Buffer, pos: int, count: int) -> 
             item.topic, pos = classic_text(data, pos, n_topic)
             (n_partition_result,) = unpack_i(data, pos)
             pos += 4
-        if n_partition_result >= 0:
+        if n_partition_result == 0:
+            item.partition_result = []
+        elif n_partition_result > 0:
             item.partition_result, pos = _read_partition_result_list_1(data, pos, n_partition_result)
         else:
             raise Unusual
@@ -412,7 +420,9 @@ def _read_elect_leaders_response_1(data: Buffer, pos: int) -> tuple[ElectLeaders
     item = new(ElectLeadersResponse)
     item.throttle_time_ms, n_replica_election_results = unpack_ii(data, pos)
     pos += 8
-    if n_replica_election_results >= 0:
+    if n_replica_election_results == 0:
+        item.replica_election_results = []
+    elif n_replica_election_results > 0:
         item.replica_election_results, pos = _read_replica_election_result_list_1(data, pos, n_replica_election_results)
     else:
         raise Unusual
@@ -425,7 +435,9 @@ def _read_elect_leaders_response_2(data: Buffer, pos: int) -> tuple[ElectLeaders
     item = new(ElectLeadersResponse)
     item.throttle_time_ms, item.error_code, n_replica_election_results = unpack_ihi(data, pos)
     pos += 10
-    if n_replica_election_results >= 0:
+    if n_replica_election_results == 0:
+        item.replica_election_results = []
+    elif n_replica_election_results > 0:
         item.replica_election_results, pos = _read_replica_election_result_list_1(data, pos, n_replica_election_results)
     else:
         raise Unusual
@@ -472,7 +484,9 @@ def _read_replica_election_result_list_2(data: Buffer, pos: int, count: int) -> 
             item.topic, pos = compact_text(data, pos, n_topic)
             n_partition_result = data[pos]
             pos += 1
-        if 0 < n_partition_result < 128:
+        if n_partition_result == 1:
+            item.partition_result = []
+        elif 1 < n_partition_result < 128:
             item.partition_result, pos = _read_partition_result_list_2(data, pos, n_partition_result - 1)
         elif n_partition_result:
             n_partition_result, pos = long_count(data, pos, n_partition_result)
@@ -492,7 +506,9 @@ def _read_elect_leaders_response_3(data: Buffer, pos: int) -> tuple[ElectLeaders
     item = new(ElectLeadersResponse)
     item.throttle_time_ms, item.error_code, n_replica_election_results = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_replica_election_results < 128:
+    if n_replica_election_results == 1:
+        item.replica_election_results = []
+    elif 1 < n_replica_election_results < 128:
         item.replica_election_results, pos = _read_replica_election_result_list_2(data, pos, n_replica_election_results - 1)
     elif n_replica_election_results:
         n_replica_election_results, pos = long_count(data, pos, n_replica_election_results)

@@ -312,7 +312,9 @@ def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
             item.topic_name, pos = classic_text(data, pos, n_topic_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
         else:
             raise Unusual
@@ -337,7 +339,9 @@ def _read_end_quorum_epoch_request_1(data: Buffer, pos: int) -> tuple[EndQuorumE
         item.cluster_id, pos = classic_text(data, pos, n_cluster_id)
         (n_topics,) = unpack_i(data, pos)
         pos += 4
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_topic_data_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -351,7 +355,7 @@ def _read_replica_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[
     if end > len(data):
         raise Unusual
     items = []
-    for candidate_id, candidate_directory_id, tags in iterate_iuB(memoryview(data)[pos:end]):
+    for candidate_id, candidate_directory_id, tags in iterate_iuB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(ReplicaInfo)
@@ -369,7 +373,9 @@ def _read_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[lis
         item = new(PartitionData)
         item.partition_index, item.leader_id, item.leader_epoch, n_preferred_candidates = unpack_iiiB(data, pos)
         pos += 13
-        if 0 < n_preferred_candidates < 128:
+        if n_preferred_candidates == 1:
+            item.preferred_candidates = []
+        elif 1 < n_preferred_candidates < 128:
             item.preferred_candidates, pos = _read_replica_info_list_1(data, pos, n_preferred_candidates - 1)
         elif n_preferred_candidates:
             n_preferred_candidates, pos = long_count(data, pos, n_preferred_candidates)
@@ -400,7 +406,9 @@ def _read_topic_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[To
             item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_data_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -461,7 +469,9 @@ def _read_end_quorum_epoch_request_2(data: Buffer, pos: int) -> tuple[EndQuorumE
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         n_topics = data[pos]
         pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_topic_data_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -470,7 +480,9 @@ def _read_end_quorum_epoch_request_2(data: Buffer, pos: int) -> tuple[EndQuorumE
         raise Unusual
     n_leader_endpoints = data[pos]
     pos += 1
-    if 0 < n_leader_endpoints < 128:
+    if n_leader_endpoints == 1:
+        item.leader_endpoints = []
+    elif 1 < n_leader_endpoints < 128:
         item.leader_endpoints, pos = _read_leader_endpoint_list_1(data, pos, n_leader_endpoints - 1)
     elif n_leader_endpoints:
         n_leader_endpoints, pos = long_count(data, pos, n_leader_endpoints)
@@ -631,7 +643,7 @@ def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> 
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, error_code, leader_id, leader_epoch in iterate_ihii(memoryview(data)[pos:end]):
+    for partition_index, error_code, leader_id, leader_epoch in iterate_ihii(data[pos:end]):
         item = new(ResponsePartitionData)
         item.partition_index = partition_index
         item.error_code = error_code
@@ -657,7 +669,9 @@ def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tupl
             item.topic_name, pos = classic_text(data, pos, n_topic_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions)
         else:
             raise Unusual
@@ -670,7 +684,9 @@ def _read_end_quorum_epoch_response_1(data: Buffer, pos: int) -> tuple[EndQuorum
     item = new(EndQuorumEpochResponse)
     item.error_code, n_topics = unpack_hi(data, pos)
     pos += 6
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -684,7 +700,7 @@ def _read_response_partition_data_list_2(data: Buffer, pos: int, count: int) -> 
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, error_code, leader_id, leader_epoch, tags in iterate_ihiiB(memoryview(data)[pos:end]):
+    for partition_index, error_code, leader_id, leader_epoch, tags in iterate_ihiiB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(ResponsePartitionData)
@@ -712,7 +728,9 @@ def _read_response_topic_data_list_2(data: Buffer, pos: int, count: int) -> tupl
             item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_response_partition_data_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -758,7 +776,9 @@ def _read_end_quorum_epoch_response_tags_1(item: EndQuorumEpochResponse, data: B
         if tag == 0:
             n_node_endpoints = data[pos]
             pos += 1
-            if 0 < n_node_endpoints < 128:
+            if n_node_endpoints == 1:
+                item.node_endpoints = []
+            elif 1 < n_node_endpoints < 128:
                 item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
             elif n_node_endpoints:
                 n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
@@ -777,7 +797,9 @@ def _read_end_quorum_epoch_response_2(data: Buffer, pos: int) -> tuple[EndQuorum
     item = new(EndQuorumEpochResponse)
     item.error_code, n_topics = unpack_hB(data, pos)
     pos += 3
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_response_topic_data_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)

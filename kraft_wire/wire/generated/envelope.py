@@ -11,7 +11,7 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
-from kraft_wire.wire.runtime import compact_blob, new, unknown_tags, varint
+from kraft_wire.wire.runtime import long_count, new, unknown_tags, varint
 
 __all__ = ["EnvelopeRequest", "EnvelopeResponse"]
 
@@ -83,16 +83,46 @@ def _read_envelope_request_1(data: Buffer, pos: int) -> tuple[EnvelopeRequest, i
     item = new(EnvelopeRequest)
     n_request_data = data[pos]
     pos += 1
-    item.request_data, pos = compact_blob(data, pos, n_request_data)
+    if n_request_data < 128:
+        n_request_data -= 1
+    else:
+        n_request_data, pos = long_count(data, pos, n_request_data)
+    if n_request_data < 0:
+        raise Unusual
+    else:
+        end = pos + n_request_data
+        if end > len(data):
+            raise Unusual
+        item.request_data = memoryview(data)[pos:end]
+        pos = end
     n_request_principal = data[pos]
     pos += 1
-    if n_request_principal:
-        item.request_principal, pos = compact_blob(data, pos, n_request_principal)
+    if n_request_principal < 128:
+        n_request_principal -= 1
     else:
+        n_request_principal, pos = long_count(data, pos, n_request_principal)
+    if n_request_principal < 0:
         item.request_principal = None
+    else:
+        end = pos + n_request_principal
+        if end > len(data):
+            raise Unusual
+        item.request_principal = bytes(data[pos:end])
+        pos = end
     n_client_host_address = data[pos]
     pos += 1
-    item.client_host_address, pos = compact_blob(data, pos, n_client_host_address)
+    if n_client_host_address < 128:
+        n_client_host_address -= 1
+    else:
+        n_client_host_address, pos = long_count(data, pos, n_client_host_address)
+    if n_client_host_address < 0:
+        raise Unusual
+    else:
+        end = pos + n_client_host_address
+        if end > len(data):
+            raise Unusual
+        item.client_host_address = bytes(data[pos:end])
+        pos = end
     tags = data[pos]
     pos += 1
     item.unknown_tagged_fields = None
@@ -135,10 +165,18 @@ def _read_envelope_response_1(data: Buffer, pos: int) -> tuple[EnvelopeResponse,
     item = new(EnvelopeResponse)
     n_response_data = data[pos]
     pos += 1
-    if n_response_data:
-        item.response_data, pos = compact_blob(data, pos, n_response_data)
+    if n_response_data < 128:
+        n_response_data -= 1
     else:
+        n_response_data, pos = long_count(data, pos, n_response_data)
+    if n_response_data < 0:
         item.response_data = None
+    else:
+        end = pos + n_response_data
+        if end > len(data):
+            raise Unusual
+        item.response_data = memoryview(data)[pos:end]
+        pos = end
     item.error_code, tags = unpack_hB(data, pos)
     pos += 3
     item.unknown_tagged_fields = None

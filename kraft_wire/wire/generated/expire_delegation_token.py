@@ -11,7 +11,7 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
-from kraft_wire.wire.runtime import classic_blob, compact_blob, new, unknown_tags, varint
+from kraft_wire.wire.runtime import long_count, new, unknown_tags, varint
 
 __all__ = ["ExpireDelegationTokenRequest", "ExpireDelegationTokenResponse"]
 
@@ -91,7 +91,14 @@ def _read_expire_delegation_token_request_1(data: Buffer, pos: int) -> tuple[Exp
     item = new(ExpireDelegationTokenRequest)
     (n_hmac,) = unpack_i(data, pos)
     pos += 4
-    item.hmac, pos = classic_blob(data, pos, n_hmac)
+    if n_hmac < 0:
+        raise Unusual
+    else:
+        end = pos + n_hmac
+        if end > len(data):
+            raise Unusual
+        item.hmac = bytes(data[pos:end])
+        pos = end
     (item.expiry_time_period_ms,) = unpack_q(data, pos)
     pos += 8
     item.unknown_tagged_fields = None
@@ -102,7 +109,18 @@ def _read_expire_delegation_token_request_2(data: Buffer, pos: int) -> tuple[Exp
     item = new(ExpireDelegationTokenRequest)
     n_hmac = data[pos]
     pos += 1
-    item.hmac, pos = compact_blob(data, pos, n_hmac)
+    if n_hmac < 128:
+        n_hmac -= 1
+    else:
+        n_hmac, pos = long_count(data, pos, n_hmac)
+    if n_hmac < 0:
+        raise Unusual
+    else:
+        end = pos + n_hmac
+        if end > len(data):
+            raise Unusual
+        item.hmac = bytes(data[pos:end])
+        pos = end
     item.expiry_time_period_ms, tags = unpack_qB(data, pos)
     pos += 9
     item.unknown_tagged_fields = None

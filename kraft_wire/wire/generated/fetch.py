@@ -12,7 +12,7 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, FileSlice, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_blob, classic_numbers, classic_text, compact_blob, compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, size_of, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
+from kraft_wire.wire.runtime import classic_numbers, classic_text, compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, size_of, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
 
 __all__ = ["AbortedTransaction", "EpochEndOffset", "FetchPartition", "FetchRequest", "FetchResponse", "FetchTopic", "FetchableTopicResponse", "ForgottenTopic", "LeaderIdAndEpoch", "NodeEndpoint", "PartitionData", "ReplicaState", "SnapshotId"]
 
@@ -481,7 +481,7 @@ def _read_fetch_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[li
     if end > len(data):
         raise Unusual
     items = []
-    for partition, fetch_offset, partition_max_bytes in iterate_iqi(memoryview(data)[pos:end]):
+    for partition, fetch_offset, partition_max_bytes in iterate_iqi(data[pos:end]):
         item = new(FetchPartition)
         item.partition = partition
         item.fetch_offset = fetch_offset
@@ -511,7 +511,9 @@ def _read_fetch_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[F
             item.topic, pos = classic_text(data, pos, n_topic)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_fetch_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
@@ -525,7 +527,9 @@ def _read_fetch_request_1(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     item = new(FetchRequest)
     item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, n_topics = unpack_iiiibi(data, pos)
     pos += 21
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_fetch_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -544,7 +548,7 @@ def _read_fetch_partition_list_2(data: Buffer, pos: int, count: int) -> tuple[li
     if end > len(data):
         raise Unusual
     items = []
-    for partition, fetch_offset, log_start_offset, partition_max_bytes in iterate_iqqi(memoryview(data)[pos:end]):
+    for partition, fetch_offset, log_start_offset, partition_max_bytes in iterate_iqqi(data[pos:end]):
         item = new(FetchPartition)
         item.partition = partition
         item.fetch_offset = fetch_offset
@@ -574,7 +578,9 @@ def _read_fetch_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[F
             item.topic, pos = classic_text(data, pos, n_topic)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_fetch_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
@@ -588,7 +594,9 @@ def _read_fetch_request_2(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     item = new(FetchRequest)
     item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, n_topics = unpack_iiiibi(data, pos)
     pos += 21
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_fetch_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
@@ -632,13 +640,17 @@ def _read_fetch_request_3(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     item = new(FetchRequest)
     item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiiibiii(data, pos)
     pos += 29
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_fetch_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
     (n_forgotten_topics_data,) = unpack_i(data, pos)
     pos += 4
-    if n_forgotten_topics_data >= 0:
+    if n_forgotten_topics_data == 0:
+        item.forgotten_topics_data = []
+    elif n_forgotten_topics_data > 0:
         item.forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
     else:
         raise Unusual
@@ -654,7 +666,7 @@ def _read_fetch_partition_list_3(data: Buffer, pos: int, count: int) -> tuple[li
     if end > len(data):
         raise Unusual
     items = []
-    for partition, current_leader_epoch, fetch_offset, log_start_offset, partition_max_bytes in iterate_iiqqi(memoryview(data)[pos:end]):
+    for partition, current_leader_epoch, fetch_offset, log_start_offset, partition_max_bytes in iterate_iiqqi(data[pos:end]):
         item = new(FetchPartition)
         item.partition = partition
         item.current_leader_epoch = current_leader_epoch
@@ -684,7 +696,9 @@ def _read_fetch_topic_list_3(data: Buffer, pos: int, count: int) -> tuple[list[F
             item.topic, pos = classic_text(data, pos, n_topic)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_fetch_partition_list_3(data, pos, n_partitions)
         else:
             raise Unusual
@@ -698,13 +712,17 @@ def _read_fetch_request_4(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     item = new(FetchRequest)
     item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiiibiii(data, pos)
     pos += 29
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_fetch_topic_list_3(data, pos, n_topics)
     else:
         raise Unusual
     (n_forgotten_topics_data,) = unpack_i(data, pos)
     pos += 4
-    if n_forgotten_topics_data >= 0:
+    if n_forgotten_topics_data == 0:
+        item.forgotten_topics_data = []
+    elif n_forgotten_topics_data > 0:
         item.forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
     else:
         raise Unusual
@@ -719,13 +737,17 @@ def _read_fetch_request_5(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     item = new(FetchRequest)
     item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiiibiii(data, pos)
     pos += 29
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_fetch_topic_list_3(data, pos, n_topics)
     else:
         raise Unusual
     (n_forgotten_topics_data,) = unpack_i(data, pos)
     pos += 4
-    if n_forgotten_topics_data >= 0:
+    if n_forgotten_topics_data == 0:
+        item.forgotten_topics_data = []
+    elif n_forgotten_topics_data > 0:
         item.forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
     else:
         raise Unusual
@@ -748,7 +770,7 @@ def _read_fetch_partition_list_4(data: Buffer, pos: int, count: int) -> tuple[li
     if end > len(data):
         raise Unusual
     items = []
-    for partition, current_leader_epoch, fetch_offset, last_fetched_epoch, log_start_offset, partition_max_bytes, tags in iterate_iiqiqiB(memoryview(data)[pos:end]):
+    for partition, current_leader_epoch, fetch_offset, last_fetched_epoch, log_start_offset, partition_max_bytes, tags in iterate_iiqiqiB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(FetchPartition)
@@ -780,7 +802,9 @@ def _read_fetch_topic_list_4(data: Buffer, pos: int, count: int) -> tuple[list[F
             item.topic, pos = compact_text(data, pos, n_topic)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_fetch_partition_list_4(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -859,7 +883,9 @@ def _read_fetch_request_6(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     item = new(FetchRequest)
     item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiiibiiB(data, pos)
     pos += 26
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_fetch_topic_list_4(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -868,7 +894,9 @@ def _read_fetch_request_6(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
         raise Unusual
     n_forgotten_topics_data = data[pos]
     pos += 1
-    if 0 < n_forgotten_topics_data < 128:
+    if n_forgotten_topics_data == 1:
+        item.forgotten_topics_data = []
+    elif 1 < n_forgotten_topics_data < 128:
         item.forgotten_topics_data, pos = _read_forgotten_topic_list_2(data, pos, n_forgotten_topics_data - 1)
     elif n_forgotten_topics_data:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
@@ -899,7 +927,9 @@ def _read_fetch_topic_list_5(data: Buffer, pos: int, count: int) -> tuple[list[F
         item = new(FetchTopic)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_fetch_partition_list_4(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -970,7 +1000,9 @@ def _read_fetch_request_7(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     item = new(FetchRequest)
     item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiiibiiB(data, pos)
     pos += 26
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_fetch_topic_list_5(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -979,7 +1011,9 @@ def _read_fetch_request_7(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
         raise Unusual
     n_forgotten_topics_data = data[pos]
     pos += 1
-    if 0 < n_forgotten_topics_data < 128:
+    if n_forgotten_topics_data == 1:
+        item.forgotten_topics_data = []
+    elif 1 < n_forgotten_topics_data < 128:
         item.forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
     elif n_forgotten_topics_data:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
@@ -1045,7 +1079,9 @@ def _read_fetch_request_8(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     item = new(FetchRequest)
     item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiibiiB(data, pos)
     pos += 22
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_fetch_topic_list_5(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -1054,7 +1090,9 @@ def _read_fetch_request_8(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
         raise Unusual
     n_forgotten_topics_data = data[pos]
     pos += 1
-    if 0 < n_forgotten_topics_data < 128:
+    if n_forgotten_topics_data == 1:
+        item.forgotten_topics_data = []
+    elif 1 < n_forgotten_topics_data < 128:
         item.forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
     elif n_forgotten_topics_data:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
@@ -1120,7 +1158,9 @@ def _read_fetch_topic_list_6(data: Buffer, pos: int, count: int) -> tuple[list[F
         item = new(FetchTopic)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_fetch_partition_list_5(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -1168,7 +1208,9 @@ def _read_fetch_request_9(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     item = new(FetchRequest)
     item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiibiiB(data, pos)
     pos += 22
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_fetch_topic_list_6(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -1177,7 +1219,9 @@ def _read_fetch_request_9(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
         raise Unusual
     n_forgotten_topics_data = data[pos]
     pos += 1
-    if 0 < n_forgotten_topics_data < 128:
+    if n_forgotten_topics_data == 1:
+        item.forgotten_topics_data = []
+    elif 1 < n_forgotten_topics_data < 128:
         item.forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
     elif n_forgotten_topics_data:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
@@ -1244,7 +1288,9 @@ def _read_fetch_topic_list_7(data: Buffer, pos: int, count: int) -> tuple[list[F
         item = new(FetchTopic)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_fetch_partition_list_6(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -1292,7 +1338,9 @@ def _read_fetch_request_10(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     item = new(FetchRequest)
     item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiibiiB(data, pos)
     pos += 22
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_fetch_topic_list_7(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -1301,7 +1349,9 @@ def _read_fetch_request_10(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
         raise Unusual
     n_forgotten_topics_data = data[pos]
     pos += 1
-    if 0 < n_forgotten_topics_data < 128:
+    if n_forgotten_topics_data == 1:
+        item.forgotten_topics_data = []
+    elif 1 < n_forgotten_topics_data < 128:
         item.forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
     elif n_forgotten_topics_data:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
@@ -1926,7 +1976,7 @@ def _read_aborted_transaction_list_1(data: Buffer, pos: int, count: int) -> tupl
     if end > len(data):
         raise Unusual
     items = []
-    for producer_id, first_offset in iterate_qq(memoryview(data)[pos:end]):
+    for producer_id, first_offset in iterate_qq(data[pos:end]):
         item = new(AbortedTransaction)
         item.producer_id = producer_id
         item.first_offset = first_offset
@@ -1942,16 +1992,22 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
         item = new(PartitionData)
         item.partition_index, item.error_code, item.high_watermark, item.last_stable_offset, n_aborted_transactions = unpack_ihqqi(data, pos)
         pos += 26
-        if n_aborted_transactions >= 0:
+        if n_aborted_transactions == 0:
+            item.aborted_transactions = []
+        elif n_aborted_transactions > 0:
             item.aborted_transactions, pos = _read_aborted_transaction_list_1(data, pos, n_aborted_transactions)
         else:
             item.aborted_transactions = None
         (n_records,) = unpack_i(data, pos)
         pos += 4
-        if n_records >= 0:
-            item.records, pos = classic_blob(data, pos, n_records)
-        else:
+        if n_records < 0:
             item.records = None
+        else:
+            end = pos + n_records
+            if end > len(data):
+                raise Unusual
+            item.records = memoryview(data)[pos:end]
+            pos = end
         item.log_start_offset = -1
         item.diverging_epoch = None
         item.current_leader = None
@@ -1976,7 +2032,9 @@ def _read_fetchable_topic_response_list_1(data: Buffer, pos: int, count: int) ->
             item.topic, pos = classic_text(data, pos, n_topic)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions)
         else:
             raise Unusual
@@ -1990,7 +2048,9 @@ def _read_fetch_response_1(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
     item = new(FetchResponse)
     item.throttle_time_ms, n_responses = unpack_ii(data, pos)
     pos += 8
-    if n_responses >= 0:
+    if n_responses == 0:
+        item.responses = []
+    elif n_responses > 0:
         item.responses, pos = _read_fetchable_topic_response_list_1(data, pos, n_responses)
     else:
         raise Unusual
@@ -2007,16 +2067,22 @@ def _read_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[lis
         item = new(PartitionData)
         item.partition_index, item.error_code, item.high_watermark, item.last_stable_offset, item.log_start_offset, n_aborted_transactions = unpack_ihqqqi(data, pos)
         pos += 34
-        if n_aborted_transactions >= 0:
+        if n_aborted_transactions == 0:
+            item.aborted_transactions = []
+        elif n_aborted_transactions > 0:
             item.aborted_transactions, pos = _read_aborted_transaction_list_1(data, pos, n_aborted_transactions)
         else:
             item.aborted_transactions = None
         (n_records,) = unpack_i(data, pos)
         pos += 4
-        if n_records >= 0:
-            item.records, pos = classic_blob(data, pos, n_records)
-        else:
+        if n_records < 0:
             item.records = None
+        else:
+            end = pos + n_records
+            if end > len(data):
+                raise Unusual
+            item.records = memoryview(data)[pos:end]
+            pos = end
         item.diverging_epoch = None
         item.current_leader = None
         item.snapshot_id = None
@@ -2040,7 +2106,9 @@ def _read_fetchable_topic_response_list_2(data: Buffer, pos: int, count: int) ->
             item.topic, pos = classic_text(data, pos, n_topic)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_partition_data_list_2(data, pos, n_partitions)
         else:
             raise Unusual
@@ -2054,7 +2122,9 @@ def _read_fetch_response_2(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
     item = new(FetchResponse)
     item.throttle_time_ms, n_responses = unpack_ii(data, pos)
     pos += 8
-    if n_responses >= 0:
+    if n_responses == 0:
+        item.responses = []
+    elif n_responses > 0:
         item.responses, pos = _read_fetchable_topic_response_list_2(data, pos, n_responses)
     else:
         raise Unusual
@@ -2069,7 +2139,9 @@ def _read_fetch_response_3(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
     item = new(FetchResponse)
     item.throttle_time_ms, item.error_code, item.session_id, n_responses = unpack_ihii(data, pos)
     pos += 14
-    if n_responses >= 0:
+    if n_responses == 0:
+        item.responses = []
+    elif n_responses > 0:
         item.responses, pos = _read_fetchable_topic_response_list_2(data, pos, n_responses)
     else:
         raise Unusual
@@ -2084,16 +2156,22 @@ def _read_partition_data_list_3(data: Buffer, pos: int, count: int) -> tuple[lis
         item = new(PartitionData)
         item.partition_index, item.error_code, item.high_watermark, item.last_stable_offset, item.log_start_offset, n_aborted_transactions = unpack_ihqqqi(data, pos)
         pos += 34
-        if n_aborted_transactions >= 0:
+        if n_aborted_transactions == 0:
+            item.aborted_transactions = []
+        elif n_aborted_transactions > 0:
             item.aborted_transactions, pos = _read_aborted_transaction_list_1(data, pos, n_aborted_transactions)
         else:
             item.aborted_transactions = None
         item.preferred_read_replica, n_records = unpack_ii(data, pos)
         pos += 8
-        if n_records >= 0:
-            item.records, pos = classic_blob(data, pos, n_records)
-        else:
+        if n_records < 0:
             item.records = None
+        else:
+            end = pos + n_records
+            if end > len(data):
+                raise Unusual
+            item.records = memoryview(data)[pos:end]
+            pos = end
         item.diverging_epoch = None
         item.current_leader = None
         item.snapshot_id = None
@@ -2116,7 +2194,9 @@ def _read_fetchable_topic_response_list_3(data: Buffer, pos: int, count: int) ->
             item.topic, pos = classic_text(data, pos, n_topic)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_partition_data_list_3(data, pos, n_partitions)
         else:
             raise Unusual
@@ -2130,7 +2210,9 @@ def _read_fetch_response_4(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
     item = new(FetchResponse)
     item.throttle_time_ms, item.error_code, item.session_id, n_responses = unpack_ihii(data, pos)
     pos += 14
-    if n_responses >= 0:
+    if n_responses == 0:
+        item.responses = []
+    elif n_responses > 0:
         item.responses, pos = _read_fetchable_topic_response_list_3(data, pos, n_responses)
     else:
         raise Unusual
@@ -2144,7 +2226,7 @@ def _read_aborted_transaction_list_2(data: Buffer, pos: int, count: int) -> tupl
     if end > len(data):
         raise Unusual
     items = []
-    for producer_id, first_offset, tags in iterate_qqB(memoryview(data)[pos:end]):
+    for producer_id, first_offset, tags in iterate_qqB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(AbortedTransaction)
@@ -2212,7 +2294,9 @@ def _read_partition_data_list_4(data: Buffer, pos: int, count: int) -> tuple[lis
         item = new(PartitionData)
         item.partition_index, item.error_code, item.high_watermark, item.last_stable_offset, item.log_start_offset, n_aborted_transactions = unpack_ihqqqB(data, pos)
         pos += 31
-        if 0 < n_aborted_transactions < 128:
+        if n_aborted_transactions == 1:
+            item.aborted_transactions = []
+        elif 1 < n_aborted_transactions < 128:
             item.aborted_transactions, pos = _read_aborted_transaction_list_2(data, pos, n_aborted_transactions - 1)
         elif n_aborted_transactions:
             n_aborted_transactions, pos = long_count(data, pos, n_aborted_transactions)
@@ -2221,10 +2305,18 @@ def _read_partition_data_list_4(data: Buffer, pos: int, count: int) -> tuple[lis
             item.aborted_transactions = None
         item.preferred_read_replica, n_records = unpack_iB(data, pos)
         pos += 5
-        if n_records:
-            item.records, pos = compact_blob(data, pos, n_records)
+        if n_records < 128:
+            n_records -= 1
         else:
+            n_records, pos = long_count(data, pos, n_records)
+        if n_records < 0:
             item.records = None
+        else:
+            end = pos + n_records
+            if end > len(data):
+                raise Unusual
+            item.records = memoryview(data)[pos:end]
+            pos = end
         tags = data[pos]
         pos += 1
         item.diverging_epoch = None
@@ -2251,7 +2343,9 @@ def _read_fetchable_topic_response_list_4(data: Buffer, pos: int, count: int) ->
             item.topic, pos = compact_text(data, pos, n_topic)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_data_list_4(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -2288,7 +2382,9 @@ def _read_fetch_response_5(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
     item = new(FetchResponse)
     item.throttle_time_ms, item.error_code, item.session_id, n_responses = unpack_ihiB(data, pos)
     pos += 11
-    if 0 < n_responses < 128:
+    if n_responses == 1:
+        item.responses = []
+    elif 1 < n_responses < 128:
         item.responses, pos = _read_fetchable_topic_response_list_4(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
@@ -2310,7 +2406,9 @@ def _read_fetchable_topic_response_list_5(data: Buffer, pos: int, count: int) ->
         item = new(FetchableTopicResponse)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_data_list_4(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -2347,7 +2445,9 @@ def _read_fetch_response_6(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
     item = new(FetchResponse)
     item.throttle_time_ms, item.error_code, item.session_id, n_responses = unpack_ihiB(data, pos)
     pos += 11
-    if 0 < n_responses < 128:
+    if n_responses == 1:
+        item.responses = []
+    elif 1 < n_responses < 128:
         item.responses, pos = _read_fetchable_topic_response_list_5(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
@@ -2405,7 +2505,9 @@ def _read_fetch_response_tags_3(item: FetchResponse, data: Buffer, pos: int, cou
         if tag == 0:
             n_node_endpoints = data[pos]
             pos += 1
-            if 0 < n_node_endpoints < 128:
+            if n_node_endpoints == 1:
+                item.node_endpoints = []
+            elif 1 < n_node_endpoints < 128:
                 item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
             elif n_node_endpoints:
                 n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
@@ -2424,7 +2526,9 @@ def _read_fetch_response_7(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
     item = new(FetchResponse)
     item.throttle_time_ms, item.error_code, item.session_id, n_responses = unpack_ihiB(data, pos)
     pos += 11
-    if 0 < n_responses < 128:
+    if n_responses == 1:
+        item.responses = []
+    elif 1 < n_responses < 128:
         item.responses, pos = _read_fetchable_topic_response_list_5(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)

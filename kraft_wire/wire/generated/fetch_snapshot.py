@@ -12,7 +12,7 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, FileSlice, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_blob, compact_text, long_count, long_text, new, packers, size_of, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
+from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, size_of, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
 
 __all__ = ["FetchSnapshotRequest", "FetchSnapshotResponse", "LeaderIdAndEpoch", "NodeEndpoint", "PartitionSnapshot", "ResponsePartitionSnapshot", "ResponseSnapshotId", "ResponseTopicSnapshot", "SnapshotId", "TopicSnapshot"]
 
@@ -367,7 +367,9 @@ def _read_topic_snapshot_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
             item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_snapshot_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -412,7 +414,9 @@ def _read_fetch_snapshot_request_1(data: Buffer, pos: int) -> tuple[FetchSnapsho
     item = new(FetchSnapshotRequest)
     item.replica_id, item.max_bytes, n_topics = unpack_iiB(data, pos)
     pos += 9
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_topic_snapshot_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -476,7 +480,9 @@ def _read_topic_snapshot_list_2(data: Buffer, pos: int, count: int) -> tuple[lis
             item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_snapshot_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -521,7 +527,9 @@ def _read_fetch_snapshot_request_2(data: Buffer, pos: int) -> tuple[FetchSnapsho
     item = new(FetchSnapshotRequest)
     item.replica_id, item.max_bytes, n_topics = unpack_iiB(data, pos)
     pos += 9
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_topic_snapshot_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -728,7 +736,18 @@ def _read_response_partition_snapshot_list_1(data: Buffer, pos: int, count: int)
         item.snapshot_id, pos = _read_response_snapshot_id_1(data, pos)
         item.size, item.position, n_unaligned_records = unpack_qqB(data, pos)
         pos += 17
-        item.unaligned_records, pos = compact_blob(data, pos, n_unaligned_records)
+        if n_unaligned_records < 128:
+            n_unaligned_records -= 1
+        else:
+            n_unaligned_records, pos = long_count(data, pos, n_unaligned_records)
+        if n_unaligned_records < 0:
+            raise Unusual
+        else:
+            end = pos + n_unaligned_records
+            if end > len(data):
+                raise Unusual
+            item.unaligned_records = memoryview(data)[pos:end]
+            pos = end
         tags = data[pos]
         pos += 1
         item.current_leader = None
@@ -753,7 +772,9 @@ def _read_response_topic_snapshot_list_1(data: Buffer, pos: int, count: int) -> 
             item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_response_partition_snapshot_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -789,7 +810,9 @@ def _read_fetch_snapshot_response_1(data: Buffer, pos: int) -> tuple[FetchSnapsh
     item = new(FetchSnapshotResponse)
     item.throttle_time_ms, item.error_code, n_topics = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_response_topic_snapshot_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -835,7 +858,9 @@ def _read_fetch_snapshot_response_tags_2(item: FetchSnapshotResponse, data: Buff
         if tag == 0:
             n_node_endpoints = data[pos]
             pos += 1
-            if 0 < n_node_endpoints < 128:
+            if n_node_endpoints == 1:
+                item.node_endpoints = []
+            elif 1 < n_node_endpoints < 128:
                 item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
             elif n_node_endpoints:
                 n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
@@ -854,7 +879,9 @@ def _read_fetch_snapshot_response_2(data: Buffer, pos: int) -> tuple[FetchSnapsh
     item = new(FetchSnapshotResponse)
     item.throttle_time_ms, item.error_code, n_topics = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_response_topic_snapshot_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)

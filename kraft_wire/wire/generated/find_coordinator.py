@@ -415,7 +415,9 @@ def _read_find_coordinator_response_4(data: Buffer, pos: int) -> tuple[FindCoord
     item = new(FindCoordinatorResponse)
     item.throttle_time_ms, n_coordinators = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_coordinators < 128:
+    if n_coordinators == 1:
+        item.coordinators = []
+    elif 1 < n_coordinators < 128:
         item.coordinators, pos = _read_coordinator_list_1(data, pos, n_coordinators - 1)
     elif n_coordinators:
         n_coordinators, pos = long_count(data, pos, n_coordinators)

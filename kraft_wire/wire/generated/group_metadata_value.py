@@ -9,7 +9,7 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_blob, classic_text, compact_blob, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["GroupMetadataValue", "MemberMetadata"]
 
@@ -158,10 +158,24 @@ def _read_member_metadata_list_1(data: Buffer, pos: int, count: int) -> tuple[li
             item.client_host, pos = classic_text(data, pos, n_client_host)
             item.session_timeout, n_subscription = unpack_ii(data, pos)
             pos += 8
-        item.subscription, pos = classic_blob(data, pos, n_subscription)
+        if n_subscription < 0:
+            raise Unusual
+        else:
+            end = pos + n_subscription
+            if end > len(data):
+                raise Unusual
+            item.subscription = bytes(data[pos:end])
+            pos = end
         (n_assignment,) = unpack_i(data, pos)
         pos += 4
-        item.assignment, pos = classic_blob(data, pos, n_assignment)
+        if n_assignment < 0:
+            raise Unusual
+        else:
+            end = pos + n_assignment
+            if end > len(data):
+                raise Unusual
+            item.assignment = bytes(data[pos:end])
+            pos = end
         item.group_instance_id = None
         item.rebalance_timeout = -1
         item.unknown_tagged_fields = None
@@ -205,7 +219,9 @@ def _read_group_metadata_value_1(data: Buffer, pos: int) -> tuple[GroupMetadataV
         item.leader, pos = classic_text(data, pos, n_leader)
         (n_members,) = unpack_i(data, pos)
         pos += 4
-    if n_members >= 0:
+    if n_members == 0:
+        item.members = []
+    elif n_members > 0:
         item.members, pos = _read_member_metadata_list_1(data, pos, n_members)
     else:
         raise Unusual
@@ -244,10 +260,24 @@ def _read_member_metadata_list_2(data: Buffer, pos: int, count: int) -> tuple[li
             item.client_host, pos = classic_text(data, pos, n_client_host)
             item.rebalance_timeout, item.session_timeout, n_subscription = unpack_iii(data, pos)
             pos += 12
-        item.subscription, pos = classic_blob(data, pos, n_subscription)
+        if n_subscription < 0:
+            raise Unusual
+        else:
+            end = pos + n_subscription
+            if end > len(data):
+                raise Unusual
+            item.subscription = bytes(data[pos:end])
+            pos = end
         (n_assignment,) = unpack_i(data, pos)
         pos += 4
-        item.assignment, pos = classic_blob(data, pos, n_assignment)
+        if n_assignment < 0:
+            raise Unusual
+        else:
+            end = pos + n_assignment
+            if end > len(data):
+                raise Unusual
+            item.assignment = bytes(data[pos:end])
+            pos = end
         item.group_instance_id = None
         item.unknown_tagged_fields = None
         items.append(item)
@@ -290,7 +320,9 @@ def _read_group_metadata_value_2(data: Buffer, pos: int) -> tuple[GroupMetadataV
         item.leader, pos = classic_text(data, pos, n_leader)
         (n_members,) = unpack_i(data, pos)
         pos += 4
-    if n_members >= 0:
+    if n_members == 0:
+        item.members = []
+    elif n_members > 0:
         item.members, pos = _read_member_metadata_list_2(data, pos, n_members)
     else:
         raise Unusual
@@ -335,7 +367,9 @@ def _read_group_metadata_value_3(data: Buffer, pos: int) -> tuple[GroupMetadataV
         item.leader, pos = classic_text(data, pos, n_leader)
         item.current_state_timestamp, n_members = unpack_qi(data, pos)
         pos += 12
-    if n_members >= 0:
+    if n_members == 0:
+        item.members = []
+    elif n_members > 0:
         item.members, pos = _read_member_metadata_list_2(data, pos, n_members)
     else:
         raise Unusual
@@ -385,10 +419,24 @@ def _read_member_metadata_list_3(data: Buffer, pos: int, count: int) -> tuple[li
             item.client_host, pos = classic_text(data, pos, n_client_host)
             item.rebalance_timeout, item.session_timeout, n_subscription = unpack_iii(data, pos)
             pos += 12
-        item.subscription, pos = classic_blob(data, pos, n_subscription)
+        if n_subscription < 0:
+            raise Unusual
+        else:
+            end = pos + n_subscription
+            if end > len(data):
+                raise Unusual
+            item.subscription = bytes(data[pos:end])
+            pos = end
         (n_assignment,) = unpack_i(data, pos)
         pos += 4
-        item.assignment, pos = classic_blob(data, pos, n_assignment)
+        if n_assignment < 0:
+            raise Unusual
+        else:
+            end = pos + n_assignment
+            if end > len(data):
+                raise Unusual
+            item.assignment = bytes(data[pos:end])
+            pos = end
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -430,7 +478,9 @@ def _read_group_metadata_value_4(data: Buffer, pos: int) -> tuple[GroupMetadataV
         item.leader, pos = classic_text(data, pos, n_leader)
         item.current_state_timestamp, n_members = unpack_qi(data, pos)
         pos += 12
-    if n_members >= 0:
+    if n_members == 0:
+        item.members = []
+    elif n_members > 0:
         item.members, pos = _read_member_metadata_list_3(data, pos, n_members)
     else:
         raise Unusual
@@ -480,10 +530,32 @@ def _read_member_metadata_list_4(data: Buffer, pos: int, count: int) -> tuple[li
             item.client_host, pos = compact_text(data, pos, n_client_host)
             item.rebalance_timeout, item.session_timeout, n_subscription = unpack_iiB(data, pos)
             pos += 9
-        item.subscription, pos = compact_blob(data, pos, n_subscription)
+        if n_subscription < 128:
+            n_subscription -= 1
+        else:
+            n_subscription, pos = long_count(data, pos, n_subscription)
+        if n_subscription < 0:
+            raise Unusual
+        else:
+            end = pos + n_subscription
+            if end > len(data):
+                raise Unusual
+            item.subscription = bytes(data[pos:end])
+            pos = end
         n_assignment = data[pos]
         pos += 1
-        item.assignment, pos = compact_blob(data, pos, n_assignment)
+        if n_assignment < 128:
+            n_assignment -= 1
+        else:
+            n_assignment, pos = long_count(data, pos, n_assignment)
+        if n_assignment < 0:
+            raise Unusual
+        else:
+            end = pos + n_assignment
+            if end > len(data):
+                raise Unusual
+            item.assignment = bytes(data[pos:end])
+            pos = end
         tags = data[pos]
         pos += 1
         item.unknown_tagged_fields = None
@@ -529,7 +601,9 @@ def _read_group_metadata_value_5(data: Buffer, pos: int) -> tuple[GroupMetadataV
         item.leader, pos = compact_text(data, pos, n_leader)
         item.current_state_timestamp, n_members = unpack_qB(data, pos)
         pos += 9
-    if 0 < n_members < 128:
+    if n_members == 1:
+        item.members = []
+    elif 1 < n_members < 128:
         item.members, pos = _read_member_metadata_list_4(data, pos, n_members - 1)
     elif n_members:
         n_members, pos = long_count(data, pos, n_members)

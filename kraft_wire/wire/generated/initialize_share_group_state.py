@@ -178,7 +178,7 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     if end > len(data):
         raise Unusual
     items = []
-    for partition, state_epoch, start_offset, tags in iterate_iiqB(memoryview(data)[pos:end]):
+    for partition, state_epoch, start_offset, tags in iterate_iiqB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(PartitionData)
@@ -197,7 +197,9 @@ def _read_initialize_state_data_list_1(data: Buffer, pos: int, count: int) -> tu
         item = new(InitializeStateData)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -225,7 +227,9 @@ def _read_initialize_share_group_state_request_1(data: Buffer, pos: int) -> tupl
         item.group_id, pos = compact_text(data, pos, n_group_id)
         n_topics = data[pos]
         pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_initialize_state_data_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -312,7 +316,9 @@ def _read_initialize_state_result_list_1(data: Buffer, pos: int, count: int) -> 
         item = new(InitializeStateResult)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_result_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -332,7 +338,9 @@ def _read_initialize_share_group_state_response_1(data: Buffer, pos: int) -> tup
     item = new(InitializeShareGroupStateResponse)
     n_results = data[pos]
     pos += 1
-    if 0 < n_results < 128:
+    if n_results == 1:
+        item.results = []
+    elif 1 < n_results < 128:
         item.results, pos = _read_initialize_state_result_list_1(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)

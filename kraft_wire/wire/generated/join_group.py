@@ -11,7 +11,7 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_blob, classic_text, compact_blob, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["JoinGroupRequest", "JoinGroupRequestProtocol", "JoinGroupResponse", "JoinGroupResponseMember"]
 
@@ -209,7 +209,14 @@ def _read_join_group_request_protocol_list_1(data: Buffer, pos: int, count: int)
             item.name, pos = classic_text(data, pos, n_name)
             (n_metadata,) = unpack_i(data, pos)
             pos += 4
-        item.metadata, pos = classic_blob(data, pos, n_metadata)
+        if n_metadata < 0:
+            raise Unusual
+        else:
+            end = pos + n_metadata
+            if end > len(data):
+                raise Unusual
+            item.metadata = bytes(data[pos:end])
+            pos = end
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -243,7 +250,9 @@ def _read_join_group_request_1(data: Buffer, pos: int) -> tuple[JoinGroupRequest
         item.protocol_type, pos = classic_text(data, pos, n_protocol_type)
         (n_protocols,) = unpack_i(data, pos)
         pos += 4
-    if n_protocols >= 0:
+    if n_protocols == 0:
+        item.protocols = []
+    elif n_protocols > 0:
         item.protocols, pos = _read_join_group_request_protocol_list_1(data, pos, n_protocols)
     else:
         raise Unusual
@@ -282,7 +291,9 @@ def _read_join_group_request_2(data: Buffer, pos: int) -> tuple[JoinGroupRequest
         item.protocol_type, pos = classic_text(data, pos, n_protocol_type)
         (n_protocols,) = unpack_i(data, pos)
         pos += 4
-    if n_protocols >= 0:
+    if n_protocols == 0:
+        item.protocols = []
+    elif n_protocols > 0:
         item.protocols, pos = _read_join_group_request_protocol_list_1(data, pos, n_protocols)
     else:
         raise Unusual
@@ -332,7 +343,9 @@ def _read_join_group_request_3(data: Buffer, pos: int) -> tuple[JoinGroupRequest
         item.protocol_type, pos = classic_text(data, pos, n_protocol_type)
         (n_protocols,) = unpack_i(data, pos)
         pos += 4
-    if n_protocols >= 0:
+    if n_protocols == 0:
+        item.protocols = []
+    elif n_protocols > 0:
         item.protocols, pos = _read_join_group_request_protocol_list_1(data, pos, n_protocols)
     else:
         raise Unusual
@@ -355,7 +368,18 @@ def _read_join_group_request_protocol_list_2(data: Buffer, pos: int, count: int)
             item.name, pos = compact_text(data, pos, n_name)
             n_metadata = data[pos]
             pos += 1
-        item.metadata, pos = compact_blob(data, pos, n_metadata)
+        if n_metadata < 128:
+            n_metadata -= 1
+        else:
+            n_metadata, pos = long_count(data, pos, n_metadata)
+        if n_metadata < 0:
+            raise Unusual
+        else:
+            end = pos + n_metadata
+            if end > len(data):
+                raise Unusual
+            item.metadata = bytes(data[pos:end])
+            pos = end
         tags = data[pos]
         pos += 1
         item.unknown_tagged_fields = None
@@ -405,7 +429,9 @@ def _read_join_group_request_4(data: Buffer, pos: int) -> tuple[JoinGroupRequest
         item.protocol_type, pos = compact_text(data, pos, n_protocol_type)
         n_protocols = data[pos]
         pos += 1
-    if 0 < n_protocols < 128:
+    if n_protocols == 1:
+        item.protocols = []
+    elif 1 < n_protocols < 128:
         item.protocols, pos = _read_join_group_request_protocol_list_2(data, pos, n_protocols - 1)
     elif n_protocols:
         n_protocols, pos = long_count(data, pos, n_protocols)
@@ -461,7 +487,9 @@ def _read_join_group_request_5(data: Buffer, pos: int) -> tuple[JoinGroupRequest
         item.protocol_type, pos = compact_text(data, pos, n_protocol_type)
         n_protocols = data[pos]
         pos += 1
-    if 0 < n_protocols < 128:
+    if n_protocols == 1:
+        item.protocols = []
+    elif 1 < n_protocols < 128:
         item.protocols, pos = _read_join_group_request_protocol_list_2(data, pos, n_protocols - 1)
     elif n_protocols:
         n_protocols, pos = long_count(data, pos, n_protocols)
@@ -738,7 +766,14 @@ def _read_join_group_response_member_list_1(data: Buffer, pos: int, count: int) 
             item.member_id, pos = classic_text(data, pos, n_member_id)
             (n_metadata,) = unpack_i(data, pos)
             pos += 4
-        item.metadata, pos = classic_blob(data, pos, n_metadata)
+        if n_metadata < 0:
+            raise Unusual
+        else:
+            end = pos + n_metadata
+            if end > len(data):
+                raise Unusual
+            item.metadata = bytes(data[pos:end])
+            pos = end
         item.group_instance_id = None
         item.unknown_tagged_fields = None
         items.append(item)
@@ -773,7 +808,9 @@ def _read_join_group_response_1(data: Buffer, pos: int) -> tuple[JoinGroupRespon
         item.member_id, pos = classic_text(data, pos, n_member_id)
         (n_members,) = unpack_i(data, pos)
         pos += 4
-    if n_members >= 0:
+    if n_members == 0:
+        item.members = []
+    elif n_members > 0:
         item.members, pos = _read_join_group_response_member_list_1(data, pos, n_members)
     else:
         raise Unusual
@@ -812,7 +849,9 @@ def _read_join_group_response_2(data: Buffer, pos: int) -> tuple[JoinGroupRespon
         item.member_id, pos = classic_text(data, pos, n_member_id)
         (n_members,) = unpack_i(data, pos)
         pos += 4
-    if n_members >= 0:
+    if n_members == 0:
+        item.members = []
+    elif n_members > 0:
         item.members, pos = _read_join_group_response_member_list_1(data, pos, n_members)
     else:
         raise Unusual
@@ -848,7 +887,14 @@ def _read_join_group_response_member_list_2(data: Buffer, pos: int, count: int) 
             item.group_instance_id, pos = classic_text(data, pos, n_group_instance_id)
             (n_metadata,) = unpack_i(data, pos)
             pos += 4
-        item.metadata, pos = classic_blob(data, pos, n_metadata)
+        if n_metadata < 0:
+            raise Unusual
+        else:
+            end = pos + n_metadata
+            if end > len(data):
+                raise Unusual
+            item.metadata = bytes(data[pos:end])
+            pos = end
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -882,7 +928,9 @@ def _read_join_group_response_3(data: Buffer, pos: int) -> tuple[JoinGroupRespon
         item.member_id, pos = classic_text(data, pos, n_member_id)
         (n_members,) = unpack_i(data, pos)
         pos += 4
-    if n_members >= 0:
+    if n_members == 0:
+        item.members = []
+    elif n_members > 0:
         item.members, pos = _read_join_group_response_member_list_2(data, pos, n_members)
     else:
         raise Unusual
@@ -918,7 +966,18 @@ def _read_join_group_response_member_list_3(data: Buffer, pos: int, count: int) 
             item.group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
             n_metadata = data[pos]
             pos += 1
-        item.metadata, pos = compact_blob(data, pos, n_metadata)
+        if n_metadata < 128:
+            n_metadata -= 1
+        else:
+            n_metadata, pos = long_count(data, pos, n_metadata)
+        if n_metadata < 0:
+            raise Unusual
+        else:
+            end = pos + n_metadata
+            if end > len(data):
+                raise Unusual
+            item.metadata = bytes(data[pos:end])
+            pos = end
         tags = data[pos]
         pos += 1
         item.unknown_tagged_fields = None
@@ -956,7 +1015,9 @@ def _read_join_group_response_4(data: Buffer, pos: int) -> tuple[JoinGroupRespon
         item.member_id, pos = compact_text(data, pos, n_member_id)
         n_members = data[pos]
         pos += 1
-    if 0 < n_members < 128:
+    if n_members == 1:
+        item.members = []
+    elif 1 < n_members < 128:
         item.members, pos = _read_join_group_response_member_list_3(data, pos, n_members - 1)
     elif n_members:
         n_members, pos = long_count(data, pos, n_members)
@@ -1017,7 +1078,9 @@ def _read_join_group_response_5(data: Buffer, pos: int) -> tuple[JoinGroupRespon
         item.member_id, pos = compact_text(data, pos, n_member_id)
         n_members = data[pos]
         pos += 1
-    if 0 < n_members < 128:
+    if n_members == 1:
+        item.members = []
+    elif 1 < n_members < 128:
         item.members, pos = _read_join_group_response_member_list_3(data, pos, n_members - 1)
     elif n_members:
         n_members, pos = long_count(data, pos, n_members)
@@ -1077,7 +1140,9 @@ def _read_join_group_response_6(data: Buffer, pos: int) -> tuple[JoinGroupRespon
         item.member_id, pos = compact_text(data, pos, n_member_id)
         n_members = data[pos]
         pos += 1
-    if 0 < n_members < 128:
+    if n_members == 1:
+        item.members = []
+    elif 1 < n_members < 128:
         item.members, pos = _read_join_group_response_member_list_3(data, pos, n_members - 1)
     elif n_members:
         n_members, pos = long_count(data, pos, n_members)

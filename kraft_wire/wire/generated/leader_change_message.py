@@ -84,7 +84,7 @@ def _read_voter_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Voter],
     if end > len(data):
         raise Unusual
     items = []
-    for voter_id, tags in iterate_iB(memoryview(data)[pos:end]):
+    for voter_id, tags in iterate_iB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(Voter)
@@ -100,7 +100,9 @@ def _read_leader_change_message_1(data: Buffer, pos: int) -> tuple[LeaderChangeM
     item = new(LeaderChangeMessage)
     item.version, item.leader_id, n_voters = unpack_hiB(data, pos)
     pos += 7
-    if 0 < n_voters < 128:
+    if n_voters == 1:
+        item.voters = []
+    elif 1 < n_voters < 128:
         item.voters, pos = _read_voter_list_1(data, pos, n_voters - 1)
     elif n_voters:
         n_voters, pos = long_count(data, pos, n_voters)
@@ -109,7 +111,9 @@ def _read_leader_change_message_1(data: Buffer, pos: int) -> tuple[LeaderChangeM
         raise Unusual
     n_granting_voters = data[pos]
     pos += 1
-    if 0 < n_granting_voters < 128:
+    if n_granting_voters == 1:
+        item.granting_voters = []
+    elif 1 < n_granting_voters < 128:
         item.granting_voters, pos = _read_voter_list_1(data, pos, n_granting_voters - 1)
     elif n_granting_voters:
         n_granting_voters, pos = long_count(data, pos, n_granting_voters)
@@ -129,7 +133,7 @@ def _read_voter_list_2(data: Buffer, pos: int, count: int) -> tuple[list[Voter],
     if end > len(data):
         raise Unusual
     items = []
-    for voter_id, voter_directory_id, tags in iterate_iuB(memoryview(data)[pos:end]):
+    for voter_id, voter_directory_id, tags in iterate_iuB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(Voter)
@@ -145,7 +149,9 @@ def _read_leader_change_message_2(data: Buffer, pos: int) -> tuple[LeaderChangeM
     item = new(LeaderChangeMessage)
     item.version, item.leader_id, n_voters = unpack_hiB(data, pos)
     pos += 7
-    if 0 < n_voters < 128:
+    if n_voters == 1:
+        item.voters = []
+    elif 1 < n_voters < 128:
         item.voters, pos = _read_voter_list_2(data, pos, n_voters - 1)
     elif n_voters:
         n_voters, pos = long_count(data, pos, n_voters)
@@ -154,7 +160,9 @@ def _read_leader_change_message_2(data: Buffer, pos: int) -> tuple[LeaderChangeM
         raise Unusual
     n_granting_voters = data[pos]
     pos += 1
-    if 0 < n_granting_voters < 128:
+    if n_granting_voters == 1:
+        item.granting_voters = []
+    elif 1 < n_granting_voters < 128:
         item.granting_voters, pos = _read_voter_list_2(data, pos, n_granting_voters - 1)
     elif n_granting_voters:
         n_granting_voters, pos = long_count(data, pos, n_granting_voters)

@@ -216,7 +216,9 @@ def _read_leave_group_request_2(data: Buffer, pos: int) -> tuple[LeaveGroupReque
         item.group_id, pos = classic_text(data, pos, n_group_id)
         (n_members,) = unpack_i(data, pos)
         pos += 4
-    if n_members >= 0:
+    if n_members == 0:
+        item.members = []
+    elif n_members > 0:
         item.members, pos = _read_member_identity_list_1(data, pos, n_members)
     else:
         raise Unusual
@@ -271,7 +273,9 @@ def _read_leave_group_request_3(data: Buffer, pos: int) -> tuple[LeaveGroupReque
         item.group_id, pos = compact_text(data, pos, n_group_id)
         n_members = data[pos]
         pos += 1
-    if 0 < n_members < 128:
+    if n_members == 1:
+        item.members = []
+    elif 1 < n_members < 128:
         item.members, pos = _read_member_identity_list_2(data, pos, n_members - 1)
     elif n_members:
         n_members, pos = long_count(data, pos, n_members)
@@ -344,7 +348,9 @@ def _read_leave_group_request_4(data: Buffer, pos: int) -> tuple[LeaveGroupReque
         item.group_id, pos = compact_text(data, pos, n_group_id)
         n_members = data[pos]
         pos += 1
-    if 0 < n_members < 128:
+    if n_members == 1:
+        item.members = []
+    elif 1 < n_members < 128:
         item.members, pos = _read_member_identity_list_3(data, pos, n_members - 1)
     elif n_members:
         n_members, pos = long_count(data, pos, n_members)
@@ -575,7 +581,9 @@ def _read_leave_group_response_3(data: Buffer, pos: int) -> tuple[LeaveGroupResp
     item = new(LeaveGroupResponse)
     item.throttle_time_ms, item.error_code, n_members = unpack_ihi(data, pos)
     pos += 10
-    if n_members >= 0:
+    if n_members == 0:
+        item.members = []
+    elif n_members > 0:
         item.members, pos = _read_member_response_list_1(data, pos, n_members)
     else:
         raise Unusual
@@ -620,7 +628,9 @@ def _read_leave_group_response_4(data: Buffer, pos: int) -> tuple[LeaveGroupResp
     item = new(LeaveGroupResponse)
     item.throttle_time_ms, item.error_code, n_members = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_members < 128:
+    if n_members == 1:
+        item.members = []
+    elif 1 < n_members < 128:
         item.members, pos = _read_member_response_list_2(data, pos, n_members - 1)
     elif n_members:
         n_members, pos = long_count(data, pos, n_members)

@@ -182,7 +182,9 @@ def _read_list_config_resources_response_1(data: Buffer, pos: int) -> tuple[List
     item = new(ListConfigResourcesResponse)
     item.throttle_time_ms, item.error_code, n_config_resources = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_config_resources < 128:
+    if n_config_resources == 1:
+        item.config_resources = []
+    elif 1 < n_config_resources < 128:
         item.config_resources, pos = _read_config_resource_list_1(data, pos, n_config_resources - 1)
     elif n_config_resources:
         n_config_resources, pos = long_count(data, pos, n_config_resources)
@@ -222,7 +224,9 @@ def _read_list_config_resources_response_2(data: Buffer, pos: int) -> tuple[List
     item = new(ListConfigResourcesResponse)
     item.throttle_time_ms, item.error_code, n_config_resources = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_config_resources < 128:
+    if n_config_resources == 1:
+        item.config_resources = []
+    elif 1 < n_config_resources < 128:
         item.config_resources, pos = _read_config_resource_list_2(data, pos, n_config_resources - 1)
     elif n_config_resources:
         n_config_resources, pos = long_count(data, pos, n_config_resources)

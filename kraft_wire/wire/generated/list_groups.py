@@ -254,7 +254,9 @@ def _read_list_groups_response_1(data: Buffer, pos: int) -> tuple[ListGroupsResp
     item = new(ListGroupsResponse)
     item.error_code, n_groups = unpack_hi(data, pos)
     pos += 6
-    if n_groups >= 0:
+    if n_groups == 0:
+        item.groups = []
+    elif n_groups > 0:
         item.groups, pos = _read_listed_group_list_1(data, pos, n_groups)
     else:
         raise Unusual
@@ -267,7 +269,9 @@ def _read_list_groups_response_2(data: Buffer, pos: int) -> tuple[ListGroupsResp
     item = new(ListGroupsResponse)
     item.throttle_time_ms, item.error_code, n_groups = unpack_ihi(data, pos)
     pos += 10
-    if n_groups >= 0:
+    if n_groups == 0:
+        item.groups = []
+    elif n_groups > 0:
         item.groups, pos = _read_listed_group_list_1(data, pos, n_groups)
     else:
         raise Unusual
@@ -310,7 +314,9 @@ def _read_list_groups_response_3(data: Buffer, pos: int) -> tuple[ListGroupsResp
     item = new(ListGroupsResponse)
     item.throttle_time_ms, item.error_code, n_groups = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_groups < 128:
+    if n_groups == 1:
+        item.groups = []
+    elif 1 < n_groups < 128:
         item.groups, pos = _read_listed_group_list_2(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
@@ -367,7 +373,9 @@ def _read_list_groups_response_4(data: Buffer, pos: int) -> tuple[ListGroupsResp
     item = new(ListGroupsResponse)
     item.throttle_time_ms, item.error_code, n_groups = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_groups < 128:
+    if n_groups == 1:
+        item.groups = []
+    elif 1 < n_groups < 128:
         item.groups, pos = _read_listed_group_list_3(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
@@ -431,7 +439,9 @@ def _read_list_groups_response_5(data: Buffer, pos: int) -> tuple[ListGroupsResp
     item = new(ListGroupsResponse)
     item.throttle_time_ms, item.error_code, n_groups = unpack_ihB(data, pos)
     pos += 7
-    if 0 < n_groups < 128:
+    if n_groups == 1:
+        item.groups = []
+    elif 1 < n_groups < 128:
         item.groups, pos = _read_listed_group_list_4(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)

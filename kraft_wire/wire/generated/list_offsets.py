@@ -211,7 +211,7 @@ def _read_list_offsets_partition_list_1(data: Buffer, pos: int, count: int) -> t
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, timestamp in iterate_iq(memoryview(data)[pos:end]):
+    for partition_index, timestamp in iterate_iq(data[pos:end]):
         item = new(ListOffsetsPartition)
         item.partition_index = partition_index
         item.timestamp = timestamp
@@ -236,7 +236,9 @@ def _read_list_offsets_topic_list_1(data: Buffer, pos: int, count: int) -> tuple
             item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_list_offsets_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
@@ -249,7 +251,9 @@ def _read_list_offsets_request_1(data: Buffer, pos: int) -> tuple[ListOffsetsReq
     item = new(ListOffsetsRequest)
     item.replica_id, n_topics = unpack_ii(data, pos)
     pos += 8
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_list_offsets_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -263,7 +267,9 @@ def _read_list_offsets_request_2(data: Buffer, pos: int) -> tuple[ListOffsetsReq
     item = new(ListOffsetsRequest)
     item.replica_id, item.isolation_level, n_topics = unpack_ibi(data, pos)
     pos += 9
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_list_offsets_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -277,7 +283,7 @@ def _read_list_offsets_partition_list_2(data: Buffer, pos: int, count: int) -> t
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, current_leader_epoch, timestamp in iterate_iiq(memoryview(data)[pos:end]):
+    for partition_index, current_leader_epoch, timestamp in iterate_iiq(data[pos:end]):
         item = new(ListOffsetsPartition)
         item.partition_index = partition_index
         item.current_leader_epoch = current_leader_epoch
@@ -302,7 +308,9 @@ def _read_list_offsets_topic_list_2(data: Buffer, pos: int, count: int) -> tuple
             item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_list_offsets_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
@@ -315,7 +323,9 @@ def _read_list_offsets_request_3(data: Buffer, pos: int) -> tuple[ListOffsetsReq
     item = new(ListOffsetsRequest)
     item.replica_id, item.isolation_level, n_topics = unpack_ibi(data, pos)
     pos += 9
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_list_offsets_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
@@ -329,7 +339,7 @@ def _read_list_offsets_partition_list_3(data: Buffer, pos: int, count: int) -> t
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, current_leader_epoch, timestamp, tags in iterate_iiqB(memoryview(data)[pos:end]):
+    for partition_index, current_leader_epoch, timestamp, tags in iterate_iiqB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(ListOffsetsPartition)
@@ -356,7 +366,9 @@ def _read_list_offsets_topic_list_3(data: Buffer, pos: int, count: int) -> tuple
             item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_list_offsets_partition_list_3(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -376,7 +388,9 @@ def _read_list_offsets_request_4(data: Buffer, pos: int) -> tuple[ListOffsetsReq
     item = new(ListOffsetsRequest)
     item.replica_id, item.isolation_level, n_topics = unpack_ibB(data, pos)
     pos += 6
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_list_offsets_topic_list_3(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -396,7 +410,9 @@ def _read_list_offsets_request_5(data: Buffer, pos: int) -> tuple[ListOffsetsReq
     item = new(ListOffsetsRequest)
     item.replica_id, item.isolation_level, n_topics = unpack_ibB(data, pos)
     pos += 6
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_list_offsets_topic_list_3(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -548,7 +564,7 @@ def _read_list_offsets_partition_response_list_1(data: Buffer, pos: int, count: 
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, error_code, timestamp, offset in iterate_ihqq(memoryview(data)[pos:end]):
+    for partition_index, error_code, timestamp, offset in iterate_ihqq(data[pos:end]):
         item = new(ListOffsetsPartitionResponse)
         item.partition_index = partition_index
         item.error_code = error_code
@@ -575,7 +591,9 @@ def _read_list_offsets_topic_response_list_1(data: Buffer, pos: int, count: int)
             item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_list_offsets_partition_response_list_1(data, pos, n_partitions)
         else:
             raise Unusual
@@ -588,7 +606,9 @@ def _read_list_offsets_response_1(data: Buffer, pos: int) -> tuple[ListOffsetsRe
     item = new(ListOffsetsResponse)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_list_offsets_topic_response_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -601,7 +621,9 @@ def _read_list_offsets_response_2(data: Buffer, pos: int) -> tuple[ListOffsetsRe
     item = new(ListOffsetsResponse)
     item.throttle_time_ms, n_topics = unpack_ii(data, pos)
     pos += 8
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_list_offsets_topic_response_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -614,7 +636,7 @@ def _read_list_offsets_partition_response_list_2(data: Buffer, pos: int, count: 
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, error_code, timestamp, offset, leader_epoch in iterate_ihqqi(memoryview(data)[pos:end]):
+    for partition_index, error_code, timestamp, offset, leader_epoch in iterate_ihqqi(data[pos:end]):
         item = new(ListOffsetsPartitionResponse)
         item.partition_index = partition_index
         item.error_code = error_code
@@ -641,7 +663,9 @@ def _read_list_offsets_topic_response_list_2(data: Buffer, pos: int, count: int)
             item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_list_offsets_partition_response_list_2(data, pos, n_partitions)
         else:
             raise Unusual
@@ -654,7 +678,9 @@ def _read_list_offsets_response_3(data: Buffer, pos: int) -> tuple[ListOffsetsRe
     item = new(ListOffsetsResponse)
     item.throttle_time_ms, n_topics = unpack_ii(data, pos)
     pos += 8
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_list_offsets_topic_response_list_2(data, pos, n_topics)
     else:
         raise Unusual
@@ -667,7 +693,7 @@ def _read_list_offsets_partition_response_list_3(data: Buffer, pos: int, count: 
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, error_code, timestamp, offset, leader_epoch, tags in iterate_ihqqiB(memoryview(data)[pos:end]):
+    for partition_index, error_code, timestamp, offset, leader_epoch, tags in iterate_ihqqiB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(ListOffsetsPartitionResponse)
@@ -696,7 +722,9 @@ def _read_list_offsets_topic_response_list_3(data: Buffer, pos: int, count: int)
             item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_list_offsets_partition_response_list_3(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -716,7 +744,9 @@ def _read_list_offsets_response_4(data: Buffer, pos: int) -> tuple[ListOffsetsRe
     item = new(ListOffsetsResponse)
     item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_list_offsets_topic_response_list_3(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)

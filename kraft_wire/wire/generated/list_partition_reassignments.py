@@ -196,7 +196,9 @@ def _read_list_partition_reassignments_request_1(data: Buffer, pos: int) -> tupl
     item = new(ListPartitionReassignmentsRequest)
     item.timeout_ms, n_topics = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_list_partition_reassignments_topics_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -302,7 +304,9 @@ def _read_ongoing_topic_reassignment_list_1(data: Buffer, pos: int, count: int) 
             item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_ongoing_partition_reassignment_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -334,7 +338,9 @@ def _read_list_partition_reassignments_response_1(data: Buffer, pos: int) -> tup
         item.error_message, pos = compact_text(data, pos, n_error_message)
         n_topics = data[pos]
         pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_ongoing_topic_reassignment_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)

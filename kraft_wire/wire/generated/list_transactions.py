@@ -322,7 +322,9 @@ def _read_list_transactions_response_1(data: Buffer, pos: int) -> tuple[ListTran
     item.unknown_state_filters, pos = compact_texts(data, pos, n_unknown_state_filters)
     n_transaction_states = data[pos]
     pos += 1
-    if 0 < n_transaction_states < 128:
+    if n_transaction_states == 1:
+        item.transaction_states = []
+    elif 1 < n_transaction_states < 128:
         item.transaction_states, pos = _read_transaction_state_list_1(data, pos, n_transaction_states - 1)
     elif n_transaction_states:
         n_transaction_states, pos = long_count(data, pos, n_transaction_states)

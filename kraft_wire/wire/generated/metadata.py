@@ -303,7 +303,9 @@ def _read_metadata_request_1(data: Buffer, pos: int) -> tuple[MetadataRequest, i
     item = new(MetadataRequest)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_metadata_request_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -318,7 +320,9 @@ def _read_metadata_request_2(data: Buffer, pos: int) -> tuple[MetadataRequest, i
     item = new(MetadataRequest)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_metadata_request_topic_list_1(data, pos, n_topics)
     else:
         item.topics = None
@@ -333,7 +337,9 @@ def _read_metadata_request_3(data: Buffer, pos: int) -> tuple[MetadataRequest, i
     item = new(MetadataRequest)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_metadata_request_topic_list_1(data, pos, n_topics)
     else:
         item.topics = None
@@ -349,7 +355,9 @@ def _read_metadata_request_4(data: Buffer, pos: int) -> tuple[MetadataRequest, i
     item = new(MetadataRequest)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_metadata_request_topic_list_1(data, pos, n_topics)
     else:
         item.topics = None
@@ -385,7 +393,9 @@ def _read_metadata_request_5(data: Buffer, pos: int) -> tuple[MetadataRequest, i
     item = new(MetadataRequest)
     n_topics = data[pos]
     pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_metadata_request_topic_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -429,7 +439,9 @@ def _read_metadata_request_6(data: Buffer, pos: int) -> tuple[MetadataRequest, i
     item = new(MetadataRequest)
     n_topics = data[pos]
     pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_metadata_request_topic_list_3(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -448,7 +460,9 @@ def _read_metadata_request_7(data: Buffer, pos: int) -> tuple[MetadataRequest, i
     item = new(MetadataRequest)
     n_topics = data[pos]
     pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_metadata_request_topic_list_3(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -691,7 +705,9 @@ def _read_metadata_response_topic_list_1(data: Buffer, pos: int, count: int) -> 
             item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_metadata_response_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
@@ -707,13 +723,17 @@ def _read_metadata_response_1(data: Buffer, pos: int) -> tuple[MetadataResponse,
     item = new(MetadataResponse)
     (n_brokers,) = unpack_i(data, pos)
     pos += 4
-    if n_brokers >= 0:
+    if n_brokers == 0:
+        item.brokers = []
+    elif n_brokers > 0:
         item.brokers, pos = _read_metadata_response_broker_list_1(data, pos, n_brokers)
     else:
         raise Unusual
     (n_topics,) = unpack_i(data, pos)
     pos += 4
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_metadata_response_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -767,7 +787,9 @@ def _read_metadata_response_topic_list_2(data: Buffer, pos: int, count: int) -> 
             item.name, pos = classic_text(data, pos, n_name)
             item.is_internal, n_partitions = unpack_ti(data, pos)
             pos += 5
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_metadata_response_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
@@ -782,13 +804,17 @@ def _read_metadata_response_2(data: Buffer, pos: int) -> tuple[MetadataResponse,
     item = new(MetadataResponse)
     (n_brokers,) = unpack_i(data, pos)
     pos += 4
-    if n_brokers >= 0:
+    if n_brokers == 0:
+        item.brokers = []
+    elif n_brokers > 0:
         item.brokers, pos = _read_metadata_response_broker_list_2(data, pos, n_brokers)
     else:
         raise Unusual
     item.controller_id, n_topics = unpack_ii(data, pos)
     pos += 8
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_metadata_response_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
@@ -804,7 +830,9 @@ def _read_metadata_response_3(data: Buffer, pos: int) -> tuple[MetadataResponse,
     item = new(MetadataResponse)
     (n_brokers,) = unpack_i(data, pos)
     pos += 4
-    if n_brokers >= 0:
+    if n_brokers == 0:
+        item.brokers = []
+    elif n_brokers > 0:
         item.brokers, pos = _read_metadata_response_broker_list_2(data, pos, n_brokers)
     else:
         raise Unusual
@@ -822,7 +850,9 @@ def _read_metadata_response_3(data: Buffer, pos: int) -> tuple[MetadataResponse,
         item.cluster_id, pos = classic_text(data, pos, n_cluster_id)
         item.controller_id, n_topics = unpack_ii(data, pos)
         pos += 8
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_metadata_response_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
@@ -837,7 +867,9 @@ def _read_metadata_response_4(data: Buffer, pos: int) -> tuple[MetadataResponse,
     item = new(MetadataResponse)
     item.throttle_time_ms, n_brokers = unpack_ii(data, pos)
     pos += 8
-    if n_brokers >= 0:
+    if n_brokers == 0:
+        item.brokers = []
+    elif n_brokers > 0:
         item.brokers, pos = _read_metadata_response_broker_list_2(data, pos, n_brokers)
     else:
         raise Unusual
@@ -855,7 +887,9 @@ def _read_metadata_response_4(data: Buffer, pos: int) -> tuple[MetadataResponse,
         item.cluster_id, pos = classic_text(data, pos, n_cluster_id)
         item.controller_id, n_topics = unpack_ii(data, pos)
         pos += 8
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_metadata_response_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
@@ -915,7 +949,9 @@ def _read_metadata_response_topic_list_3(data: Buffer, pos: int, count: int) -> 
             item.name, pos = classic_text(data, pos, n_name)
             item.is_internal, n_partitions = unpack_ti(data, pos)
             pos += 5
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_metadata_response_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
@@ -930,7 +966,9 @@ def _read_metadata_response_5(data: Buffer, pos: int) -> tuple[MetadataResponse,
     item = new(MetadataResponse)
     item.throttle_time_ms, n_brokers = unpack_ii(data, pos)
     pos += 8
-    if n_brokers >= 0:
+    if n_brokers == 0:
+        item.brokers = []
+    elif n_brokers > 0:
         item.brokers, pos = _read_metadata_response_broker_list_2(data, pos, n_brokers)
     else:
         raise Unusual
@@ -948,7 +986,9 @@ def _read_metadata_response_5(data: Buffer, pos: int) -> tuple[MetadataResponse,
         item.cluster_id, pos = classic_text(data, pos, n_cluster_id)
         item.controller_id, n_topics = unpack_ii(data, pos)
         pos += 8
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_metadata_response_topic_list_3(data, pos, n_topics)
     else:
         raise Unusual
@@ -1007,7 +1047,9 @@ def _read_metadata_response_topic_list_4(data: Buffer, pos: int, count: int) -> 
             item.name, pos = classic_text(data, pos, n_name)
             item.is_internal, n_partitions = unpack_ti(data, pos)
             pos += 5
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_metadata_response_partition_list_3(data, pos, n_partitions)
         else:
             raise Unusual
@@ -1022,7 +1064,9 @@ def _read_metadata_response_6(data: Buffer, pos: int) -> tuple[MetadataResponse,
     item = new(MetadataResponse)
     item.throttle_time_ms, n_brokers = unpack_ii(data, pos)
     pos += 8
-    if n_brokers >= 0:
+    if n_brokers == 0:
+        item.brokers = []
+    elif n_brokers > 0:
         item.brokers, pos = _read_metadata_response_broker_list_2(data, pos, n_brokers)
     else:
         raise Unusual
@@ -1040,7 +1084,9 @@ def _read_metadata_response_6(data: Buffer, pos: int) -> tuple[MetadataResponse,
         item.cluster_id, pos = classic_text(data, pos, n_cluster_id)
         item.controller_id, n_topics = unpack_ii(data, pos)
         pos += 8
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_metadata_response_topic_list_4(data, pos, n_topics)
     else:
         raise Unusual
@@ -1064,7 +1110,9 @@ def _read_metadata_response_topic_list_5(data: Buffer, pos: int, count: int) -> 
             item.name, pos = classic_text(data, pos, n_name)
             item.is_internal, n_partitions = unpack_ti(data, pos)
             pos += 5
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_metadata_response_partition_list_3(data, pos, n_partitions)
         else:
             raise Unusual
@@ -1080,7 +1128,9 @@ def _read_metadata_response_7(data: Buffer, pos: int) -> tuple[MetadataResponse,
     item = new(MetadataResponse)
     item.throttle_time_ms, n_brokers = unpack_ii(data, pos)
     pos += 8
-    if n_brokers >= 0:
+    if n_brokers == 0:
+        item.brokers = []
+    elif n_brokers > 0:
         item.brokers, pos = _read_metadata_response_broker_list_2(data, pos, n_brokers)
     else:
         raise Unusual
@@ -1098,7 +1148,9 @@ def _read_metadata_response_7(data: Buffer, pos: int) -> tuple[MetadataResponse,
         item.cluster_id, pos = classic_text(data, pos, n_cluster_id)
         item.controller_id, n_topics = unpack_ii(data, pos)
         pos += 8
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_metadata_response_topic_list_5(data, pos, n_topics)
     else:
         raise Unusual
@@ -1196,7 +1248,9 @@ def _read_metadata_response_topic_list_6(data: Buffer, pos: int, count: int) -> 
             item.name, pos = compact_text(data, pos, n_name)
             item.is_internal, n_partitions = unpack_tB(data, pos)
             pos += 2
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -1217,7 +1271,9 @@ def _read_metadata_response_8(data: Buffer, pos: int) -> tuple[MetadataResponse,
     item = new(MetadataResponse)
     item.throttle_time_ms, n_brokers = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_brokers < 128:
+    if n_brokers == 1:
+        item.brokers = []
+    elif 1 < n_brokers < 128:
         item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
     elif n_brokers:
         n_brokers, pos = long_count(data, pos, n_brokers)
@@ -1238,7 +1294,9 @@ def _read_metadata_response_8(data: Buffer, pos: int) -> tuple[MetadataResponse,
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         item.controller_id, n_topics = unpack_iB(data, pos)
         pos += 5
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_metadata_response_topic_list_6(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -1268,7 +1326,9 @@ def _read_metadata_response_topic_list_7(data: Buffer, pos: int, count: int) -> 
             item.name, pos = compact_text(data, pos, n_name)
             item.topic_id, item.is_internal, n_partitions = unpack_utB(data, pos)
             pos += 18
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -1288,7 +1348,9 @@ def _read_metadata_response_9(data: Buffer, pos: int) -> tuple[MetadataResponse,
     item = new(MetadataResponse)
     item.throttle_time_ms, n_brokers = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_brokers < 128:
+    if n_brokers == 1:
+        item.brokers = []
+    elif 1 < n_brokers < 128:
         item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
     elif n_brokers:
         n_brokers, pos = long_count(data, pos, n_brokers)
@@ -1309,7 +1371,9 @@ def _read_metadata_response_9(data: Buffer, pos: int) -> tuple[MetadataResponse,
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         item.controller_id, n_topics = unpack_iB(data, pos)
         pos += 5
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_metadata_response_topic_list_7(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -1329,7 +1393,9 @@ def _read_metadata_response_10(data: Buffer, pos: int) -> tuple[MetadataResponse
     item = new(MetadataResponse)
     item.throttle_time_ms, n_brokers = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_brokers < 128:
+    if n_brokers == 1:
+        item.brokers = []
+    elif 1 < n_brokers < 128:
         item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
     elif n_brokers:
         n_brokers, pos = long_count(data, pos, n_brokers)
@@ -1350,7 +1416,9 @@ def _read_metadata_response_10(data: Buffer, pos: int) -> tuple[MetadataResponse
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         item.controller_id, n_topics = unpack_iB(data, pos)
         pos += 5
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_metadata_response_topic_list_7(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -1385,7 +1453,9 @@ def _read_metadata_response_topic_list_8(data: Buffer, pos: int, count: int) -> 
             item.name, pos = compact_text(data, pos, n_name)
             item.topic_id, item.is_internal, n_partitions = unpack_utB(data, pos)
             pos += 18
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -1405,7 +1475,9 @@ def _read_metadata_response_11(data: Buffer, pos: int) -> tuple[MetadataResponse
     item = new(MetadataResponse)
     item.throttle_time_ms, n_brokers = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_brokers < 128:
+    if n_brokers == 1:
+        item.brokers = []
+    elif 1 < n_brokers < 128:
         item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
     elif n_brokers:
         n_brokers, pos = long_count(data, pos, n_brokers)
@@ -1426,7 +1498,9 @@ def _read_metadata_response_11(data: Buffer, pos: int) -> tuple[MetadataResponse
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         item.controller_id, n_topics = unpack_iB(data, pos)
         pos += 5
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_metadata_response_topic_list_8(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -1447,7 +1521,9 @@ def _read_metadata_response_12(data: Buffer, pos: int) -> tuple[MetadataResponse
     item = new(MetadataResponse)
     item.throttle_time_ms, n_brokers = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_brokers < 128:
+    if n_brokers == 1:
+        item.brokers = []
+    elif 1 < n_brokers < 128:
         item.brokers, pos = _read_metadata_response_broker_list_3(data, pos, n_brokers - 1)
     elif n_brokers:
         n_brokers, pos = long_count(data, pos, n_brokers)
@@ -1468,7 +1544,9 @@ def _read_metadata_response_12(data: Buffer, pos: int) -> tuple[MetadataResponse
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         item.controller_id, n_topics = unpack_iB(data, pos)
         pos += 5
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_metadata_response_topic_list_8(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)

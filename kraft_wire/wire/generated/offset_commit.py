@@ -256,7 +256,9 @@ def _read_offset_commit_request_topic_list_1(data: Buffer, pos: int, count: int)
             item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_offset_commit_request_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
@@ -286,7 +288,9 @@ def _read_offset_commit_request_1(data: Buffer, pos: int) -> tuple[OffsetCommitR
         item.member_id, pos = classic_text(data, pos, n_member_id)
         item.retention_time_ms, n_topics = unpack_qi(data, pos)
         pos += 12
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_offset_commit_request_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -315,7 +319,9 @@ def _read_offset_commit_request_2(data: Buffer, pos: int) -> tuple[OffsetCommitR
         item.member_id, pos = classic_text(data, pos, n_member_id)
         (n_topics,) = unpack_i(data, pos)
         pos += 4
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_offset_commit_request_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -358,7 +364,9 @@ def _read_offset_commit_request_topic_list_2(data: Buffer, pos: int, count: int)
             item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_offset_commit_request_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
@@ -388,7 +396,9 @@ def _read_offset_commit_request_3(data: Buffer, pos: int) -> tuple[OffsetCommitR
         item.member_id, pos = classic_text(data, pos, n_member_id)
         (n_topics,) = unpack_i(data, pos)
         pos += 4
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_offset_commit_request_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
@@ -430,7 +440,9 @@ def _read_offset_commit_request_4(data: Buffer, pos: int) -> tuple[OffsetCommitR
         item.group_instance_id, pos = classic_text(data, pos, n_group_instance_id)
         (n_topics,) = unpack_i(data, pos)
         pos += 4
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_offset_commit_request_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
@@ -478,7 +490,9 @@ def _read_offset_commit_request_topic_list_3(data: Buffer, pos: int, count: int)
             item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_offset_commit_request_partition_list_3(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -527,7 +541,9 @@ def _read_offset_commit_request_5(data: Buffer, pos: int) -> tuple[OffsetCommitR
         item.group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
         n_topics = data[pos]
         pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_offset_commit_request_topic_list_3(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -549,7 +565,9 @@ def _read_offset_commit_request_topic_list_4(data: Buffer, pos: int, count: int)
         item = new(OffsetCommitRequestTopic)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_offset_commit_request_partition_list_3(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -598,7 +616,9 @@ def _read_offset_commit_request_6(data: Buffer, pos: int) -> tuple[OffsetCommitR
         item.group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
         n_topics = data[pos]
         pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_offset_commit_request_topic_list_4(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -921,7 +941,7 @@ def _read_offset_commit_response_partition_list_1(data: Buffer, pos: int, count:
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, error_code in iterate_ih(memoryview(data)[pos:end]):
+    for partition_index, error_code in iterate_ih(data[pos:end]):
         item = new(OffsetCommitResponsePartition)
         item.partition_index = partition_index
         item.error_code = error_code
@@ -945,7 +965,9 @@ def _read_offset_commit_response_topic_list_1(data: Buffer, pos: int, count: int
             item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_offset_commit_response_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
@@ -959,7 +981,9 @@ def _read_offset_commit_response_1(data: Buffer, pos: int) -> tuple[OffsetCommit
     item = new(OffsetCommitResponse)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_offset_commit_response_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -972,7 +996,9 @@ def _read_offset_commit_response_2(data: Buffer, pos: int) -> tuple[OffsetCommit
     item = new(OffsetCommitResponse)
     item.throttle_time_ms, n_topics = unpack_ii(data, pos)
     pos += 8
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_offset_commit_response_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -985,7 +1011,7 @@ def _read_offset_commit_response_partition_list_2(data: Buffer, pos: int, count:
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, error_code, tags in iterate_ihB(memoryview(data)[pos:end]):
+    for partition_index, error_code, tags in iterate_ihB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(OffsetCommitResponsePartition)
@@ -1011,7 +1037,9 @@ def _read_offset_commit_response_topic_list_2(data: Buffer, pos: int, count: int
             item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_offset_commit_response_partition_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -1032,7 +1060,9 @@ def _read_offset_commit_response_3(data: Buffer, pos: int) -> tuple[OffsetCommit
     item = new(OffsetCommitResponse)
     item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_offset_commit_response_topic_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -1053,7 +1083,9 @@ def _read_offset_commit_response_topic_list_3(data: Buffer, pos: int, count: int
         item = new(OffsetCommitResponseTopic)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_offset_commit_response_partition_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -1074,7 +1106,9 @@ def _read_offset_commit_response_4(data: Buffer, pos: int) -> tuple[OffsetCommit
     item = new(OffsetCommitResponse)
     item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_offset_commit_response_topic_list_3(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)

@@ -155,7 +155,7 @@ def _read_offset_delete_request_partition_list_1(data: Buffer, pos: int, count: 
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, in iterate_i(memoryview(data)[pos:end]):
+    for partition_index, in iterate_i(data[pos:end]):
         item = new(OffsetDeleteRequestPartition)
         item.partition_index = partition_index
         items.append(item)
@@ -177,7 +177,9 @@ def _read_offset_delete_request_topic_list_1(data: Buffer, pos: int, count: int)
             item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_offset_delete_request_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
@@ -197,7 +199,9 @@ def _read_offset_delete_request_1(data: Buffer, pos: int) -> tuple[OffsetDeleteR
         item.group_id, pos = classic_text(data, pos, n_group_id)
         (n_topics,) = unpack_i(data, pos)
         pos += 4
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_offset_delete_request_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -243,7 +247,7 @@ def _read_offset_delete_response_partition_list_1(data: Buffer, pos: int, count:
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, error_code in iterate_ih(memoryview(data)[pos:end]):
+    for partition_index, error_code in iterate_ih(data[pos:end]):
         item = new(OffsetDeleteResponsePartition)
         item.partition_index = partition_index
         item.error_code = error_code
@@ -266,7 +270,9 @@ def _read_offset_delete_response_topic_list_1(data: Buffer, pos: int, count: int
             item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_offset_delete_response_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
@@ -278,7 +284,9 @@ def _read_offset_delete_response_1(data: Buffer, pos: int) -> tuple[OffsetDelete
     item = new(OffsetDeleteResponse)
     item.error_code, item.throttle_time_ms, n_topics = unpack_hii(data, pos)
     pos += 10
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_offset_delete_response_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual

@@ -364,7 +364,9 @@ def _read_offset_fetch_request_1(data: Buffer, pos: int) -> tuple[OffsetFetchReq
         item.group_id, pos = classic_text(data, pos, n_group_id)
         (n_topics,) = unpack_i(data, pos)
         pos += 4
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_offset_fetch_request_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -386,7 +388,9 @@ def _read_offset_fetch_request_2(data: Buffer, pos: int) -> tuple[OffsetFetchReq
         item.group_id, pos = classic_text(data, pos, n_group_id)
         (n_topics,) = unpack_i(data, pos)
         pos += 4
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_offset_fetch_request_topic_list_1(data, pos, n_topics)
     else:
         item.topics = None
@@ -438,7 +442,9 @@ def _read_offset_fetch_request_3(data: Buffer, pos: int) -> tuple[OffsetFetchReq
         item.group_id, pos = compact_text(data, pos, n_group_id)
         n_topics = data[pos]
         pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_offset_fetch_request_topic_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -467,7 +473,9 @@ def _read_offset_fetch_request_4(data: Buffer, pos: int) -> tuple[OffsetFetchReq
         item.group_id, pos = compact_text(data, pos, n_group_id)
         n_topics = data[pos]
         pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_offset_fetch_request_topic_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -528,7 +536,9 @@ def _read_offset_fetch_request_group_list_1(data: Buffer, pos: int, count: int) 
             item.group_id, pos = compact_text(data, pos, n_group_id)
             n_topics = data[pos]
             pos += 1
-        if 0 < n_topics < 128:
+        if n_topics == 1:
+            item.topics = []
+        elif 1 < n_topics < 128:
             item.topics, pos = _read_offset_fetch_request_topics_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
@@ -550,7 +560,9 @@ def _read_offset_fetch_request_5(data: Buffer, pos: int) -> tuple[OffsetFetchReq
     item = new(OffsetFetchRequest)
     n_groups = data[pos]
     pos += 1
-    if 0 < n_groups < 128:
+    if n_groups == 1:
+        item.groups = []
+    elif 1 < n_groups < 128:
         item.groups, pos = _read_offset_fetch_request_group_list_1(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
@@ -593,7 +605,9 @@ def _read_offset_fetch_request_group_list_2(data: Buffer, pos: int, count: int) 
             item.member_id, pos = compact_text(data, pos, n_member_id)
             item.member_epoch, n_topics = unpack_iB(data, pos)
             pos += 5
-        if 0 < n_topics < 128:
+        if n_topics == 1:
+            item.topics = []
+        elif 1 < n_topics < 128:
             item.topics, pos = _read_offset_fetch_request_topics_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
@@ -613,7 +627,9 @@ def _read_offset_fetch_request_6(data: Buffer, pos: int) -> tuple[OffsetFetchReq
     item = new(OffsetFetchRequest)
     n_groups = data[pos]
     pos += 1
-    if 0 < n_groups < 128:
+    if n_groups == 1:
+        item.groups = []
+    elif 1 < n_groups < 128:
         item.groups, pos = _read_offset_fetch_request_group_list_2(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
@@ -679,7 +695,9 @@ def _read_offset_fetch_request_group_list_3(data: Buffer, pos: int, count: int) 
             item.member_id, pos = compact_text(data, pos, n_member_id)
             item.member_epoch, n_topics = unpack_iB(data, pos)
             pos += 5
-        if 0 < n_topics < 128:
+        if n_topics == 1:
+            item.topics = []
+        elif 1 < n_topics < 128:
             item.topics, pos = _read_offset_fetch_request_topics_list_2(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
@@ -699,7 +717,9 @@ def _read_offset_fetch_request_7(data: Buffer, pos: int) -> tuple[OffsetFetchReq
     item = new(OffsetFetchRequest)
     n_groups = data[pos]
     pos += 1
-    if 0 < n_groups < 128:
+    if n_groups == 1:
+        item.groups = []
+    elif 1 < n_groups < 128:
         item.groups, pos = _read_offset_fetch_request_group_list_3(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
@@ -1066,7 +1086,9 @@ def _read_offset_fetch_response_topic_list_1(data: Buffer, pos: int, count: int)
             item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_offset_fetch_response_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
@@ -1079,7 +1101,9 @@ def _read_offset_fetch_response_1(data: Buffer, pos: int) -> tuple[OffsetFetchRe
     item = new(OffsetFetchResponse)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_offset_fetch_response_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -1094,7 +1118,9 @@ def _read_offset_fetch_response_2(data: Buffer, pos: int) -> tuple[OffsetFetchRe
     item = new(OffsetFetchResponse)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_offset_fetch_response_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -1110,7 +1136,9 @@ def _read_offset_fetch_response_3(data: Buffer, pos: int) -> tuple[OffsetFetchRe
     item = new(OffsetFetchResponse)
     item.throttle_time_ms, n_topics = unpack_ii(data, pos)
     pos += 8
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_offset_fetch_response_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -1158,7 +1186,9 @@ def _read_offset_fetch_response_topic_list_2(data: Buffer, pos: int, count: int)
             item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_offset_fetch_response_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
@@ -1171,7 +1201,9 @@ def _read_offset_fetch_response_4(data: Buffer, pos: int) -> tuple[OffsetFetchRe
     item = new(OffsetFetchResponse)
     item.throttle_time_ms, n_topics = unpack_ii(data, pos)
     pos += 8
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_offset_fetch_response_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
@@ -1221,7 +1253,9 @@ def _read_offset_fetch_response_topic_list_3(data: Buffer, pos: int, count: int)
             item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_offset_fetch_response_partition_list_3(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -1241,7 +1275,9 @@ def _read_offset_fetch_response_5(data: Buffer, pos: int) -> tuple[OffsetFetchRe
     item = new(OffsetFetchResponse)
     item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_offset_fetch_response_topic_list_3(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -1296,7 +1332,9 @@ def _read_offset_fetch_response_topics_list_1(data: Buffer, pos: int, count: int
             item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -1327,7 +1365,9 @@ def _read_offset_fetch_response_group_list_1(data: Buffer, pos: int, count: int)
             item.group_id, pos = compact_text(data, pos, n_group_id)
             n_topics = data[pos]
             pos += 1
-        if 0 < n_topics < 128:
+        if n_topics == 1:
+            item.topics = []
+        elif 1 < n_topics < 128:
             item.topics, pos = _read_offset_fetch_response_topics_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
@@ -1347,7 +1387,9 @@ def _read_offset_fetch_response_6(data: Buffer, pos: int) -> tuple[OffsetFetchRe
     item = new(OffsetFetchResponse)
     item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_groups < 128:
+    if n_groups == 1:
+        item.groups = []
+    elif 1 < n_groups < 128:
         item.groups, pos = _read_offset_fetch_response_group_list_1(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
@@ -1370,7 +1412,9 @@ def _read_offset_fetch_response_topics_list_2(data: Buffer, pos: int, count: int
         item = new(OffsetFetchResponseTopics)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -1401,7 +1445,9 @@ def _read_offset_fetch_response_group_list_2(data: Buffer, pos: int, count: int)
             item.group_id, pos = compact_text(data, pos, n_group_id)
             n_topics = data[pos]
             pos += 1
-        if 0 < n_topics < 128:
+        if n_topics == 1:
+            item.topics = []
+        elif 1 < n_topics < 128:
             item.topics, pos = _read_offset_fetch_response_topics_list_2(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
@@ -1421,7 +1467,9 @@ def _read_offset_fetch_response_7(data: Buffer, pos: int) -> tuple[OffsetFetchRe
     item = new(OffsetFetchResponse)
     item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_groups < 128:
+    if n_groups == 1:
+        item.groups = []
+    elif 1 < n_groups < 128:
         item.groups, pos = _read_offset_fetch_response_group_list_2(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)

@@ -192,7 +192,7 @@ def _read_offset_for_leader_partition_list_1(data: Buffer, pos: int, count: int)
     if end > len(data):
         raise Unusual
     items = []
-    for partition, current_leader_epoch, leader_epoch in iterate_iii(memoryview(data)[pos:end]):
+    for partition, current_leader_epoch, leader_epoch in iterate_iii(data[pos:end]):
         item = new(OffsetForLeaderPartition)
         item.partition = partition
         item.current_leader_epoch = current_leader_epoch
@@ -217,7 +217,9 @@ def _read_offset_for_leader_topic_list_1(data: Buffer, pos: int, count: int) -> 
             item.topic, pos = classic_text(data, pos, n_topic)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_offset_for_leader_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
@@ -230,7 +232,9 @@ def _read_offset_for_leader_epoch_request_1(data: Buffer, pos: int) -> tuple[Off
     item = new(OffsetForLeaderEpochRequest)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_offset_for_leader_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -243,7 +247,9 @@ def _read_offset_for_leader_epoch_request_2(data: Buffer, pos: int) -> tuple[Off
     item = new(OffsetForLeaderEpochRequest)
     item.replica_id, n_topics = unpack_ii(data, pos)
     pos += 8
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_offset_for_leader_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -256,7 +262,7 @@ def _read_offset_for_leader_partition_list_2(data: Buffer, pos: int, count: int)
     if end > len(data):
         raise Unusual
     items = []
-    for partition, current_leader_epoch, leader_epoch, tags in iterate_iiiB(memoryview(data)[pos:end]):
+    for partition, current_leader_epoch, leader_epoch, tags in iterate_iiiB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(OffsetForLeaderPartition)
@@ -283,7 +289,9 @@ def _read_offset_for_leader_topic_list_2(data: Buffer, pos: int, count: int) -> 
             item.topic, pos = compact_text(data, pos, n_topic)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_offset_for_leader_partition_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -303,7 +311,9 @@ def _read_offset_for_leader_epoch_request_3(data: Buffer, pos: int) -> tuple[Off
     item = new(OffsetForLeaderEpochRequest)
     item.replica_id, n_topics = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_offset_for_leader_topic_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -406,7 +416,7 @@ def _read_epoch_end_offset_list_1(data: Buffer, pos: int, count: int) -> tuple[l
     if end > len(data):
         raise Unusual
     items = []
-    for error_code, partition, leader_epoch, end_offset in iterate_hiiq(memoryview(data)[pos:end]):
+    for error_code, partition, leader_epoch, end_offset in iterate_hiiq(data[pos:end]):
         item = new(EpochEndOffset)
         item.error_code = error_code
         item.partition = partition
@@ -432,7 +442,9 @@ def _read_offset_for_leader_topic_result_list_1(data: Buffer, pos: int, count: i
             item.topic, pos = classic_text(data, pos, n_topic)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_epoch_end_offset_list_1(data, pos, n_partitions)
         else:
             raise Unusual
@@ -445,7 +457,9 @@ def _read_offset_for_leader_epoch_response_1(data: Buffer, pos: int) -> tuple[Of
     item = new(OffsetForLeaderEpochResponse)
     item.throttle_time_ms, n_topics = unpack_ii(data, pos)
     pos += 8
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_offset_for_leader_topic_result_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -458,7 +472,7 @@ def _read_epoch_end_offset_list_2(data: Buffer, pos: int, count: int) -> tuple[l
     if end > len(data):
         raise Unusual
     items = []
-    for error_code, partition, leader_epoch, end_offset, tags in iterate_hiiqB(memoryview(data)[pos:end]):
+    for error_code, partition, leader_epoch, end_offset, tags in iterate_hiiqB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(EpochEndOffset)
@@ -486,7 +500,9 @@ def _read_offset_for_leader_topic_result_list_2(data: Buffer, pos: int, count: i
             item.topic, pos = compact_text(data, pos, n_topic)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_epoch_end_offset_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -506,7 +522,9 @@ def _read_offset_for_leader_epoch_response_2(data: Buffer, pos: int) -> tuple[Of
     item = new(OffsetForLeaderEpochResponse)
     item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_offset_for_leader_topic_result_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)

@@ -12,7 +12,7 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, FileSlice, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_blob, classic_text, compact_blob, compact_text, long_count, long_text, new, packers, size_of, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
+from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, size_of, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
 
 __all__ = ["BatchIndexAndErrorMessage", "LeaderIdAndEpoch", "NodeEndpoint", "PartitionProduceData", "PartitionProduceResponse", "ProduceRequest", "ProduceResponse", "TopicProduceData", "TopicProduceResponse"]
 
@@ -310,10 +310,14 @@ def _read_partition_produce_data_list_1(data: Buffer, pos: int, count: int) -> t
         item = new(PartitionProduceData)
         item.index, n_records = unpack_ii(data, pos)
         pos += 8
-        if n_records >= 0:
-            item.records, pos = classic_blob(data, pos, n_records)
-        else:
+        if n_records < 0:
             item.records = None
+        else:
+            end = pos + n_records
+            if end > len(data):
+                raise Unusual
+            item.records = memoryview(data)[pos:end]
+            pos = end
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -333,7 +337,9 @@ def _read_topic_produce_data_list_1(data: Buffer, pos: int, count: int) -> tuple
             item.name, pos = classic_text(data, pos, n_name)
             (n_partition_data,) = unpack_i(data, pos)
             pos += 4
-        if n_partition_data >= 0:
+        if n_partition_data == 0:
+            item.partition_data = []
+        elif n_partition_data > 0:
             item.partition_data, pos = _read_partition_produce_data_list_1(data, pos, n_partition_data)
         else:
             raise Unusual
@@ -359,7 +365,9 @@ def _read_produce_request_1(data: Buffer, pos: int) -> tuple[ProduceRequest, int
         item.transactional_id, pos = classic_text(data, pos, n_transactional_id)
         item.acks, item.timeout_ms, n_topic_data = unpack_hii(data, pos)
         pos += 10
-    if n_topic_data >= 0:
+    if n_topic_data == 0:
+        item.topic_data = []
+    elif n_topic_data > 0:
         item.topic_data, pos = _read_topic_produce_data_list_1(data, pos, n_topic_data)
     else:
         raise Unusual
@@ -373,10 +381,18 @@ def _read_partition_produce_data_list_2(data: Buffer, pos: int, count: int) -> t
         item = new(PartitionProduceData)
         item.index, n_records = unpack_iB(data, pos)
         pos += 5
-        if n_records:
-            item.records, pos = compact_blob(data, pos, n_records)
+        if n_records < 128:
+            n_records -= 1
         else:
+            n_records, pos = long_count(data, pos, n_records)
+        if n_records < 0:
             item.records = None
+        else:
+            end = pos + n_records
+            if end > len(data):
+                raise Unusual
+            item.records = memoryview(data)[pos:end]
+            pos = end
         tags = data[pos]
         pos += 1
         item.unknown_tagged_fields = None
@@ -400,7 +416,9 @@ def _read_topic_produce_data_list_2(data: Buffer, pos: int, count: int) -> tuple
             item.name, pos = compact_text(data, pos, n_name)
             n_partition_data = data[pos]
             pos += 1
-        if 0 < n_partition_data < 128:
+        if n_partition_data == 1:
+            item.partition_data = []
+        elif 1 < n_partition_data < 128:
             item.partition_data, pos = _read_partition_produce_data_list_2(data, pos, n_partition_data - 1)
         elif n_partition_data:
             n_partition_data, pos = long_count(data, pos, n_partition_data)
@@ -433,7 +451,9 @@ def _read_produce_request_2(data: Buffer, pos: int) -> tuple[ProduceRequest, int
         item.transactional_id, pos = compact_text(data, pos, n_transactional_id)
         item.acks, item.timeout_ms, n_topic_data = unpack_hiB(data, pos)
         pos += 7
-    if 0 < n_topic_data < 128:
+    if n_topic_data == 1:
+        item.topic_data = []
+    elif 1 < n_topic_data < 128:
         item.topic_data, pos = _read_topic_produce_data_list_2(data, pos, n_topic_data - 1)
     elif n_topic_data:
         n_topic_data, pos = long_count(data, pos, n_topic_data)
@@ -454,7 +474,9 @@ def _read_topic_produce_data_list_3(data: Buffer, pos: int, count: int) -> tuple
         item = new(TopicProduceData)
         item.topic_id, n_partition_data = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partition_data < 128:
+        if n_partition_data == 1:
+            item.partition_data = []
+        elif 1 < n_partition_data < 128:
             item.partition_data, pos = _read_partition_produce_data_list_2(data, pos, n_partition_data - 1)
         elif n_partition_data:
             n_partition_data, pos = long_count(data, pos, n_partition_data)
@@ -487,7 +509,9 @@ def _read_produce_request_3(data: Buffer, pos: int) -> tuple[ProduceRequest, int
         item.transactional_id, pos = compact_text(data, pos, n_transactional_id)
         item.acks, item.timeout_ms, n_topic_data = unpack_hiB(data, pos)
         pos += 7
-    if 0 < n_topic_data < 128:
+    if n_topic_data == 1:
+        item.topic_data = []
+    elif 1 < n_topic_data < 128:
         item.topic_data, pos = _read_topic_produce_data_list_3(data, pos, n_topic_data - 1)
     elif n_topic_data:
         n_topic_data, pos = long_count(data, pos, n_topic_data)
@@ -658,7 +682,7 @@ def _read_partition_produce_response_list_1(data: Buffer, pos: int, count: int) 
     if end > len(data):
         raise Unusual
     items = []
-    for index, error_code, base_offset, log_append_time_ms in iterate_ihqq(memoryview(data)[pos:end]):
+    for index, error_code, base_offset, log_append_time_ms in iterate_ihqq(data[pos:end]):
         item = new(PartitionProduceResponse)
         item.index = index
         item.error_code = error_code
@@ -688,7 +712,9 @@ def _read_topic_produce_response_list_1(data: Buffer, pos: int, count: int) -> t
             item.name, pos = classic_text(data, pos, n_name)
             (n_partition_responses,) = unpack_i(data, pos)
             pos += 4
-        if n_partition_responses >= 0:
+        if n_partition_responses == 0:
+            item.partition_responses = []
+        elif n_partition_responses > 0:
             item.partition_responses, pos = _read_partition_produce_response_list_1(data, pos, n_partition_responses)
         else:
             raise Unusual
@@ -702,7 +728,9 @@ def _read_produce_response_1(data: Buffer, pos: int) -> tuple[ProduceResponse, i
     item = new(ProduceResponse)
     (n_responses,) = unpack_i(data, pos)
     pos += 4
-    if n_responses >= 0:
+    if n_responses == 0:
+        item.responses = []
+    elif n_responses > 0:
         item.responses, pos = _read_topic_produce_response_list_1(data, pos, n_responses)
     else:
         raise Unusual
@@ -718,7 +746,7 @@ def _read_partition_produce_response_list_2(data: Buffer, pos: int, count: int) 
     if end > len(data):
         raise Unusual
     items = []
-    for index, error_code, base_offset, log_append_time_ms, log_start_offset in iterate_ihqqq(memoryview(data)[pos:end]):
+    for index, error_code, base_offset, log_append_time_ms, log_start_offset in iterate_ihqqq(data[pos:end]):
         item = new(PartitionProduceResponse)
         item.index = index
         item.error_code = error_code
@@ -748,7 +776,9 @@ def _read_topic_produce_response_list_2(data: Buffer, pos: int, count: int) -> t
             item.name, pos = classic_text(data, pos, n_name)
             (n_partition_responses,) = unpack_i(data, pos)
             pos += 4
-        if n_partition_responses >= 0:
+        if n_partition_responses == 0:
+            item.partition_responses = []
+        elif n_partition_responses > 0:
             item.partition_responses, pos = _read_partition_produce_response_list_2(data, pos, n_partition_responses)
         else:
             raise Unusual
@@ -762,7 +792,9 @@ def _read_produce_response_2(data: Buffer, pos: int) -> tuple[ProduceResponse, i
     item = new(ProduceResponse)
     (n_responses,) = unpack_i(data, pos)
     pos += 4
-    if n_responses >= 0:
+    if n_responses == 0:
+        item.responses = []
+    elif n_responses > 0:
         item.responses, pos = _read_topic_produce_response_list_2(data, pos, n_responses)
     else:
         raise Unusual
@@ -798,7 +830,9 @@ def _read_partition_produce_response_list_3(data: Buffer, pos: int, count: int) 
         item = new(PartitionProduceResponse)
         item.index, item.error_code, item.base_offset, item.log_append_time_ms, item.log_start_offset, n_record_errors = unpack_ihqqqi(data, pos)
         pos += 34
-        if n_record_errors >= 0:
+        if n_record_errors == 0:
+            item.record_errors = []
+        elif n_record_errors > 0:
             item.record_errors, pos = _read_batch_index_and_error_message_list_1(data, pos, n_record_errors)
         else:
             raise Unusual
@@ -832,7 +866,9 @@ def _read_topic_produce_response_list_3(data: Buffer, pos: int, count: int) -> t
             item.name, pos = classic_text(data, pos, n_name)
             (n_partition_responses,) = unpack_i(data, pos)
             pos += 4
-        if n_partition_responses >= 0:
+        if n_partition_responses == 0:
+            item.partition_responses = []
+        elif n_partition_responses > 0:
             item.partition_responses, pos = _read_partition_produce_response_list_3(data, pos, n_partition_responses)
         else:
             raise Unusual
@@ -846,7 +882,9 @@ def _read_produce_response_3(data: Buffer, pos: int) -> tuple[ProduceResponse, i
     item = new(ProduceResponse)
     (n_responses,) = unpack_i(data, pos)
     pos += 4
-    if n_responses >= 0:
+    if n_responses == 0:
+        item.responses = []
+    elif n_responses > 0:
         item.responses, pos = _read_topic_produce_response_list_3(data, pos, n_responses)
     else:
         raise Unusual
@@ -904,7 +942,9 @@ def _read_partition_produce_response_list_4(data: Buffer, pos: int, count: int) 
         item = new(PartitionProduceResponse)
         item.index, item.error_code, item.base_offset, item.log_append_time_ms, item.log_start_offset, n_record_errors = unpack_ihqqqB(data, pos)
         pos += 31
-        if 0 < n_record_errors < 128:
+        if n_record_errors == 1:
+            item.record_errors = []
+        elif 1 < n_record_errors < 128:
             item.record_errors, pos = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors - 1)
         elif n_record_errors:
             n_record_errors, pos = long_count(data, pos, n_record_errors)
@@ -947,7 +987,9 @@ def _read_topic_produce_response_list_4(data: Buffer, pos: int, count: int) -> t
             item.name, pos = compact_text(data, pos, n_name)
             n_partition_responses = data[pos]
             pos += 1
-        if 0 < n_partition_responses < 128:
+        if n_partition_responses == 1:
+            item.partition_responses = []
+        elif 1 < n_partition_responses < 128:
             item.partition_responses, pos = _read_partition_produce_response_list_4(data, pos, n_partition_responses - 1)
         elif n_partition_responses:
             n_partition_responses, pos = long_count(data, pos, n_partition_responses)
@@ -984,7 +1026,9 @@ def _read_produce_response_4(data: Buffer, pos: int) -> tuple[ProduceResponse, i
     item = new(ProduceResponse)
     n_responses = data[pos]
     pos += 1
-    if 0 < n_responses < 128:
+    if n_responses == 1:
+        item.responses = []
+    elif 1 < n_responses < 128:
         item.responses, pos = _read_topic_produce_response_list_4(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
@@ -1032,7 +1076,9 @@ def _read_partition_produce_response_list_5(data: Buffer, pos: int, count: int) 
         item = new(PartitionProduceResponse)
         item.index, item.error_code, item.base_offset, item.log_append_time_ms, item.log_start_offset, n_record_errors = unpack_ihqqqB(data, pos)
         pos += 31
-        if 0 < n_record_errors < 128:
+        if n_record_errors == 1:
+            item.record_errors = []
+        elif 1 < n_record_errors < 128:
             item.record_errors, pos = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors - 1)
         elif n_record_errors:
             n_record_errors, pos = long_count(data, pos, n_record_errors)
@@ -1075,7 +1121,9 @@ def _read_topic_produce_response_list_5(data: Buffer, pos: int, count: int) -> t
             item.name, pos = compact_text(data, pos, n_name)
             n_partition_responses = data[pos]
             pos += 1
-        if 0 < n_partition_responses < 128:
+        if n_partition_responses == 1:
+            item.partition_responses = []
+        elif 1 < n_partition_responses < 128:
             item.partition_responses, pos = _read_partition_produce_response_list_5(data, pos, n_partition_responses - 1)
         elif n_partition_responses:
             n_partition_responses, pos = long_count(data, pos, n_partition_responses)
@@ -1134,7 +1182,9 @@ def _read_produce_response_tags_2(item: ProduceResponse, data: Buffer, pos: int,
         if tag == 0:
             n_node_endpoints = data[pos]
             pos += 1
-            if 0 < n_node_endpoints < 128:
+            if n_node_endpoints == 1:
+                item.node_endpoints = []
+            elif 1 < n_node_endpoints < 128:
                 item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
             elif n_node_endpoints:
                 n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
@@ -1153,7 +1203,9 @@ def _read_produce_response_5(data: Buffer, pos: int) -> tuple[ProduceResponse, i
     item = new(ProduceResponse)
     n_responses = data[pos]
     pos += 1
-    if 0 < n_responses < 128:
+    if n_responses == 1:
+        item.responses = []
+    elif 1 < n_responses < 128:
         item.responses, pos = _read_topic_produce_response_list_5(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
@@ -1175,7 +1227,9 @@ def _read_topic_produce_response_list_6(data: Buffer, pos: int, count: int) -> t
         item = new(TopicProduceResponse)
         item.topic_id, n_partition_responses = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partition_responses < 128:
+        if n_partition_responses == 1:
+            item.partition_responses = []
+        elif 1 < n_partition_responses < 128:
             item.partition_responses, pos = _read_partition_produce_response_list_5(data, pos, n_partition_responses - 1)
         elif n_partition_responses:
             n_partition_responses, pos = long_count(data, pos, n_partition_responses)
@@ -1201,7 +1255,9 @@ def _read_produce_response_tags_3(item: ProduceResponse, data: Buffer, pos: int,
         if tag == 0:
             n_node_endpoints = data[pos]
             pos += 1
-            if 0 < n_node_endpoints < 128:
+            if n_node_endpoints == 1:
+                item.node_endpoints = []
+            elif 1 < n_node_endpoints < 128:
                 item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
             elif n_node_endpoints:
                 n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
@@ -1220,7 +1276,9 @@ def _read_produce_response_6(data: Buffer, pos: int) -> tuple[ProduceResponse, i
     item = new(ProduceResponse)
     n_responses = data[pos]
     pos += 1
-    if 0 < n_responses < 128:
+    if n_responses == 1:
+        item.responses = []
+    elif 1 < n_responses < 128:
         item.responses, pos = _read_topic_produce_response_list_6(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)

@@ -85,7 +85,7 @@ def _read_producer_entry_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     if end > len(data):
         raise Unusual
     items = []
-    for producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp, coordinator_epoch, current_txn_first_offset in iterate_qhiqiqiq(memoryview(data)[pos:end]):
+    for producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp, coordinator_epoch, current_txn_first_offset in iterate_qhiqiqiq(data[pos:end]):
         item = new(ProducerEntry)
         item.producer_id = producer_id
         item.epoch = epoch
@@ -104,7 +104,9 @@ def _read_producer_snapshot_1(data: Buffer, pos: int) -> tuple[ProducerSnapshot,
     item = new(ProducerSnapshot)
     item.crc, n_producer_entries = unpack_Ii(data, pos)
     pos += 8
-    if n_producer_entries >= 0:
+    if n_producer_entries == 0:
+        item.producer_entries = []
+    elif n_producer_entries > 0:
         item.producer_entries, pos = _read_producer_entry_list_1(data, pos, n_producer_entries)
     else:
         raise Unusual

@@ -12,7 +12,7 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
-from kraft_wire.wire.runtime import compact_blob, new, unknown_tags, varint
+from kraft_wire.wire.runtime import long_count, new, unknown_tags, varint
 
 __all__ = ["PushTelemetryRequest", "PushTelemetryResponse"]
 
@@ -92,7 +92,18 @@ def _read_push_telemetry_request_1(data: Buffer, pos: int) -> tuple[PushTelemetr
     item = new(PushTelemetryRequest)
     item.client_instance_id, item.subscription_id, item.terminating, item.compression_type, n_metrics = unpack_uitbB(data, pos)
     pos += 23
-    item.metrics, pos = compact_blob(data, pos, n_metrics)
+    if n_metrics < 128:
+        n_metrics -= 1
+    else:
+        n_metrics, pos = long_count(data, pos, n_metrics)
+    if n_metrics < 0:
+        raise Unusual
+    else:
+        end = pos + n_metrics
+        if end > len(data):
+            raise Unusual
+        item.metrics = memoryview(data)[pos:end]
+        pos = end
     tags = data[pos]
     pos += 1
     item.unknown_tagged_fields = None

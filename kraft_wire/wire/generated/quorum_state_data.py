@@ -91,7 +91,7 @@ def _read_voter_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Voter],
     if end > len(data):
         raise Unusual
     items = []
-    for voter_id, tags in iterate_iB(memoryview(data)[pos:end]):
+    for voter_id, tags in iterate_iB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(Voter)
@@ -114,7 +114,9 @@ def _read_quorum_state_data_1(data: Buffer, pos: int) -> tuple[QuorumStateData, 
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         item.leader_id, item.leader_epoch, item.voted_id, item.applied_offset, n_current_voters = unpack_iiiqB(data, pos)
         pos += 21
-    if 0 < n_current_voters < 128:
+    if n_current_voters == 1:
+        item.current_voters = []
+    elif 1 < n_current_voters < 128:
         item.current_voters, pos = _read_voter_list_1(data, pos, n_current_voters - 1)
     elif n_current_voters:
         n_current_voters, pos = long_count(data, pos, n_current_voters)

@@ -217,7 +217,7 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     if end > len(data):
         raise Unusual
     items = []
-    for partition, leader_epoch, tags in iterate_iiB(memoryview(data)[pos:end]):
+    for partition, leader_epoch, tags in iterate_iiB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(PartitionData)
@@ -235,7 +235,9 @@ def _read_read_state_data_list_1(data: Buffer, pos: int, count: int) -> tuple[li
         item = new(ReadStateData)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -263,7 +265,9 @@ def _read_read_share_group_state_request_1(data: Buffer, pos: int) -> tuple[Read
         item.group_id, pos = compact_text(data, pos, n_group_id)
         n_topics = data[pos]
         pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_read_state_data_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -324,7 +328,7 @@ def _read_state_batch_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
     if end > len(data):
         raise Unusual
     items = []
-    for first_offset, last_offset, delivery_state, delivery_count, tags in iterate_qqbhB(memoryview(data)[pos:end]):
+    for first_offset, last_offset, delivery_state, delivery_count, tags in iterate_qqbhB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(StateBatch)
@@ -356,7 +360,9 @@ def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[l
             item.error_message, pos = compact_text(data, pos, n_error_message)
             item.state_epoch, item.start_offset, n_state_batches = unpack_iqB(data, pos)
             pos += 13
-        if 0 < n_state_batches < 128:
+        if n_state_batches == 1:
+            item.state_batches = []
+        elif 1 < n_state_batches < 128:
             item.state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches - 1)
         elif n_state_batches:
             n_state_batches, pos = long_count(data, pos, n_state_batches)
@@ -378,7 +384,9 @@ def _read_read_state_result_list_1(data: Buffer, pos: int, count: int) -> tuple[
         item = new(ReadStateResult)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_result_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -398,7 +406,9 @@ def _read_read_share_group_state_response_1(data: Buffer, pos: int) -> tuple[Rea
     item = new(ReadShareGroupStateResponse)
     n_results = data[pos]
     pos += 1
-    if 0 < n_results < 128:
+    if n_results == 1:
+        item.results = []
+    elif 1 < n_results < 128:
         item.results, pos = _read_read_state_result_list_1(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)

@@ -195,7 +195,7 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     if end > len(data):
         raise Unusual
     items = []
-    for partition, leader_epoch, tags in iterate_iiB(memoryview(data)[pos:end]):
+    for partition, leader_epoch, tags in iterate_iiB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(PartitionData)
@@ -213,7 +213,9 @@ def _read_read_state_summary_data_list_1(data: Buffer, pos: int, count: int) -> 
         item = new(ReadStateSummaryData)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -241,7 +243,9 @@ def _read_read_share_group_state_summary_request_1(data: Buffer, pos: int) -> tu
         item.group_id, pos = compact_text(data, pos, n_group_id)
         n_topics = data[pos]
         pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_read_state_summary_data_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -329,7 +333,9 @@ def _read_read_state_summary_result_list_1(data: Buffer, pos: int, count: int) -
         item = new(ReadStateSummaryResult)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_result_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -349,7 +355,9 @@ def _read_read_share_group_state_summary_response_1(data: Buffer, pos: int) -> t
     item = new(ReadShareGroupStateSummaryResponse)
     n_results = data[pos]
     pos += 1
-    if 0 < n_results < 128:
+    if n_results == 1:
+        item.results = []
+    elif 1 < n_results < 128:
         item.results, pos = _read_read_state_summary_result_list_1(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)
@@ -395,7 +403,9 @@ def _read_read_state_summary_result_list_2(data: Buffer, pos: int, count: int) -
         item = new(ReadStateSummaryResult)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_result_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -415,7 +425,9 @@ def _read_read_share_group_state_summary_response_2(data: Buffer, pos: int) -> t
     item = new(ReadShareGroupStateSummaryResponse)
     n_results = data[pos]
     pos += 1
-    if 0 < n_results < 128:
+    if n_results == 1:
+        item.results = []
+    elif 1 < n_results < 128:
         item.results, pos = _read_read_state_summary_result_list_2(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)

@@ -224,7 +224,9 @@ def _read_register_broker_record_1(data: Buffer, pos: int) -> tuple[RegisterBrok
     item = new(RegisterBrokerRecord)
     item.broker_id, item.incarnation_id, item.broker_epoch, n_end_points = unpack_iuqB(data, pos)
     pos += 29
-    if 0 < n_end_points < 128:
+    if n_end_points == 1:
+        item.end_points = []
+    elif 1 < n_end_points < 128:
         item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
     elif n_end_points:
         n_end_points, pos = long_count(data, pos, n_end_points)
@@ -233,7 +235,9 @@ def _read_register_broker_record_1(data: Buffer, pos: int) -> tuple[RegisterBrok
         raise Unusual
     n_features = data[pos]
     pos += 1
-    if 0 < n_features < 128:
+    if n_features == 1:
+        item.features = []
+    elif 1 < n_features < 128:
         item.features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
     elif n_features:
         n_features, pos = long_count(data, pos, n_features)
@@ -284,7 +288,9 @@ def _read_register_broker_record_2(data: Buffer, pos: int) -> tuple[RegisterBrok
     item = new(RegisterBrokerRecord)
     item.broker_id, item.incarnation_id, item.broker_epoch, n_end_points = unpack_iuqB(data, pos)
     pos += 29
-    if 0 < n_end_points < 128:
+    if n_end_points == 1:
+        item.end_points = []
+    elif 1 < n_end_points < 128:
         item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
     elif n_end_points:
         n_end_points, pos = long_count(data, pos, n_end_points)
@@ -293,7 +299,9 @@ def _read_register_broker_record_2(data: Buffer, pos: int) -> tuple[RegisterBrok
         raise Unusual
     n_features = data[pos]
     pos += 1
-    if 0 < n_features < 128:
+    if n_features == 1:
+        item.features = []
+    elif 1 < n_features < 128:
         item.features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
     elif n_features:
         n_features, pos = long_count(data, pos, n_features)
@@ -343,7 +351,9 @@ def _read_register_broker_record_3(data: Buffer, pos: int) -> tuple[RegisterBrok
     item = new(RegisterBrokerRecord)
     item.broker_id, item.is_migrating_zk_broker, item.incarnation_id, item.broker_epoch, n_end_points = unpack_ituqB(data, pos)
     pos += 30
-    if 0 < n_end_points < 128:
+    if n_end_points == 1:
+        item.end_points = []
+    elif 1 < n_end_points < 128:
         item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
     elif n_end_points:
         n_end_points, pos = long_count(data, pos, n_end_points)
@@ -352,7 +362,9 @@ def _read_register_broker_record_3(data: Buffer, pos: int) -> tuple[RegisterBrok
         raise Unusual
     n_features = data[pos]
     pos += 1
-    if 0 < n_features < 128:
+    if n_features == 1:
+        item.features = []
+    elif 1 < n_features < 128:
         item.features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
     elif n_features:
         n_features, pos = long_count(data, pos, n_features)
@@ -410,7 +422,9 @@ def _read_register_broker_record_4(data: Buffer, pos: int) -> tuple[RegisterBrok
     item = new(RegisterBrokerRecord)
     item.broker_id, item.is_migrating_zk_broker, item.incarnation_id, item.broker_epoch, n_end_points = unpack_ituqB(data, pos)
     pos += 30
-    if 0 < n_end_points < 128:
+    if n_end_points == 1:
+        item.end_points = []
+    elif 1 < n_end_points < 128:
         item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
     elif n_end_points:
         n_end_points, pos = long_count(data, pos, n_end_points)
@@ -419,7 +433,9 @@ def _read_register_broker_record_4(data: Buffer, pos: int) -> tuple[RegisterBrok
         raise Unusual
     n_features = data[pos]
     pos += 1
-    if 0 < n_features < 128:
+    if n_features == 1:
+        item.features = []
+    elif 1 < n_features < 128:
         item.features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
     elif n_features:
         n_features, pos = long_count(data, pos, n_features)
@@ -486,7 +502,9 @@ def _read_register_broker_record_5(data: Buffer, pos: int) -> tuple[RegisterBrok
     item = new(RegisterBrokerRecord)
     item.broker_id, item.is_migrating_zk_broker, item.incarnation_id, item.broker_epoch, n_end_points = unpack_ituqB(data, pos)
     pos += 30
-    if 0 < n_end_points < 128:
+    if n_end_points == 1:
+        item.end_points = []
+    elif 1 < n_end_points < 128:
         item.end_points, pos = _read_broker_endpoint_list_1(data, pos, n_end_points - 1)
     elif n_end_points:
         n_end_points, pos = long_count(data, pos, n_end_points)
@@ -495,7 +513,9 @@ def _read_register_broker_record_5(data: Buffer, pos: int) -> tuple[RegisterBrok
         raise Unusual
     n_features = data[pos]
     pos += 1
-    if 0 < n_features < 128:
+    if n_features == 1:
+        item.features = []
+    elif 1 < n_features < 128:
         item.features, pos = _read_broker_feature_list_1(data, pos, n_features - 1)
     elif n_features:
         n_features, pos = long_count(data, pos, n_features)

@@ -172,7 +172,9 @@ def _read_register_controller_record_1(data: Buffer, pos: int) -> tuple[Register
     item = new(RegisterControllerRecord)
     item.controller_id, item.incarnation_id, item.zk_migration_ready, n_end_points = unpack_iutB(data, pos)
     pos += 22
-    if 0 < n_end_points < 128:
+    if n_end_points == 1:
+        item.end_points = []
+    elif 1 < n_end_points < 128:
         item.end_points, pos = _read_controller_endpoint_list_1(data, pos, n_end_points - 1)
     elif n_end_points:
         n_end_points, pos = long_count(data, pos, n_end_points)
@@ -181,7 +183,9 @@ def _read_register_controller_record_1(data: Buffer, pos: int) -> tuple[Register
         raise Unusual
     n_features = data[pos]
     pos += 1
-    if 0 < n_features < 128:
+    if n_features == 1:
+        item.features = []
+    elif 1 < n_features < 128:
         item.features, pos = _read_controller_feature_list_1(data, pos, n_features - 1)
     elif n_features:
         n_features, pos = long_count(data, pos, n_features)

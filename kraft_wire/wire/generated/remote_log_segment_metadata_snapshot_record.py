@@ -10,7 +10,7 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_blob, long_count, new, tag_head, unknown_tag, varint, write_tags
+from kraft_wire.wire.runtime import long_count, new, tag_head, unknown_tag, varint, write_tags
 
 __all__ = ["RemoteLogSegmentMetadataSnapshotRecord", "SegmentLeaderEpochEntry"]
 
@@ -109,7 +109,7 @@ def _read_segment_leader_epoch_entry_list_1(data: Buffer, pos: int, count: int) 
     if end > len(data):
         raise Unusual
     items = []
-    for leader_epoch, offset, tags in iterate_iqB(memoryview(data)[pos:end]):
+    for leader_epoch, offset, tags in iterate_iqB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(SegmentLeaderEpochEntry)
@@ -142,7 +142,9 @@ def _read_remote_log_segment_metadata_snapshot_record_1(data: Buffer, pos: int) 
     item = new(RemoteLogSegmentMetadataSnapshotRecord)
     item.segment_id, item.start_offset, item.end_offset, item.broker_id, item.max_timestamp_ms, item.event_timestamp_ms, n_segment_leader_epochs = unpack_uqqiqqB(data, pos)
     pos += 53
-    if 0 < n_segment_leader_epochs < 128:
+    if n_segment_leader_epochs == 1:
+        item.segment_leader_epochs = []
+    elif 1 < n_segment_leader_epochs < 128:
         item.segment_leader_epochs, pos = _read_segment_leader_epoch_entry_list_1(data, pos, n_segment_leader_epochs - 1)
     elif n_segment_leader_epochs:
         n_segment_leader_epochs, pos = long_count(data, pos, n_segment_leader_epochs)
@@ -151,10 +153,18 @@ def _read_remote_log_segment_metadata_snapshot_record_1(data: Buffer, pos: int) 
         raise Unusual
     item.segment_size_in_bytes, n_custom_metadata = unpack_iB(data, pos)
     pos += 5
-    if n_custom_metadata:
-        item.custom_metadata, pos = compact_blob(data, pos, n_custom_metadata)
+    if n_custom_metadata < 128:
+        n_custom_metadata -= 1
     else:
+        n_custom_metadata, pos = long_count(data, pos, n_custom_metadata)
+    if n_custom_metadata < 0:
         item.custom_metadata = None
+    else:
+        end = pos + n_custom_metadata
+        if end > len(data):
+            raise Unusual
+        item.custom_metadata = bytes(data[pos:end])
+        pos = end
     item.remote_log_segment_state, tags = unpack_bB(data, pos)
     pos += 2
     item.txn_index_empty = False

@@ -10,7 +10,7 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_blob, compact_text, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["RemoteLogSegmentIdEntry", "RemoteLogSegmentMetadataUpdateRecord", "TopicIdPartitionEntry"]
 
@@ -143,10 +143,18 @@ def _read_remote_log_segment_metadata_update_record_1(data: Buffer, pos: int) ->
     item.remote_log_segment_id, pos = _read_remote_log_segment_id_entry_1(data, pos)
     item.broker_id, item.event_timestamp_ms, n_custom_metadata = unpack_iqB(data, pos)
     pos += 13
-    if n_custom_metadata:
-        item.custom_metadata, pos = compact_blob(data, pos, n_custom_metadata)
+    if n_custom_metadata < 128:
+        n_custom_metadata -= 1
     else:
+        n_custom_metadata, pos = long_count(data, pos, n_custom_metadata)
+    if n_custom_metadata < 0:
         item.custom_metadata = None
+    else:
+        end = pos + n_custom_metadata
+        if end > len(data):
+            raise Unusual
+        item.custom_metadata = bytes(data[pos:end])
+        pos = end
     item.remote_log_segment_state, tags = unpack_bB(data, pos)
     pos += 2
     item.unknown_tagged_fields = None

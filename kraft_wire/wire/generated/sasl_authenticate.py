@@ -11,7 +11,7 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
-from kraft_wire.wire.runtime import classic_blob, classic_text, compact_blob, compact_text, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["SaslAuthenticateRequest", "SaslAuthenticateResponse"]
 
@@ -96,7 +96,14 @@ def _read_sasl_authenticate_request_1(data: Buffer, pos: int) -> tuple[SaslAuthe
     item = new(SaslAuthenticateRequest)
     (n_auth_bytes,) = unpack_i(data, pos)
     pos += 4
-    item.auth_bytes, pos = classic_blob(data, pos, n_auth_bytes)
+    if n_auth_bytes < 0:
+        raise Unusual
+    else:
+        end = pos + n_auth_bytes
+        if end > len(data):
+            raise Unusual
+        item.auth_bytes = bytes(data[pos:end])
+        pos = end
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -105,7 +112,18 @@ def _read_sasl_authenticate_request_2(data: Buffer, pos: int) -> tuple[SaslAuthe
     item = new(SaslAuthenticateRequest)
     n_auth_bytes = data[pos]
     pos += 1
-    item.auth_bytes, pos = compact_blob(data, pos, n_auth_bytes)
+    if n_auth_bytes < 128:
+        n_auth_bytes -= 1
+    else:
+        n_auth_bytes, pos = long_count(data, pos, n_auth_bytes)
+    if n_auth_bytes < 0:
+        raise Unusual
+    else:
+        end = pos + n_auth_bytes
+        if end > len(data):
+            raise Unusual
+        item.auth_bytes = bytes(data[pos:end])
+        pos = end
     tags = data[pos]
     pos += 1
     item.unknown_tagged_fields = None
@@ -152,7 +170,14 @@ def _read_sasl_authenticate_response_1(data: Buffer, pos: int) -> tuple[SaslAuth
         item.error_message, pos = classic_text(data, pos, n_error_message)
         (n_auth_bytes,) = unpack_i(data, pos)
         pos += 4
-    item.auth_bytes, pos = classic_blob(data, pos, n_auth_bytes)
+    if n_auth_bytes < 0:
+        raise Unusual
+    else:
+        end = pos + n_auth_bytes
+        if end > len(data):
+            raise Unusual
+        item.auth_bytes = bytes(data[pos:end])
+        pos = end
     item.session_lifetime_ms = 0
     item.unknown_tagged_fields = None
     return item, pos
@@ -174,7 +199,14 @@ def _read_sasl_authenticate_response_2(data: Buffer, pos: int) -> tuple[SaslAuth
         item.error_message, pos = classic_text(data, pos, n_error_message)
         (n_auth_bytes,) = unpack_i(data, pos)
         pos += 4
-    item.auth_bytes, pos = classic_blob(data, pos, n_auth_bytes)
+    if n_auth_bytes < 0:
+        raise Unusual
+    else:
+        end = pos + n_auth_bytes
+        if end > len(data):
+            raise Unusual
+        item.auth_bytes = bytes(data[pos:end])
+        pos = end
     (item.session_lifetime_ms,) = unpack_q(data, pos)
     pos += 8
     item.unknown_tagged_fields = None
@@ -197,7 +229,18 @@ def _read_sasl_authenticate_response_3(data: Buffer, pos: int) -> tuple[SaslAuth
         item.error_message, pos = compact_text(data, pos, n_error_message)
         n_auth_bytes = data[pos]
         pos += 1
-    item.auth_bytes, pos = compact_blob(data, pos, n_auth_bytes)
+    if n_auth_bytes < 128:
+        n_auth_bytes -= 1
+    else:
+        n_auth_bytes, pos = long_count(data, pos, n_auth_bytes)
+    if n_auth_bytes < 0:
+        raise Unusual
+    else:
+        end = pos + n_auth_bytes
+        if end > len(data):
+            raise Unusual
+        item.auth_bytes = bytes(data[pos:end])
+        pos = end
     item.session_lifetime_ms, tags = unpack_qB(data, pos)
     pos += 9
     item.unknown_tagged_fields = None

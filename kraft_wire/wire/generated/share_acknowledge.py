@@ -313,7 +313,9 @@ def _read_acknowledge_partition_list_1(data: Buffer, pos: int, count: int) -> tu
         item = new(AcknowledgePartition)
         item.partition_index, n_acknowledgement_batches = unpack_iB(data, pos)
         pos += 5
-        if 0 < n_acknowledgement_batches < 128:
+        if n_acknowledgement_batches == 1:
+            item.acknowledgement_batches = []
+        elif 1 < n_acknowledgement_batches < 128:
             item.acknowledgement_batches, pos = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches - 1)
         elif n_acknowledgement_batches:
             n_acknowledgement_batches, pos = long_count(data, pos, n_acknowledgement_batches)
@@ -335,7 +337,9 @@ def _read_acknowledge_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[
         item = new(AcknowledgeTopic)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_acknowledge_partition_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -379,7 +383,9 @@ def _read_share_acknowledge_request_1(data: Buffer, pos: int) -> tuple[ShareAckn
         item.member_id, pos = compact_text(data, pos, n_member_id)
         item.share_session_epoch, n_topics = unpack_iB(data, pos)
         pos += 5
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_acknowledge_topic_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -423,7 +429,9 @@ def _read_share_acknowledge_request_2(data: Buffer, pos: int) -> tuple[ShareAckn
         item.member_id, pos = compact_text(data, pos, n_member_id)
         item.share_session_epoch, item.is_renew_ack, n_topics = unpack_itB(data, pos)
         pos += 6
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_acknowledge_topic_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -593,7 +601,9 @@ def _read_share_acknowledge_topic_response_list_1(data: Buffer, pos: int, count:
         item = new(ShareAcknowledgeTopicResponse)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -658,7 +668,9 @@ def _read_share_acknowledge_response_1(data: Buffer, pos: int) -> tuple[ShareAck
         item.error_message, pos = compact_text(data, pos, n_error_message)
         n_responses = data[pos]
         pos += 1
-    if 0 < n_responses < 128:
+    if n_responses == 1:
+        item.responses = []
+    elif 1 < n_responses < 128:
         item.responses, pos = _read_share_acknowledge_topic_response_list_1(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
@@ -667,7 +679,9 @@ def _read_share_acknowledge_response_1(data: Buffer, pos: int) -> tuple[ShareAck
         raise Unusual
     n_node_endpoints = data[pos]
     pos += 1
-    if 0 < n_node_endpoints < 128:
+    if n_node_endpoints == 1:
+        item.node_endpoints = []
+    elif 1 < n_node_endpoints < 128:
         item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
     elif n_node_endpoints:
         n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
@@ -699,7 +713,9 @@ def _read_share_acknowledge_response_2(data: Buffer, pos: int) -> tuple[ShareAck
         item.error_message, pos = compact_text(data, pos, n_error_message)
         item.acquisition_lock_timeout_ms, n_responses = unpack_iB(data, pos)
         pos += 5
-    if 0 < n_responses < 128:
+    if n_responses == 1:
+        item.responses = []
+    elif 1 < n_responses < 128:
         item.responses, pos = _read_share_acknowledge_topic_response_list_1(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
@@ -708,7 +724,9 @@ def _read_share_acknowledge_response_2(data: Buffer, pos: int) -> tuple[ShareAck
         raise Unusual
     n_node_endpoints = data[pos]
     pos += 1
-    if 0 < n_node_endpoints < 128:
+    if n_node_endpoints == 1:
+        item.node_endpoints = []
+    elif 1 < n_node_endpoints < 128:
         item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
     elif n_node_endpoints:
         n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)

@@ -12,7 +12,7 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, FileSlice, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_blob, compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, size_of, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, size_of, unknown_tags, unpackers, varint
 
 __all__ = ["AcknowledgementBatch", "AcquiredRecords", "FetchPartition", "FetchTopic", "ForgottenTopic", "LeaderIdAndEpoch", "NodeEndpoint", "PartitionData", "ShareFetchRequest", "ShareFetchResponse", "ShareFetchableTopicResponse"]
 
@@ -407,7 +407,9 @@ def _read_fetch_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[li
         item = new(FetchPartition)
         item.partition_index, n_acknowledgement_batches = unpack_iB(data, pos)
         pos += 5
-        if 0 < n_acknowledgement_batches < 128:
+        if n_acknowledgement_batches == 1:
+            item.acknowledgement_batches = []
+        elif 1 < n_acknowledgement_batches < 128:
             item.acknowledgement_batches, pos = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches - 1)
         elif n_acknowledgement_batches:
             n_acknowledgement_batches, pos = long_count(data, pos, n_acknowledgement_batches)
@@ -430,7 +432,9 @@ def _read_fetch_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[F
         item = new(FetchTopic)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_fetch_partition_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -496,7 +500,9 @@ def _read_share_fetch_request_1(data: Buffer, pos: int) -> tuple[ShareFetchReque
         item.member_id, pos = compact_text(data, pos, n_member_id)
         item.share_session_epoch, item.max_wait_ms, item.min_bytes, item.max_bytes, item.max_records, item.batch_size, n_topics = unpack_iiiiiiB(data, pos)
         pos += 25
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_fetch_topic_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -505,7 +511,9 @@ def _read_share_fetch_request_1(data: Buffer, pos: int) -> tuple[ShareFetchReque
         raise Unusual
     n_forgotten_topics_data = data[pos]
     pos += 1
-    if 0 < n_forgotten_topics_data < 128:
+    if n_forgotten_topics_data == 1:
+        item.forgotten_topics_data = []
+    elif 1 < n_forgotten_topics_data < 128:
         item.forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data - 1)
     elif n_forgotten_topics_data:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
@@ -550,7 +558,9 @@ def _read_share_fetch_request_2(data: Buffer, pos: int) -> tuple[ShareFetchReque
         item.member_id, pos = compact_text(data, pos, n_member_id)
         item.share_session_epoch, item.max_wait_ms, item.min_bytes, item.max_bytes, item.max_records, item.batch_size, item.share_acquire_mode, item.is_renew_ack, n_topics = unpack_iiiiiibtB(data, pos)
         pos += 27
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_fetch_topic_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -559,7 +569,9 @@ def _read_share_fetch_request_2(data: Buffer, pos: int) -> tuple[ShareFetchReque
         raise Unusual
     n_forgotten_topics_data = data[pos]
     pos += 1
-    if 0 < n_forgotten_topics_data < 128:
+    if n_forgotten_topics_data == 1:
+        item.forgotten_topics_data = []
+    elif 1 < n_forgotten_topics_data < 128:
         item.forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data - 1)
     elif n_forgotten_topics_data:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
@@ -735,7 +747,7 @@ def _read_acquired_records_list_1(data: Buffer, pos: int, count: int) -> tuple[l
     if end > len(data):
         raise Unusual
     items = []
-    for first_offset, last_offset, delivery_count, tags in iterate_qqhB(memoryview(data)[pos:end]):
+    for first_offset, last_offset, delivery_count, tags in iterate_qqhB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(AcquiredRecords)
@@ -777,10 +789,23 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
         item.current_leader, pos = _read_leader_id_and_epoch_1(data, pos)
         n_records = data[pos]
         pos += 1
-        item.records, pos = compact_blob(data, pos, n_records)
+        if n_records < 128:
+            n_records -= 1
+        else:
+            n_records, pos = long_count(data, pos, n_records)
+        if n_records < 0:
+            raise Unusual
+        else:
+            end = pos + n_records
+            if end > len(data):
+                raise Unusual
+            item.records = memoryview(data)[pos:end]
+            pos = end
         n_acquired_records = data[pos]
         pos += 1
-        if 0 < n_acquired_records < 128:
+        if n_acquired_records == 1:
+            item.acquired_records = []
+        elif 1 < n_acquired_records < 128:
             item.acquired_records, pos = _read_acquired_records_list_1(data, pos, n_acquired_records - 1)
         elif n_acquired_records:
             n_acquired_records, pos = long_count(data, pos, n_acquired_records)
@@ -802,7 +827,9 @@ def _read_share_fetchable_topic_response_list_1(data: Buffer, pos: int, count: i
         item = new(ShareFetchableTopicResponse)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -867,7 +894,9 @@ def _read_share_fetch_response_1(data: Buffer, pos: int) -> tuple[ShareFetchResp
         item.error_message, pos = compact_text(data, pos, n_error_message)
         item.acquisition_lock_timeout_ms, n_responses = unpack_iB(data, pos)
         pos += 5
-    if 0 < n_responses < 128:
+    if n_responses == 1:
+        item.responses = []
+    elif 1 < n_responses < 128:
         item.responses, pos = _read_share_fetchable_topic_response_list_1(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
@@ -876,7 +905,9 @@ def _read_share_fetch_response_1(data: Buffer, pos: int) -> tuple[ShareFetchResp
         raise Unusual
     n_node_endpoints = data[pos]
     pos += 1
-    if 0 < n_node_endpoints < 128:
+    if n_node_endpoints == 1:
+        item.node_endpoints = []
+    elif 1 < n_node_endpoints < 128:
         item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
     elif n_node_endpoints:
         n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)

@@ -104,7 +104,9 @@ def _read_share_group_current_member_assignment_value_1(data: Buffer, pos: int) 
     item = new(ShareGroupCurrentMemberAssignmentValue)
     item.member_epoch, item.previous_member_epoch, item.state, n_assigned_partitions = unpack_iibB(data, pos)
     pos += 10
-    if 0 < n_assigned_partitions < 128:
+    if n_assigned_partitions == 1:
+        item.assigned_partitions = []
+    elif 1 < n_assigned_partitions < 128:
         item.assigned_partitions, pos = _read_topic_partitions_list_1(data, pos, n_assigned_partitions - 1)
     elif n_assigned_partitions:
         n_assigned_partitions, pos = long_count(data, pos, n_assigned_partitions)

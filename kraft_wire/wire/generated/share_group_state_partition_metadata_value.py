@@ -155,7 +155,9 @@ def _read_share_group_state_partition_metadata_value_1(data: Buffer, pos: int) -
     item = new(ShareGroupStatePartitionMetadataValue)
     n_initializing_topics = data[pos]
     pos += 1
-    if 0 < n_initializing_topics < 128:
+    if n_initializing_topics == 1:
+        item.initializing_topics = []
+    elif 1 < n_initializing_topics < 128:
         item.initializing_topics, pos = _read_topic_partitions_info_list_1(data, pos, n_initializing_topics - 1)
     elif n_initializing_topics:
         n_initializing_topics, pos = long_count(data, pos, n_initializing_topics)
@@ -164,7 +166,9 @@ def _read_share_group_state_partition_metadata_value_1(data: Buffer, pos: int) -
         raise Unusual
     n_initialized_topics = data[pos]
     pos += 1
-    if 0 < n_initialized_topics < 128:
+    if n_initialized_topics == 1:
+        item.initialized_topics = []
+    elif 1 < n_initialized_topics < 128:
         item.initialized_topics, pos = _read_topic_partitions_info_list_1(data, pos, n_initialized_topics - 1)
     elif n_initialized_topics:
         n_initialized_topics, pos = long_count(data, pos, n_initialized_topics)
@@ -173,7 +177,9 @@ def _read_share_group_state_partition_metadata_value_1(data: Buffer, pos: int) -
         raise Unusual
     n_deleting_topics = data[pos]
     pos += 1
-    if 0 < n_deleting_topics < 128:
+    if n_deleting_topics == 1:
+        item.deleting_topics = []
+    elif 1 < n_deleting_topics < 128:
         item.deleting_topics, pos = _read_topic_info_list_1(data, pos, n_deleting_topics - 1)
     elif n_deleting_topics:
         n_deleting_topics, pos = long_count(data, pos, n_deleting_topics)

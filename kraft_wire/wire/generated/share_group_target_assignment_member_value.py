@@ -93,7 +93,9 @@ def _read_share_group_target_assignment_member_value_1(data: Buffer, pos: int) -
     item = new(ShareGroupTargetAssignmentMemberValue)
     n_topic_partitions = data[pos]
     pos += 1
-    if 0 < n_topic_partitions < 128:
+    if n_topic_partitions == 1:
+        item.topic_partitions = []
+    elif 1 < n_topic_partitions < 128:
         item.topic_partitions, pos = _read_topic_partition_list_1(data, pos, n_topic_partitions - 1)
     elif n_topic_partitions:
         n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)

@@ -91,7 +91,7 @@ def _read_state_batch_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
     if end > len(data):
         raise Unusual
     items = []
-    for first_offset, last_offset, delivery_state, delivery_count, tags in iterate_qqbhB(memoryview(data)[pos:end]):
+    for first_offset, last_offset, delivery_state, delivery_count, tags in iterate_qqbhB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(StateBatch)
@@ -126,7 +126,9 @@ def _read_share_update_value_1(data: Buffer, pos: int) -> tuple[ShareUpdateValue
     item = new(ShareUpdateValue)
     item.snapshot_epoch, item.leader_epoch, item.start_offset, n_state_batches = unpack_iiqB(data, pos)
     pos += 17
-    if 0 < n_state_batches < 128:
+    if n_state_batches == 1:
+        item.state_batches = []
+    elif 1 < n_state_batches < 128:
         item.state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches - 1)
     elif n_state_batches:
         n_state_batches, pos = long_count(data, pos, n_state_batches)

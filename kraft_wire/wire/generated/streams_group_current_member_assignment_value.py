@@ -157,7 +157,9 @@ def _read_streams_group_current_member_assignment_value_1(data: Buffer, pos: int
     item = new(StreamsGroupCurrentMemberAssignmentValue)
     item.member_epoch, item.previous_member_epoch, item.state, n_active_tasks = unpack_iibB(data, pos)
     pos += 10
-    if 0 < n_active_tasks < 128:
+    if n_active_tasks == 1:
+        item.active_tasks = []
+    elif 1 < n_active_tasks < 128:
         item.active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks - 1)
     elif n_active_tasks:
         n_active_tasks, pos = long_count(data, pos, n_active_tasks)
@@ -166,7 +168,9 @@ def _read_streams_group_current_member_assignment_value_1(data: Buffer, pos: int
         raise Unusual
     n_standby_tasks = data[pos]
     pos += 1
-    if 0 < n_standby_tasks < 128:
+    if n_standby_tasks == 1:
+        item.standby_tasks = []
+    elif 1 < n_standby_tasks < 128:
         item.standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks - 1)
     elif n_standby_tasks:
         n_standby_tasks, pos = long_count(data, pos, n_standby_tasks)
@@ -175,7 +179,9 @@ def _read_streams_group_current_member_assignment_value_1(data: Buffer, pos: int
         raise Unusual
     n_warmup_tasks = data[pos]
     pos += 1
-    if 0 < n_warmup_tasks < 128:
+    if n_warmup_tasks == 1:
+        item.warmup_tasks = []
+    elif 1 < n_warmup_tasks < 128:
         item.warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks - 1)
     elif n_warmup_tasks:
         n_warmup_tasks, pos = long_count(data, pos, n_warmup_tasks)
@@ -184,7 +190,9 @@ def _read_streams_group_current_member_assignment_value_1(data: Buffer, pos: int
         raise Unusual
     n_active_tasks_pending_revocation = data[pos]
     pos += 1
-    if 0 < n_active_tasks_pending_revocation < 128:
+    if n_active_tasks_pending_revocation == 1:
+        item.active_tasks_pending_revocation = []
+    elif 1 < n_active_tasks_pending_revocation < 128:
         item.active_tasks_pending_revocation, pos = _read_task_ids_list_1(data, pos, n_active_tasks_pending_revocation - 1)
     elif n_active_tasks_pending_revocation:
         n_active_tasks_pending_revocation, pos = long_count(data, pos, n_active_tasks_pending_revocation)
@@ -193,7 +201,9 @@ def _read_streams_group_current_member_assignment_value_1(data: Buffer, pos: int
         raise Unusual
     n_standby_tasks_pending_revocation = data[pos]
     pos += 1
-    if 0 < n_standby_tasks_pending_revocation < 128:
+    if n_standby_tasks_pending_revocation == 1:
+        item.standby_tasks_pending_revocation = []
+    elif 1 < n_standby_tasks_pending_revocation < 128:
         item.standby_tasks_pending_revocation, pos = _read_task_ids_list_1(data, pos, n_standby_tasks_pending_revocation - 1)
     elif n_standby_tasks_pending_revocation:
         n_standby_tasks_pending_revocation, pos = long_count(data, pos, n_standby_tasks_pending_revocation)
@@ -202,7 +212,9 @@ def _read_streams_group_current_member_assignment_value_1(data: Buffer, pos: int
         raise Unusual
     n_warmup_tasks_pending_revocation = data[pos]
     pos += 1
-    if 0 < n_warmup_tasks_pending_revocation < 128:
+    if n_warmup_tasks_pending_revocation == 1:
+        item.warmup_tasks_pending_revocation = []
+    elif 1 < n_warmup_tasks_pending_revocation < 128:
         item.warmup_tasks_pending_revocation, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks_pending_revocation - 1)
     elif n_warmup_tasks_pending_revocation:
         n_warmup_tasks_pending_revocation, pos = long_count(data, pos, n_warmup_tasks_pending_revocation)

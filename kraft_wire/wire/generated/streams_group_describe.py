@@ -469,7 +469,9 @@ def _read_topic_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
             item.name, pos = compact_text(data, pos, n_name)
             item.partitions, item.replication_factor, n_topic_configs = unpack_ihB(data, pos)
             pos += 7
-        if 0 < n_topic_configs < 128:
+        if n_topic_configs == 1:
+            item.topic_configs = []
+        elif 1 < n_topic_configs < 128:
             item.topic_configs, pos = _read_key_value_list_1(data, pos, n_topic_configs - 1)
         elif n_topic_configs:
             n_topic_configs, pos = long_count(data, pos, n_topic_configs)
@@ -505,7 +507,9 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
         item.repartition_sink_topics, pos = compact_texts(data, pos, n_repartition_sink_topics)
         n_state_changelog_topics = data[pos]
         pos += 1
-        if 0 < n_state_changelog_topics < 128:
+        if n_state_changelog_topics == 1:
+            item.state_changelog_topics = []
+        elif 1 < n_state_changelog_topics < 128:
             item.state_changelog_topics, pos = _read_topic_info_list_1(data, pos, n_state_changelog_topics - 1)
         elif n_state_changelog_topics:
             n_state_changelog_topics, pos = long_count(data, pos, n_state_changelog_topics)
@@ -514,7 +518,9 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
             raise Unusual
         n_repartition_source_topics = data[pos]
         pos += 1
-        if 0 < n_repartition_source_topics < 128:
+        if n_repartition_source_topics == 1:
+            item.repartition_source_topics = []
+        elif 1 < n_repartition_source_topics < 128:
             item.repartition_source_topics, pos = _read_topic_info_list_1(data, pos, n_repartition_source_topics - 1)
         elif n_repartition_source_topics:
             n_repartition_source_topics, pos = long_count(data, pos, n_repartition_source_topics)
@@ -534,7 +540,9 @@ def _read_topology_1(data: Buffer, pos: int) -> tuple[Topology, int]:
     item = new(Topology)
     item.epoch, n_subtopologies = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_subtopologies < 128:
+    if n_subtopologies == 1:
+        item.subtopologies = []
+    elif 1 < n_subtopologies < 128:
         item.subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies - 1)
     elif n_subtopologies:
         n_subtopologies, pos = long_count(data, pos, n_subtopologies)
@@ -622,7 +630,9 @@ def _read_assignment_1(data: Buffer, pos: int) -> tuple[Assignment, int]:
     item = new(Assignment)
     n_active_tasks = data[pos]
     pos += 1
-    if 0 < n_active_tasks < 128:
+    if n_active_tasks == 1:
+        item.active_tasks = []
+    elif 1 < n_active_tasks < 128:
         item.active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks - 1)
     elif n_active_tasks:
         n_active_tasks, pos = long_count(data, pos, n_active_tasks)
@@ -631,7 +641,9 @@ def _read_assignment_1(data: Buffer, pos: int) -> tuple[Assignment, int]:
         raise Unusual
     n_standby_tasks = data[pos]
     pos += 1
-    if 0 < n_standby_tasks < 128:
+    if n_standby_tasks == 1:
+        item.standby_tasks = []
+    elif 1 < n_standby_tasks < 128:
         item.standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks - 1)
     elif n_standby_tasks:
         n_standby_tasks, pos = long_count(data, pos, n_standby_tasks)
@@ -640,7 +652,9 @@ def _read_assignment_1(data: Buffer, pos: int) -> tuple[Assignment, int]:
         raise Unusual
     n_warmup_tasks = data[pos]
     pos += 1
-    if 0 < n_warmup_tasks < 128:
+    if n_warmup_tasks == 1:
+        item.warmup_tasks = []
+    elif 1 < n_warmup_tasks < 128:
         item.warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks - 1)
     elif n_warmup_tasks:
         n_warmup_tasks, pos = long_count(data, pos, n_warmup_tasks)
@@ -725,7 +739,9 @@ def _read_member_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Member
             raise Unusual
         n_client_tags = data[pos]
         pos += 1
-        if 0 < n_client_tags < 128:
+        if n_client_tags == 1:
+            item.client_tags = []
+        elif 1 < n_client_tags < 128:
             item.client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags - 1)
         elif n_client_tags:
             n_client_tags, pos = long_count(data, pos, n_client_tags)
@@ -734,7 +750,9 @@ def _read_member_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Member
             raise Unusual
         n_task_offsets = data[pos]
         pos += 1
-        if 0 < n_task_offsets < 128:
+        if n_task_offsets == 1:
+            item.task_offsets = []
+        elif 1 < n_task_offsets < 128:
             item.task_offsets, pos = _read_task_offset_list_1(data, pos, n_task_offsets - 1)
         elif n_task_offsets:
             n_task_offsets, pos = long_count(data, pos, n_task_offsets)
@@ -743,7 +761,9 @@ def _read_member_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Member
             raise Unusual
         n_task_end_offsets = data[pos]
         pos += 1
-        if 0 < n_task_end_offsets < 128:
+        if n_task_end_offsets == 1:
+            item.task_end_offsets = []
+        elif 1 < n_task_end_offsets < 128:
             item.task_end_offsets, pos = _read_task_offset_list_1(data, pos, n_task_end_offsets - 1)
         elif n_task_end_offsets:
             n_task_end_offsets, pos = long_count(data, pos, n_task_end_offsets)
@@ -803,7 +823,9 @@ def _read_described_group_list_1(data: Buffer, pos: int, count: int) -> tuple[li
             raise Unusual
         n_members = data[pos]
         pos += 1
-        if 0 < n_members < 128:
+        if n_members == 1:
+            item.members = []
+        elif 1 < n_members < 128:
             item.members, pos = _read_member_list_1(data, pos, n_members - 1)
         elif n_members:
             n_members, pos = long_count(data, pos, n_members)
@@ -823,7 +845,9 @@ def _read_streams_group_describe_response_1(data: Buffer, pos: int) -> tuple[Str
     item = new(StreamsGroupDescribeResponse)
     item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_groups < 128:
+    if n_groups == 1:
+        item.groups = []
+    elif 1 < n_groups < 128:
         item.groups, pos = _read_described_group_list_1(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)

@@ -544,7 +544,9 @@ def _read_topic_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
             item.name, pos = compact_text(data, pos, n_name)
             item.partitions, item.replication_factor, n_topic_configs = unpack_ihB(data, pos)
             pos += 7
-        if 0 < n_topic_configs < 128:
+        if n_topic_configs == 1:
+            item.topic_configs = []
+        elif 1 < n_topic_configs < 128:
             item.topic_configs, pos = _read_key_value_list_1(data, pos, n_topic_configs - 1)
         elif n_topic_configs:
             n_topic_configs, pos = long_count(data, pos, n_topic_configs)
@@ -620,7 +622,9 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
         item.source_topic_regex, pos = compact_texts(data, pos, n_source_topic_regex)
         n_state_changelog_topics = data[pos]
         pos += 1
-        if 0 < n_state_changelog_topics < 128:
+        if n_state_changelog_topics == 1:
+            item.state_changelog_topics = []
+        elif 1 < n_state_changelog_topics < 128:
             item.state_changelog_topics, pos = _read_topic_info_list_1(data, pos, n_state_changelog_topics - 1)
         elif n_state_changelog_topics:
             n_state_changelog_topics, pos = long_count(data, pos, n_state_changelog_topics)
@@ -632,7 +636,9 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
         item.repartition_sink_topics, pos = compact_texts(data, pos, n_repartition_sink_topics)
         n_repartition_source_topics = data[pos]
         pos += 1
-        if 0 < n_repartition_source_topics < 128:
+        if n_repartition_source_topics == 1:
+            item.repartition_source_topics = []
+        elif 1 < n_repartition_source_topics < 128:
             item.repartition_source_topics, pos = _read_topic_info_list_1(data, pos, n_repartition_source_topics - 1)
         elif n_repartition_source_topics:
             n_repartition_source_topics, pos = long_count(data, pos, n_repartition_source_topics)
@@ -641,7 +647,9 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
             raise Unusual
         n_copartition_groups = data[pos]
         pos += 1
-        if 0 < n_copartition_groups < 128:
+        if n_copartition_groups == 1:
+            item.copartition_groups = []
+        elif 1 < n_copartition_groups < 128:
             item.copartition_groups, pos = _read_copartition_group_list_1(data, pos, n_copartition_groups - 1)
         elif n_copartition_groups:
             n_copartition_groups, pos = long_count(data, pos, n_copartition_groups)
@@ -661,7 +669,9 @@ def _read_topology_1(data: Buffer, pos: int) -> tuple[Topology, int]:
     item = new(Topology)
     item.epoch, n_subtopologies = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_subtopologies < 128:
+    if n_subtopologies == 1:
+        item.subtopologies = []
+    elif 1 < n_subtopologies < 128:
         item.subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies - 1)
     elif n_subtopologies:
         n_subtopologies, pos = long_count(data, pos, n_subtopologies)
@@ -797,7 +807,9 @@ def _read_streams_group_heartbeat_request_1(data: Buffer, pos: int) -> tuple[Str
         raise Unusual
     n_active_tasks = data[pos]
     pos += 1
-    if 0 < n_active_tasks < 128:
+    if n_active_tasks == 1:
+        item.active_tasks = []
+    elif 1 < n_active_tasks < 128:
         item.active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks - 1)
     elif n_active_tasks:
         n_active_tasks, pos = long_count(data, pos, n_active_tasks)
@@ -806,7 +818,9 @@ def _read_streams_group_heartbeat_request_1(data: Buffer, pos: int) -> tuple[Str
         item.active_tasks = None
     n_standby_tasks = data[pos]
     pos += 1
-    if 0 < n_standby_tasks < 128:
+    if n_standby_tasks == 1:
+        item.standby_tasks = []
+    elif 1 < n_standby_tasks < 128:
         item.standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks - 1)
     elif n_standby_tasks:
         n_standby_tasks, pos = long_count(data, pos, n_standby_tasks)
@@ -815,7 +829,9 @@ def _read_streams_group_heartbeat_request_1(data: Buffer, pos: int) -> tuple[Str
         item.standby_tasks = None
     n_warmup_tasks = data[pos]
     pos += 1
-    if 0 < n_warmup_tasks < 128:
+    if n_warmup_tasks == 1:
+        item.warmup_tasks = []
+    elif 1 < n_warmup_tasks < 128:
         item.warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks - 1)
     elif n_warmup_tasks:
         n_warmup_tasks, pos = long_count(data, pos, n_warmup_tasks)
@@ -844,7 +860,9 @@ def _read_streams_group_heartbeat_request_1(data: Buffer, pos: int) -> tuple[Str
         raise Unusual
     n_client_tags = data[pos]
     pos += 1
-    if 0 < n_client_tags < 128:
+    if n_client_tags == 1:
+        item.client_tags = []
+    elif 1 < n_client_tags < 128:
         item.client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags - 1)
     elif n_client_tags:
         n_client_tags, pos = long_count(data, pos, n_client_tags)
@@ -853,7 +871,9 @@ def _read_streams_group_heartbeat_request_1(data: Buffer, pos: int) -> tuple[Str
         item.client_tags = None
     n_task_offsets = data[pos]
     pos += 1
-    if 0 < n_task_offsets < 128:
+    if n_task_offsets == 1:
+        item.task_offsets = []
+    elif 1 < n_task_offsets < 128:
         item.task_offsets, pos = _read_task_offset_list_1(data, pos, n_task_offsets - 1)
     elif n_task_offsets:
         n_task_offsets, pos = long_count(data, pos, n_task_offsets)
@@ -862,7 +882,9 @@ def _read_streams_group_heartbeat_request_1(data: Buffer, pos: int) -> tuple[Str
         item.task_offsets = None
     n_task_end_offsets = data[pos]
     pos += 1
-    if 0 < n_task_end_offsets < 128:
+    if n_task_end_offsets == 1:
+        item.task_end_offsets = []
+    elif 1 < n_task_end_offsets < 128:
         item.task_end_offsets, pos = _read_task_offset_list_1(data, pos, n_task_end_offsets - 1)
     elif n_task_end_offsets:
         n_task_end_offsets, pos = long_count(data, pos, n_task_end_offsets)
@@ -1286,7 +1308,9 @@ def _read_endpoint_to_partitions_list_1(data: Buffer, pos: int, count: int) -> t
         item.user_endpoint, pos = _read_response_endpoint_1(data, pos)
         n_active_partitions = data[pos]
         pos += 1
-        if 0 < n_active_partitions < 128:
+        if n_active_partitions == 1:
+            item.active_partitions = []
+        elif 1 < n_active_partitions < 128:
             item.active_partitions, pos = _read_topic_partition_list_1(data, pos, n_active_partitions - 1)
         elif n_active_partitions:
             n_active_partitions, pos = long_count(data, pos, n_active_partitions)
@@ -1295,7 +1319,9 @@ def _read_endpoint_to_partitions_list_1(data: Buffer, pos: int, count: int) -> t
             raise Unusual
         n_standby_partitions = data[pos]
         pos += 1
-        if 0 < n_standby_partitions < 128:
+        if n_standby_partitions == 1:
+            item.standby_partitions = []
+        elif 1 < n_standby_partitions < 128:
             item.standby_partitions, pos = _read_topic_partition_list_1(data, pos, n_standby_partitions - 1)
         elif n_standby_partitions:
             n_standby_partitions, pos = long_count(data, pos, n_standby_partitions)
@@ -1335,7 +1361,9 @@ def _read_streams_group_heartbeat_response_1(data: Buffer, pos: int) -> tuple[St
         item.member_id, pos = compact_text(data, pos, n_member_id)
         item.member_epoch, item.heartbeat_interval_ms, item.acceptable_recovery_lag, item.task_offset_interval_ms, n_status = unpack_iiiiB(data, pos)
         pos += 17
-    if 0 < n_status < 128:
+    if n_status == 1:
+        item.status = []
+    elif 1 < n_status < 128:
         item.status, pos = _read_status_list_1(data, pos, n_status - 1)
     elif n_status:
         n_status, pos = long_count(data, pos, n_status)
@@ -1344,7 +1372,9 @@ def _read_streams_group_heartbeat_response_1(data: Buffer, pos: int) -> tuple[St
         item.status = None
     n_active_tasks = data[pos]
     pos += 1
-    if 0 < n_active_tasks < 128:
+    if n_active_tasks == 1:
+        item.active_tasks = []
+    elif 1 < n_active_tasks < 128:
         item.active_tasks, pos = _read_response_task_ids_list_1(data, pos, n_active_tasks - 1)
     elif n_active_tasks:
         n_active_tasks, pos = long_count(data, pos, n_active_tasks)
@@ -1353,7 +1383,9 @@ def _read_streams_group_heartbeat_response_1(data: Buffer, pos: int) -> tuple[St
         item.active_tasks = None
     n_standby_tasks = data[pos]
     pos += 1
-    if 0 < n_standby_tasks < 128:
+    if n_standby_tasks == 1:
+        item.standby_tasks = []
+    elif 1 < n_standby_tasks < 128:
         item.standby_tasks, pos = _read_response_task_ids_list_1(data, pos, n_standby_tasks - 1)
     elif n_standby_tasks:
         n_standby_tasks, pos = long_count(data, pos, n_standby_tasks)
@@ -1362,7 +1394,9 @@ def _read_streams_group_heartbeat_response_1(data: Buffer, pos: int) -> tuple[St
         item.standby_tasks = None
     n_warmup_tasks = data[pos]
     pos += 1
-    if 0 < n_warmup_tasks < 128:
+    if n_warmup_tasks == 1:
+        item.warmup_tasks = []
+    elif 1 < n_warmup_tasks < 128:
         item.warmup_tasks, pos = _read_response_task_ids_list_1(data, pos, n_warmup_tasks - 1)
     elif n_warmup_tasks:
         n_warmup_tasks, pos = long_count(data, pos, n_warmup_tasks)
@@ -1371,7 +1405,9 @@ def _read_streams_group_heartbeat_response_1(data: Buffer, pos: int) -> tuple[St
         item.warmup_tasks = None
     item.endpoint_information_epoch, n_partitions_by_user_endpoint = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_partitions_by_user_endpoint < 128:
+    if n_partitions_by_user_endpoint == 1:
+        item.partitions_by_user_endpoint = []
+    elif 1 < n_partitions_by_user_endpoint < 128:
         item.partitions_by_user_endpoint, pos = _read_endpoint_to_partitions_list_1(data, pos, n_partitions_by_user_endpoint - 1)
     elif n_partitions_by_user_endpoint:
         n_partitions_by_user_endpoint, pos = long_count(data, pos, n_partitions_by_user_endpoint)

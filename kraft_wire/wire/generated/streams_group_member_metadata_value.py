@@ -228,7 +228,9 @@ def _read_streams_group_member_metadata_value_1(data: Buffer, pos: int) -> tuple
         raise Unusual
     n_client_tags = data[pos]
     pos += 1
-    if 0 < n_client_tags < 128:
+    if n_client_tags == 1:
+        item.client_tags = []
+    elif 1 < n_client_tags < 128:
         item.client_tags, pos = _read_key_value_list_1(data, pos, n_client_tags - 1)
     elif n_client_tags:
         n_client_tags, pos = long_count(data, pos, n_client_tags)

@@ -106,7 +106,9 @@ def _read_streams_group_target_assignment_member_value_1(data: Buffer, pos: int)
     item = new(StreamsGroupTargetAssignmentMemberValue)
     n_active_tasks = data[pos]
     pos += 1
-    if 0 < n_active_tasks < 128:
+    if n_active_tasks == 1:
+        item.active_tasks = []
+    elif 1 < n_active_tasks < 128:
         item.active_tasks, pos = _read_task_ids_list_1(data, pos, n_active_tasks - 1)
     elif n_active_tasks:
         n_active_tasks, pos = long_count(data, pos, n_active_tasks)
@@ -115,7 +117,9 @@ def _read_streams_group_target_assignment_member_value_1(data: Buffer, pos: int)
         raise Unusual
     n_standby_tasks = data[pos]
     pos += 1
-    if 0 < n_standby_tasks < 128:
+    if n_standby_tasks == 1:
+        item.standby_tasks = []
+    elif 1 < n_standby_tasks < 128:
         item.standby_tasks, pos = _read_task_ids_list_1(data, pos, n_standby_tasks - 1)
     elif n_standby_tasks:
         n_standby_tasks, pos = long_count(data, pos, n_standby_tasks)
@@ -124,7 +128,9 @@ def _read_streams_group_target_assignment_member_value_1(data: Buffer, pos: int)
         raise Unusual
     n_warmup_tasks = data[pos]
     pos += 1
-    if 0 < n_warmup_tasks < 128:
+    if n_warmup_tasks == 1:
+        item.warmup_tasks = []
+    elif 1 < n_warmup_tasks < 128:
         item.warmup_tasks, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks - 1)
     elif n_warmup_tasks:
         n_warmup_tasks, pos = long_count(data, pos, n_warmup_tasks)

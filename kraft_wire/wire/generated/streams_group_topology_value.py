@@ -208,7 +208,9 @@ def _read_topic_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
             item.name, pos = compact_text(data, pos, n_name)
             item.partitions, item.replication_factor, n_topic_configs = unpack_ihB(data, pos)
             pos += 7
-        if 0 < n_topic_configs < 128:
+        if n_topic_configs == 1:
+            item.topic_configs = []
+        elif 1 < n_topic_configs < 128:
             item.topic_configs, pos = _read_topic_config_list_1(data, pos, n_topic_configs - 1)
         elif n_topic_configs:
             n_topic_configs, pos = long_count(data, pos, n_topic_configs)
@@ -284,7 +286,9 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
         item.source_topic_regex, pos = compact_texts(data, pos, n_source_topic_regex)
         n_state_changelog_topics = data[pos]
         pos += 1
-        if 0 < n_state_changelog_topics < 128:
+        if n_state_changelog_topics == 1:
+            item.state_changelog_topics = []
+        elif 1 < n_state_changelog_topics < 128:
             item.state_changelog_topics, pos = _read_topic_info_list_1(data, pos, n_state_changelog_topics - 1)
         elif n_state_changelog_topics:
             n_state_changelog_topics, pos = long_count(data, pos, n_state_changelog_topics)
@@ -296,7 +300,9 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
         item.repartition_sink_topics, pos = compact_texts(data, pos, n_repartition_sink_topics)
         n_repartition_source_topics = data[pos]
         pos += 1
-        if 0 < n_repartition_source_topics < 128:
+        if n_repartition_source_topics == 1:
+            item.repartition_source_topics = []
+        elif 1 < n_repartition_source_topics < 128:
             item.repartition_source_topics, pos = _read_topic_info_list_1(data, pos, n_repartition_source_topics - 1)
         elif n_repartition_source_topics:
             n_repartition_source_topics, pos = long_count(data, pos, n_repartition_source_topics)
@@ -305,7 +311,9 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
             raise Unusual
         n_copartition_groups = data[pos]
         pos += 1
-        if 0 < n_copartition_groups < 128:
+        if n_copartition_groups == 1:
+            item.copartition_groups = []
+        elif 1 < n_copartition_groups < 128:
             item.copartition_groups, pos = _read_copartition_group_list_1(data, pos, n_copartition_groups - 1)
         elif n_copartition_groups:
             n_copartition_groups, pos = long_count(data, pos, n_copartition_groups)
@@ -325,7 +333,9 @@ def _read_streams_group_topology_value_1(data: Buffer, pos: int) -> tuple[Stream
     item = new(StreamsGroupTopologyValue)
     item.epoch, n_subtopologies = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_subtopologies < 128:
+    if n_subtopologies == 1:
+        item.subtopologies = []
+    elif 1 < n_subtopologies < 128:
         item.subtopologies, pos = _read_subtopology_list_1(data, pos, n_subtopologies - 1)
     elif n_subtopologies:
         n_subtopologies, pos = long_count(data, pos, n_subtopologies)

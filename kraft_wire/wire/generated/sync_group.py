@@ -11,7 +11,7 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_blob, classic_text, compact_blob, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["SyncGroupRequest", "SyncGroupRequestAssignment", "SyncGroupResponse"]
 
@@ -156,7 +156,14 @@ def _read_sync_group_request_assignment_list_1(data: Buffer, pos: int, count: in
             item.member_id, pos = classic_text(data, pos, n_member_id)
             (n_assignment,) = unpack_i(data, pos)
             pos += 4
-        item.assignment, pos = classic_blob(data, pos, n_assignment)
+        if n_assignment < 0:
+            raise Unusual
+        else:
+            end = pos + n_assignment
+            if end > len(data):
+                raise Unusual
+            item.assignment = bytes(data[pos:end])
+            pos = end
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -182,7 +189,9 @@ def _read_sync_group_request_1(data: Buffer, pos: int) -> tuple[SyncGroupRequest
         item.member_id, pos = classic_text(data, pos, n_member_id)
         (n_assignments,) = unpack_i(data, pos)
         pos += 4
-    if n_assignments >= 0:
+    if n_assignments == 0:
+        item.assignments = []
+    elif n_assignments > 0:
         item.assignments, pos = _read_sync_group_request_assignment_list_1(data, pos, n_assignments)
     else:
         raise Unusual
@@ -225,7 +234,9 @@ def _read_sync_group_request_2(data: Buffer, pos: int) -> tuple[SyncGroupRequest
         item.group_instance_id, pos = classic_text(data, pos, n_group_instance_id)
         (n_assignments,) = unpack_i(data, pos)
         pos += 4
-    if n_assignments >= 0:
+    if n_assignments == 0:
+        item.assignments = []
+    elif n_assignments > 0:
         item.assignments, pos = _read_sync_group_request_assignment_list_1(data, pos, n_assignments)
     else:
         raise Unusual
@@ -249,7 +260,18 @@ def _read_sync_group_request_assignment_list_2(data: Buffer, pos: int, count: in
             item.member_id, pos = compact_text(data, pos, n_member_id)
             n_assignment = data[pos]
             pos += 1
-        item.assignment, pos = compact_blob(data, pos, n_assignment)
+        if n_assignment < 128:
+            n_assignment -= 1
+        else:
+            n_assignment, pos = long_count(data, pos, n_assignment)
+        if n_assignment < 0:
+            raise Unusual
+        else:
+            end = pos + n_assignment
+            if end > len(data):
+                raise Unusual
+            item.assignment = bytes(data[pos:end])
+            pos = end
         tags = data[pos]
         pos += 1
         item.unknown_tagged_fields = None
@@ -291,7 +313,9 @@ def _read_sync_group_request_3(data: Buffer, pos: int) -> tuple[SyncGroupRequest
         item.group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
         n_assignments = data[pos]
         pos += 1
-    if 0 < n_assignments < 128:
+    if n_assignments == 1:
+        item.assignments = []
+    elif 1 < n_assignments < 128:
         item.assignments, pos = _read_sync_group_request_assignment_list_2(data, pos, n_assignments - 1)
     elif n_assignments:
         n_assignments, pos = long_count(data, pos, n_assignments)
@@ -364,7 +388,9 @@ def _read_sync_group_request_4(data: Buffer, pos: int) -> tuple[SyncGroupRequest
         item.protocol_name, pos = compact_text(data, pos, n_protocol_name)
         n_assignments = data[pos]
         pos += 1
-    if 0 < n_assignments < 128:
+    if n_assignments == 1:
+        item.assignments = []
+    elif 1 < n_assignments < 128:
         item.assignments, pos = _read_sync_group_request_assignment_list_2(data, pos, n_assignments - 1)
     elif n_assignments:
         n_assignments, pos = long_count(data, pos, n_assignments)
@@ -571,7 +597,14 @@ def _read_sync_group_response_1(data: Buffer, pos: int) -> tuple[SyncGroupRespon
     item = new(SyncGroupResponse)
     item.error_code, n_assignment = unpack_hi(data, pos)
     pos += 6
-    item.assignment, pos = classic_blob(data, pos, n_assignment)
+    if n_assignment < 0:
+        raise Unusual
+    else:
+        end = pos + n_assignment
+        if end > len(data):
+            raise Unusual
+        item.assignment = bytes(data[pos:end])
+        pos = end
     item.throttle_time_ms = 0
     item.protocol_type = None
     item.protocol_name = None
@@ -583,7 +616,14 @@ def _read_sync_group_response_2(data: Buffer, pos: int) -> tuple[SyncGroupRespon
     item = new(SyncGroupResponse)
     item.throttle_time_ms, item.error_code, n_assignment = unpack_ihi(data, pos)
     pos += 10
-    item.assignment, pos = classic_blob(data, pos, n_assignment)
+    if n_assignment < 0:
+        raise Unusual
+    else:
+        end = pos + n_assignment
+        if end > len(data):
+            raise Unusual
+        item.assignment = bytes(data[pos:end])
+        pos = end
     item.protocol_type = None
     item.protocol_name = None
     item.unknown_tagged_fields = None
@@ -594,7 +634,18 @@ def _read_sync_group_response_3(data: Buffer, pos: int) -> tuple[SyncGroupRespon
     item = new(SyncGroupResponse)
     item.throttle_time_ms, item.error_code, n_assignment = unpack_ihB(data, pos)
     pos += 7
-    item.assignment, pos = compact_blob(data, pos, n_assignment)
+    if n_assignment < 128:
+        n_assignment -= 1
+    else:
+        n_assignment, pos = long_count(data, pos, n_assignment)
+    if n_assignment < 0:
+        raise Unusual
+    else:
+        end = pos + n_assignment
+        if end > len(data):
+            raise Unusual
+        item.assignment = bytes(data[pos:end])
+        pos = end
     tags = data[pos]
     pos += 1
     item.protocol_type = None
@@ -633,7 +684,18 @@ def _read_sync_group_response_4(data: Buffer, pos: int) -> tuple[SyncGroupRespon
         item.protocol_name, pos = compact_text(data, pos, n_protocol_name)
         n_assignment = data[pos]
         pos += 1
-    item.assignment, pos = compact_blob(data, pos, n_assignment)
+    if n_assignment < 128:
+        n_assignment -= 1
+    else:
+        n_assignment, pos = long_count(data, pos, n_assignment)
+    if n_assignment < 0:
+        raise Unusual
+    else:
+        end = pos + n_assignment
+        if end > len(data):
+            raise Unusual
+        item.assignment = bytes(data[pos:end])
+        pos = end
     tags = data[pos]
     pos += 1
     item.unknown_tagged_fields = None

@@ -142,7 +142,9 @@ def _read_transaction_log_value_1(data: Buffer, pos: int) -> tuple[TransactionLo
     item = new(TransactionLogValue)
     item.producer_id, item.producer_epoch, item.transaction_timeout_ms, item.transaction_status, n_transaction_partitions = unpack_qhibi(data, pos)
     pos += 19
-    if n_transaction_partitions >= 0:
+    if n_transaction_partitions == 0:
+        item.transaction_partitions = []
+    elif n_transaction_partitions > 0:
         item.transaction_partitions, pos = _read_partitions_schema_list_1(data, pos, n_transaction_partitions)
     else:
         item.transaction_partitions = None
@@ -216,7 +218,9 @@ def _read_transaction_log_value_2(data: Buffer, pos: int) -> tuple[TransactionLo
     item = new(TransactionLogValue)
     item.producer_id, item.producer_epoch, item.transaction_timeout_ms, item.transaction_status, n_transaction_partitions = unpack_qhibB(data, pos)
     pos += 16
-    if 0 < n_transaction_partitions < 128:
+    if n_transaction_partitions == 1:
+        item.transaction_partitions = []
+    elif 1 < n_transaction_partitions < 128:
         item.transaction_partitions, pos = _read_partitions_schema_list_2(data, pos, n_transaction_partitions - 1)
     elif n_transaction_partitions:
         n_transaction_partitions, pos = long_count(data, pos, n_transaction_partitions)

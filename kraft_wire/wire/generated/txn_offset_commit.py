@@ -250,7 +250,9 @@ def _read_txn_offset_commit_request_topic_list_1(data: Buffer, pos: int, count: 
             item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_txn_offset_commit_request_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
@@ -279,7 +281,9 @@ def _read_txn_offset_commit_request_1(data: Buffer, pos: int) -> tuple[TxnOffset
         item.group_id, pos = classic_text(data, pos, n_group_id)
         item.producer_id, item.producer_epoch, n_topics = unpack_qhi(data, pos)
         pos += 14
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_txn_offset_commit_request_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -323,7 +327,9 @@ def _read_txn_offset_commit_request_topic_list_2(data: Buffer, pos: int, count: 
             item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_txn_offset_commit_request_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
@@ -352,7 +358,9 @@ def _read_txn_offset_commit_request_2(data: Buffer, pos: int) -> tuple[TxnOffset
         item.group_id, pos = classic_text(data, pos, n_group_id)
         item.producer_id, item.producer_epoch, n_topics = unpack_qhi(data, pos)
         pos += 14
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_txn_offset_commit_request_topic_list_2(data, pos, n_topics)
     else:
         raise Unusual
@@ -402,7 +410,9 @@ def _read_txn_offset_commit_request_topic_list_3(data: Buffer, pos: int, count: 
             item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_txn_offset_commit_request_partition_list_3(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -458,7 +468,9 @@ def _read_txn_offset_commit_request_3(data: Buffer, pos: int) -> tuple[TxnOffset
         item.group_instance_id, pos = compact_text(data, pos, n_group_instance_id)
         n_topics = data[pos]
         pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_txn_offset_commit_request_topic_list_3(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -684,7 +696,7 @@ def _read_txn_offset_commit_response_partition_list_1(data: Buffer, pos: int, co
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, error_code in iterate_ih(memoryview(data)[pos:end]):
+    for partition_index, error_code in iterate_ih(data[pos:end]):
         item = new(TxnOffsetCommitResponsePartition)
         item.partition_index = partition_index
         item.error_code = error_code
@@ -708,7 +720,9 @@ def _read_txn_offset_commit_response_topic_list_1(data: Buffer, pos: int, count:
             item.name, pos = classic_text(data, pos, n_name)
             (n_partitions,) = unpack_i(data, pos)
             pos += 4
-        if n_partitions >= 0:
+        if n_partitions == 0:
+            item.partitions = []
+        elif n_partitions > 0:
             item.partitions, pos = _read_txn_offset_commit_response_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
@@ -721,7 +735,9 @@ def _read_txn_offset_commit_response_1(data: Buffer, pos: int) -> tuple[TxnOffse
     item = new(TxnOffsetCommitResponse)
     item.throttle_time_ms, n_topics = unpack_ii(data, pos)
     pos += 8
-    if n_topics >= 0:
+    if n_topics == 0:
+        item.topics = []
+    elif n_topics > 0:
         item.topics, pos = _read_txn_offset_commit_response_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
@@ -734,7 +750,7 @@ def _read_txn_offset_commit_response_partition_list_2(data: Buffer, pos: int, co
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, error_code, tags in iterate_ihB(memoryview(data)[pos:end]):
+    for partition_index, error_code, tags in iterate_ihB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(TxnOffsetCommitResponsePartition)
@@ -760,7 +776,9 @@ def _read_txn_offset_commit_response_topic_list_2(data: Buffer, pos: int, count:
             item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_txn_offset_commit_response_partition_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -780,7 +798,9 @@ def _read_txn_offset_commit_response_2(data: Buffer, pos: int) -> tuple[TxnOffse
     item = new(TxnOffsetCommitResponse)
     item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_txn_offset_commit_response_topic_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)

@@ -186,7 +186,9 @@ def _read_update_features_request_1(data: Buffer, pos: int) -> tuple[UpdateFeatu
     item = new(UpdateFeaturesRequest)
     item.timeout_ms, n_feature_updates = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_feature_updates < 128:
+    if n_feature_updates == 1:
+        item.feature_updates = []
+    elif 1 < n_feature_updates < 128:
         item.feature_updates, pos = _read_feature_update_key_list_1(data, pos, n_feature_updates - 1)
     elif n_feature_updates:
         n_feature_updates, pos = long_count(data, pos, n_feature_updates)
@@ -228,7 +230,9 @@ def _read_update_features_request_2(data: Buffer, pos: int) -> tuple[UpdateFeatu
     item = new(UpdateFeaturesRequest)
     item.timeout_ms, n_feature_updates = unpack_iB(data, pos)
     pos += 5
-    if 0 < n_feature_updates < 128:
+    if n_feature_updates == 1:
+        item.feature_updates = []
+    elif 1 < n_feature_updates < 128:
         item.feature_updates, pos = _read_feature_update_key_list_2(data, pos, n_feature_updates - 1)
     elif n_feature_updates:
         n_feature_updates, pos = long_count(data, pos, n_feature_updates)
@@ -352,7 +356,9 @@ def _read_update_features_response_1(data: Buffer, pos: int) -> tuple[UpdateFeat
         item.error_message, pos = compact_text(data, pos, n_error_message)
         n_results = data[pos]
         pos += 1
-    if 0 < n_results < 128:
+    if n_results == 1:
+        item.results = []
+    elif 1 < n_results < 128:
         item.results, pos = _read_updatable_feature_result_list_1(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)

@@ -9,7 +9,7 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
-from kraft_wire.wire.runtime import compact_blob, compact_text, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
 
 __all__ = ["UserScramCredentialRecord"]
 
@@ -75,13 +75,46 @@ def _read_user_scram_credential_record_1(data: Buffer, pos: int) -> tuple[UserSc
         item.name, pos = compact_text(data, pos, n_name)
         item.mechanism, n_salt = unpack_bB(data, pos)
         pos += 2
-    item.salt, pos = compact_blob(data, pos, n_salt)
+    if n_salt < 128:
+        n_salt -= 1
+    else:
+        n_salt, pos = long_count(data, pos, n_salt)
+    if n_salt < 0:
+        raise Unusual
+    else:
+        end = pos + n_salt
+        if end > len(data):
+            raise Unusual
+        item.salt = bytes(data[pos:end])
+        pos = end
     n_stored_key = data[pos]
     pos += 1
-    item.stored_key, pos = compact_blob(data, pos, n_stored_key)
+    if n_stored_key < 128:
+        n_stored_key -= 1
+    else:
+        n_stored_key, pos = long_count(data, pos, n_stored_key)
+    if n_stored_key < 0:
+        raise Unusual
+    else:
+        end = pos + n_stored_key
+        if end > len(data):
+            raise Unusual
+        item.stored_key = bytes(data[pos:end])
+        pos = end
     n_server_key = data[pos]
     pos += 1
-    item.server_key, pos = compact_blob(data, pos, n_server_key)
+    if n_server_key < 128:
+        n_server_key -= 1
+    else:
+        n_server_key, pos = long_count(data, pos, n_server_key)
+    if n_server_key < 0:
+        raise Unusual
+    else:
+        end = pos + n_server_key
+        if end > len(data):
+            raise Unusual
+        item.server_key = bytes(data[pos:end])
+        pos = end
     item.iterations, tags = unpack_iB(data, pos)
     pos += 5
     item.unknown_tagged_fields = None

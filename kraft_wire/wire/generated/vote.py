@@ -242,7 +242,7 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, replica_epoch, replica_id, last_offset_epoch, last_offset, tags in iterate_iiiiqB(memoryview(data)[pos:end]):
+    for partition_index, replica_epoch, replica_id, last_offset_epoch, last_offset, tags in iterate_iiiiqB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(PartitionData)
@@ -274,7 +274,9 @@ def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
             item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -306,7 +308,9 @@ def _read_vote_request_1(data: Buffer, pos: int) -> tuple[VoteRequest, int]:
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         n_topics = data[pos]
         pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_topic_data_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -327,7 +331,7 @@ def _read_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[lis
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, replica_epoch, replica_id, replica_directory_id, voter_directory_id, last_offset_epoch, last_offset, tags in iterate_iiiuuiqB(memoryview(data)[pos:end]):
+    for partition_index, replica_epoch, replica_id, replica_directory_id, voter_directory_id, last_offset_epoch, last_offset, tags in iterate_iiiuuiqB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(PartitionData)
@@ -359,7 +363,9 @@ def _read_topic_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[To
             item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_data_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -391,7 +397,9 @@ def _read_vote_request_2(data: Buffer, pos: int) -> tuple[VoteRequest, int]:
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         item.voter_id, n_topics = unpack_iB(data, pos)
         pos += 5
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_topic_data_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -411,7 +419,7 @@ def _read_partition_data_list_3(data: Buffer, pos: int, count: int) -> tuple[lis
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, replica_epoch, replica_id, replica_directory_id, voter_directory_id, last_offset_epoch, last_offset, pre_vote, tags in iterate_iiiuuiqtB(memoryview(data)[pos:end]):
+    for partition_index, replica_epoch, replica_id, replica_directory_id, voter_directory_id, last_offset_epoch, last_offset, pre_vote, tags in iterate_iiiuuiqtB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(PartitionData)
@@ -443,7 +451,9 @@ def _read_topic_data_list_3(data: Buffer, pos: int, count: int) -> tuple[list[To
             item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_data_list_3(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -475,7 +485,9 @@ def _read_vote_request_3(data: Buffer, pos: int) -> tuple[VoteRequest, int]:
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
         item.voter_id, n_topics = unpack_iB(data, pos)
         pos += 5
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_topic_data_list_3(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -651,7 +663,7 @@ def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> 
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, error_code, leader_id, leader_epoch, vote_granted, tags in iterate_ihiitB(memoryview(data)[pos:end]):
+    for partition_index, error_code, leader_id, leader_epoch, vote_granted, tags in iterate_ihiitB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(ResponsePartitionData)
@@ -680,7 +692,9 @@ def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tupl
             item.topic_name, pos = compact_text(data, pos, n_topic_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_response_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -716,7 +730,9 @@ def _read_vote_response_1(data: Buffer, pos: int) -> tuple[VoteResponse, int]:
     item = new(VoteResponse)
     item.error_code, n_topics = unpack_hB(data, pos)
     pos += 3
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -762,7 +778,9 @@ def _read_vote_response_tags_2(item: VoteResponse, data: Buffer, pos: int, count
         if tag == 0:
             n_node_endpoints = data[pos]
             pos += 1
-            if 0 < n_node_endpoints < 128:
+            if n_node_endpoints == 1:
+                item.node_endpoints = []
+            elif 1 < n_node_endpoints < 128:
                 item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
             elif n_node_endpoints:
                 n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
@@ -781,7 +799,9 @@ def _read_vote_response_2(data: Buffer, pos: int) -> tuple[VoteResponse, int]:
     item = new(VoteResponse)
     item.error_code, n_topics = unpack_hB(data, pos)
     pos += 3
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_response_topic_data_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)

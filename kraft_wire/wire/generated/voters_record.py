@@ -175,7 +175,9 @@ def _read_voter_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Voter],
         item = new(Voter)
         item.voter_id, item.voter_directory_id, n_endpoints = unpack_iuB(data, pos)
         pos += 21
-        if 0 < n_endpoints < 128:
+        if n_endpoints == 1:
+            item.endpoints = []
+        elif 1 < n_endpoints < 128:
             item.endpoints, pos = _read_endpoint_list_1(data, pos, n_endpoints - 1)
         elif n_endpoints:
             n_endpoints, pos = long_count(data, pos, n_endpoints)
@@ -196,7 +198,9 @@ def _read_voters_record_1(data: Buffer, pos: int) -> tuple[VotersRecord, int]:
     item = new(VotersRecord)
     item.version, n_voters = unpack_hB(data, pos)
     pos += 3
-    if 0 < n_voters < 128:
+    if n_voters == 1:
+        item.voters = []
+    elif 1 < n_voters < 128:
         item.voters, pos = _read_voter_list_1(data, pos, n_voters - 1)
     elif n_voters:
         n_voters, pos = long_count(data, pos, n_voters)

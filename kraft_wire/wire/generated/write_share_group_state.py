@@ -220,7 +220,7 @@ def _read_state_batch_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
     if end > len(data):
         raise Unusual
     items = []
-    for first_offset, last_offset, delivery_state, delivery_count, tags in iterate_qqbhB(memoryview(data)[pos:end]):
+    for first_offset, last_offset, delivery_state, delivery_count, tags in iterate_qqbhB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(StateBatch)
@@ -240,7 +240,9 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
         item = new(PartitionData)
         item.partition, item.state_epoch, item.leader_epoch, item.start_offset, n_state_batches = unpack_iiiqB(data, pos)
         pos += 21
-        if 0 < n_state_batches < 128:
+        if n_state_batches == 1:
+            item.state_batches = []
+        elif 1 < n_state_batches < 128:
             item.state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches - 1)
         elif n_state_batches:
             n_state_batches, pos = long_count(data, pos, n_state_batches)
@@ -263,7 +265,9 @@ def _read_write_state_data_list_1(data: Buffer, pos: int, count: int) -> tuple[l
         item = new(WriteStateData)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_data_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -291,7 +295,9 @@ def _read_write_share_group_state_request_1(data: Buffer, pos: int) -> tuple[Wri
         item.group_id, pos = compact_text(data, pos, n_group_id)
         n_topics = data[pos]
         pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_write_state_data_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -312,7 +318,9 @@ def _read_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[lis
         item = new(PartitionData)
         item.partition, item.state_epoch, item.leader_epoch, item.start_offset, item.delivery_complete_count, n_state_batches = unpack_iiiqiB(data, pos)
         pos += 25
-        if 0 < n_state_batches < 128:
+        if n_state_batches == 1:
+            item.state_batches = []
+        elif 1 < n_state_batches < 128:
             item.state_batches, pos = _read_state_batch_list_1(data, pos, n_state_batches - 1)
         elif n_state_batches:
             n_state_batches, pos = long_count(data, pos, n_state_batches)
@@ -334,7 +342,9 @@ def _read_write_state_data_list_2(data: Buffer, pos: int, count: int) -> tuple[l
         item = new(WriteStateData)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_data_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -362,7 +372,9 @@ def _read_write_share_group_state_request_2(data: Buffer, pos: int) -> tuple[Wri
         item.group_id, pos = compact_text(data, pos, n_group_id)
         n_topics = data[pos]
         pos += 1
-    if 0 < n_topics < 128:
+    if n_topics == 1:
+        item.topics = []
+    elif 1 < n_topics < 128:
         item.topics, pos = _read_write_state_data_list_2(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
@@ -513,7 +525,9 @@ def _read_write_state_result_list_1(data: Buffer, pos: int, count: int) -> tuple
         item = new(WriteStateResult)
         item.topic_id, n_partitions = unpack_uB(data, pos)
         pos += 17
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_partition_result_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -533,7 +547,9 @@ def _read_write_share_group_state_response_1(data: Buffer, pos: int) -> tuple[Wr
     item = new(WriteShareGroupStateResponse)
     n_results = data[pos]
     pos += 1
-    if 0 < n_results < 128:
+    if n_results == 1:
+        item.results = []
+    elif 1 < n_results < 128:
         item.results, pos = _read_write_state_result_list_1(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)

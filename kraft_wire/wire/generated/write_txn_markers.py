@@ -237,7 +237,9 @@ def _read_writable_txn_marker_list_1(data: Buffer, pos: int, count: int) -> tupl
         item = new(WritableTxnMarker)
         item.producer_id, item.producer_epoch, item.transaction_result, n_topics = unpack_qhtB(data, pos)
         pos += 12
-        if 0 < n_topics < 128:
+        if n_topics == 1:
+            item.topics = []
+        elif 1 < n_topics < 128:
             item.topics, pos = _read_writable_txn_marker_topic_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
@@ -258,7 +260,9 @@ def _read_write_txn_markers_request_1(data: Buffer, pos: int) -> tuple[WriteTxnM
     item = new(WriteTxnMarkersRequest)
     n_markers = data[pos]
     pos += 1
-    if 0 < n_markers < 128:
+    if n_markers == 1:
+        item.markers = []
+    elif 1 < n_markers < 128:
         item.markers, pos = _read_writable_txn_marker_list_1(data, pos, n_markers - 1)
     elif n_markers:
         n_markers, pos = long_count(data, pos, n_markers)
@@ -279,7 +283,9 @@ def _read_writable_txn_marker_list_2(data: Buffer, pos: int, count: int) -> tupl
         item = new(WritableTxnMarker)
         item.producer_id, item.producer_epoch, item.transaction_result, n_topics = unpack_qhtB(data, pos)
         pos += 12
-        if 0 < n_topics < 128:
+        if n_topics == 1:
+            item.topics = []
+        elif 1 < n_topics < 128:
             item.topics, pos = _read_writable_txn_marker_topic_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
@@ -299,7 +305,9 @@ def _read_write_txn_markers_request_2(data: Buffer, pos: int) -> tuple[WriteTxnM
     item = new(WriteTxnMarkersRequest)
     n_markers = data[pos]
     pos += 1
-    if 0 < n_markers < 128:
+    if n_markers == 1:
+        item.markers = []
+    elif 1 < n_markers < 128:
         item.markers, pos = _read_writable_txn_marker_list_2(data, pos, n_markers - 1)
     elif n_markers:
         n_markers, pos = long_count(data, pos, n_markers)
@@ -395,7 +403,7 @@ def _read_writable_txn_marker_partition_result_list_1(data: Buffer, pos: int, co
     if end > len(data):
         raise Unusual
     items = []
-    for partition_index, error_code, tags in iterate_ihB(memoryview(data)[pos:end]):
+    for partition_index, error_code, tags in iterate_ihB(data[pos:end]):
         if tags:
             raise Unusual
         item = new(WritableTxnMarkerPartitionResult)
@@ -421,7 +429,9 @@ def _read_writable_txn_marker_topic_result_list_1(data: Buffer, pos: int, count:
             item.name, pos = compact_text(data, pos, n_name)
             n_partitions = data[pos]
             pos += 1
-        if 0 < n_partitions < 128:
+        if n_partitions == 1:
+            item.partitions = []
+        elif 1 < n_partitions < 128:
             item.partitions, pos = _read_writable_txn_marker_partition_result_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
@@ -443,7 +453,9 @@ def _read_writable_txn_marker_result_list_1(data: Buffer, pos: int, count: int) 
         item = new(WritableTxnMarkerResult)
         item.producer_id, n_topics = unpack_qB(data, pos)
         pos += 9
-        if 0 < n_topics < 128:
+        if n_topics == 1:
+            item.topics = []
+        elif 1 < n_topics < 128:
             item.topics, pos = _read_writable_txn_marker_topic_result_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
@@ -463,7 +475,9 @@ def _read_write_txn_markers_response_1(data: Buffer, pos: int) -> tuple[WriteTxn
     item = new(WriteTxnMarkersResponse)
     n_markers = data[pos]
     pos += 1
-    if 0 < n_markers < 128:
+    if n_markers == 1:
+        item.markers = []
+    elif 1 < n_markers < 128:
         item.markers, pos = _read_writable_txn_marker_result_list_1(data, pos, n_markers - 1)
     elif n_markers:
         n_markers, pos = long_count(data, pos, n_markers)
