@@ -34,12 +34,6 @@ class DiskSpace:
     def _path(self) -> str:
         return f"{self._directory}/{_BALLAST}"
 
-    def volume(self) -> tuple[int, int]:
-        """Return the size of the volume and what of it may still be used, in bytes."""
-        total, free = self._fs.total_bytes(self._directory), self._fs.free_bytes(self._directory)
-        assert 0 <= free <= total, (free, total)
-        return total, free
-
     def refresh(self) -> None:
         """Look at the free space, and become full or healed by it; the host calls this by timer."""
         free = self._fs.free_bytes(self._directory)
