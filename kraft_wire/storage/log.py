@@ -432,14 +432,14 @@ class Log:
     def advance_log_start_offset(self, offset: Offset) -> bool:
         """Hide records below `offset` (DeleteRecords, KIP-107); tell whether that changed anything.
 
-        Segments that lie wholly below are removed by the next `apply_retention`.
+        Segments that lie wholly below are removed by the next `apply_retention`; epochs are
+        forgotten with them, as a crash may bring records back whose segment is still there.
         """
         if offset <= self.log_start_offset:
             return False
         assert offset <= self.log_end_offset, (offset, self.log_end_offset)
         self.log_start_offset = offset
         self.high_watermark = max(self.high_watermark, offset)
-        self.epochs.truncate_from_start(offset)
         self.producer_states.forget_below(offset)
         return True
 
@@ -453,6 +453,7 @@ class Log:
             self.segments.pop(0).remove()
             self._sync_directory()
         first = self.segments[0].base_offset
+        self.epochs.truncate_from_start(first)
         remove_snapshots(self._fs, self.directory, lambda taken_at: taken_at < first)
         self.segments_changed()
 

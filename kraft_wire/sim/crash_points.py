@@ -1,0 +1,216 @@
+"""`python -m kraft_wire.sim.crash_points`: every crash state of storage, judged (RELIABILITY, 5.2).
+
+Prints one row per scenario: operations, distinct states, refusals, violations. Exit code 1 when an
+acknowledged record was lost, garbage was served or recovery was not idempotent. Then each of four
+safeguards is removed in turn (fsync, directory sync, CRC, the order of sync and rename) over a few
+scenarios, and exit code 1 also says that the checks did not notice one. `--without` runs all
+scenarios without one safeguard, where exit code 1 is what is expected.
+"""
+
+import json
+import sys
+import time
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from random import Random
+
+from rich.console import Console
+from rich.progress import Progress, TaskID
+from rich.table import Table
+
+from kraft_wire.sim.crash_scenarios import SCENARIOS, Scenario
+from kraft_wire.sim.crash_states import CrashState, Enumerator, Limits
+from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.wire.record_batch import RecordBatch
+
+__all__ = ["SAFEGUARDS", "ScenarioReport", "main", "run_scenario"]
+
+SAFEGUARDS = ("fsync", "dirsync", "crc", "rename-order")
+QUICK = Limits(exhaustive_atoms=8, random_subsets=128, states_max=1_500)
+_EXAMPLES_MAX = 3
+_WEAKENED = Limits(exhaustive_atoms=6, random_subsets=32, states_max=300)
+_WEAKENED_SCENARIOS = ("append and flush", "disk full and freed", "vote (quorum-state)")
+
+
+@dataclass(slots=True)
+class ScenarioReport:
+    """The figures of one scenario."""
+
+    name: str
+    operations: int = 0
+    states: int = 0
+    checks: int = 0
+    during_recovery: int = 0
+    refused: int = 0
+    violations: int = 0
+    seconds: float = 0.0
+    examples: list[str] = field(default_factory=list)
+
+
+class _Run:
+    """One scenario with its enumerator and report."""
+
+    def __init__(self, scenario: Scenario, limits: Limits, without: str | None, seed: int) -> None:
+        self.report = ScenarioReport(scenario.name)
+        self._scenario = scenario
+        self._without = without
+        self._enumerator = Enumerator(limits, Random(seed), self._check)
+        self.on_state: Callable[[], None] = lambda: None
+
+    def run(self) -> ScenarioReport:
+        """Record the scenario, crashing at every change."""
+        started = time.perf_counter()
+        fs = SimFileSystem()
+        self._weaken(fs)
+        ledgers: list[object] = [None]
+
+        def watch(current_ledger: object) -> None:
+            assert callable(current_ledger), current_ledger
+            ledgers[0] = current_ledger
+            self._enumerator.watch(fs, current_ledger, 1)
+
+        self._scenario.run(fs, watch)
+        assert callable(ledgers[0]), ledgers
+        self._enumerator.crash_here(fs, ledgers[0](), 1)
+        self.report.operations = self._enumerator.operations
+        self.report.states = len(self._enumerator.images)
+        self.report.seconds = round(time.perf_counter() - started, 1)
+        return self.report
+
+    def _weaken(self, fs: SimFileSystem) -> None:
+        """Take one safeguard away."""
+        if self._without == "fsync":
+            fs.ignores_fsync = lambda path: True
+        elif self._without == "rename-order":
+            fs.ignores_fsync = lambda path: path.endswith((".tmp", ".part", ".cleaned"))
+        elif self._without == "dirsync":
+            fs.ignores_directory_sync = True
+
+    def _check(self, state: CrashState) -> None:
+        """Recover one image and take its outcome into the report."""
+        report = self.report
+        report.checks += 1
+        self.on_state()
+        fs = SimFileSystem.from_image(state.image)
+        self._weaken(fs)
+        if state.depth == 1 and not self._enumerator.is_exhausted:
+            self._enumerator.watch(fs, lambda: state.ledger, 2)
+        report.during_recovery += state.depth - 1
+        try:
+            outcome = self._scenario.verify(fs, state.ledger, state.is_ordered)
+        except Exception as error:  # noqa: BLE001  # whatever it is, recovery must not raise it
+            self._violation(f"{type(error).__name__}: {error}")
+            return
+        report.refused += outcome.is_refused
+        for violation in outcome.violations:
+            self._violation(violation)
+
+    def _violation(self, text: str) -> None:
+        self.report.violations += 1
+        if len(self.report.examples) < _EXAMPLES_MAX and text not in self.report.examples:
+            self.report.examples.append(text)
+
+
+@contextmanager
+def _without_crc(is_off: bool) -> Iterator[None]:
+    """Let every checksum count as right for a while."""
+    original = RecordBatch.crc_is_valid
+    if is_off:
+        setattr(RecordBatch, "crc_is_valid", lambda self: True)  # noqa: B010  # a mutant
+    try:
+        yield
+    finally:
+        setattr(RecordBatch, "crc_is_valid", original)  # noqa: B010
+
+
+def run_scenario(
+    scenario: Scenario, limits: Limits, *, without: str | None = None, seed: int = 1
+) -> ScenarioReport:
+    """Crash one scenario everywhere and return the figures."""
+    with _without_crc(without == "crc"):
+        return _Run(scenario, limits, without, seed).run()
+
+
+def _run_all(
+    console: Console, limits: Limits, without: str | None, seed: int
+) -> list[ScenarioReport]:
+    reports: list[ScenarioReport] = []
+    with Progress(console=console, transient=True) as progress, _without_crc(without == "crc"):
+        for scenario in SCENARIOS:
+            task = progress.add_task(scenario.name, total=limits.states_max)
+            run = _Run(scenario, limits, without, seed)
+            run.on_state = _advancer(progress, task)
+            reports.append(run.run())
+            progress.remove_task(task)
+    return reports
+
+
+def _unnoticed(console: Console, seed: int) -> list[str]:
+    """Remove each safeguard in turn; return those whose absence no check noticed."""
+    missed: list[str] = []
+    for safeguard in SAFEGUARDS:
+        found = sum(
+            run_scenario(scenario, _WEAKENED, without=safeguard, seed=seed).violations
+            for scenario in SCENARIOS
+            if scenario.name in _WEAKENED_SCENARIOS
+        )
+        console.print(f"without {safeguard}: {found:,} violations found")
+        if not found:
+            missed.append(safeguard)
+    return missed
+
+
+def _advancer(progress: Progress, task: TaskID) -> Callable[[], None]:
+    return lambda: progress.advance(task)
+
+
+def _table(reports: list[ScenarioReport], without: str | None) -> Table:
+    title = "Crash states" if without is None else f"Crash states without {without}"
+    table = Table(title=title)
+    for column in ("scenario", "operations", "states", "in recovery", "refused", "violations", "s"):
+        table.add_column(column, justify="left" if column == "scenario" else "right")
+    for report in reports:
+        table.add_row(
+            report.name,
+            f"{report.operations:,}",
+            f"{report.states:,}",
+            f"{report.during_recovery:,}",
+            f"{report.refused:,}",
+            f"{report.violations:,}",
+            f"{report.seconds:.1f}",
+        )
+    return table
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the campaign; 0 when the outcome is as it must be, 1 when not."""
+    parser = ArgumentParser(prog="python -m kraft_wire.sim.crash_points", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer states, about a minute")
+    parser.add_argument("--without", choices=SAFEGUARDS, help="remove one safeguard")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--states", type=int, help="distinct states per scenario, at most")
+    parser.add_argument("--json", action="store_true", help="figures as one JSON object")
+    options = parser.parse_args(arguments)
+    limits = QUICK if options.quick or options.without else Limits()
+    if options.states:
+        limits = Limits(states_max=options.states)
+    console = Console(stderr=options.json)
+    reports = _run_all(console, limits, options.without, options.seed)
+    states = sum(report.states for report in reports)
+    violations = sum(report.violations for report in reports)
+    unnoticed = [] if options.without else _unnoticed(console, options.seed)
+    console.print(_table(reports, options.without))
+    console.print(f"{states:,} distinct states, {violations:,} violations")
+    for report in reports:
+        for example in report.examples:
+            console.print(f"  {report.name}: {example}", markup=False)
+    if options.json:
+        figures = {"states": states, "violations": violations, "without": options.without}
+        print(json.dumps({**figures, "scenarios": [asdict(report) for report in reports]}))
+    return int(violations > 0 or bool(unnoticed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,539 @@
+"""What is crashed: short runs of production storage code with a ledger of what was promised.
+
+A scenario runs on a recorded disk and writes into its ledger before it asks for something and
+after it was told that it is durable. `verify` gets a disk after a crash and the ledger of that
+moment, and runs production recovery: what comes out must hold everything acknowledged, nothing that
+was never written, and must come out the same a second time.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from kraft_wire.model import (
+    LeaderEpoch,
+    Offset,
+    OffsetAndEpoch,
+    ReplicaId,
+    StorageError,
+    TopicPartition,
+    Uuid,
+)
+from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.storage.cleaner import compact
+from kraft_wire.storage.log import Log
+from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.log_directory import LogDirectory
+from kraft_wire.storage.meta_properties import (
+    MetaProperties,
+    read_meta_properties,
+    write_meta_properties,
+)
+from kraft_wire.storage.producer_state import ProducerStates
+from kraft_wire.storage.quorum_state import ElectionState, read_quorum_state, write_quorum_state
+from kraft_wire.storage.retention import apply_retention
+from kraft_wire.storage.snapshots import SnapshotReader, SnapshotWriter, list_snapshots
+from kraft_wire.wire.batch_builder import build_batch
+from kraft_wire.wire.record import Record
+from kraft_wire.wire.record_batch import RecordBatch, parse_batches
+
+__all__ = ["SCENARIOS", "Outcome", "Scenario"]
+
+PARTITION = TopicPartition("t", 0)
+TOPIC_ID = Uuid(bytes(range(16)))
+DISK = "disk/logs"
+
+
+@dataclass(frozen=True, slots=True)
+class LogLedger:
+    """What the log of the scenario promised; immutable, so that a crash can keep it."""
+
+    exists: bool = False
+    allowed: Mapping[int, tuple[bytes, ...]] = field(default_factory=dict)
+    required: Mapping[int, bytes] = field(default_factory=dict)
+    start_offset_max: int = 0  # nothing above it may have been removed from the front
+    readable_by_key: Mapping[bytes, tuple[bytes, ...]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one recovery came to."""
+
+    violations: list[str]
+    is_refused: bool = False
+
+
+class Harness:
+    """The writing side of a scenario: production objects and the ledger, kept in step."""
+
+    def __init__(self, fs: SimFileSystem, config: LogConfig) -> None:
+        self.fs = fs
+        self.config = config
+        self.ledger = LogLedger()
+        self.epoch = 0
+        self.appended: dict[int, bytes] = {}
+        self.directory = self._open()
+
+    def _open(self) -> LogDirectory:
+        directory = LogDirectory.open(self.fs, DISK)
+        directory.load_logs(lambda _: self.config, 1)
+        return directory
+
+    @property
+    def log(self) -> Log:
+        """The log under test."""
+        return self.directory.logs[PARTITION]
+
+    def create(self) -> None:
+        """Create the partition; from then on it must be there."""
+        self.fs.sync_directory("disk")
+        self.fs.sync_directory("")
+        self.directory.create_log(PARTITION, TOPIC_ID, self.config, 1)
+        self.ledger = replace(self.ledger, exists=True)
+
+    def append(self, sizes: list[int], *, producer_id: int = -1, key: bytes = b"k") -> None:
+        """Append one batch per size, unsynced."""
+        for size in sizes:
+            offset = self.log.log_end_offset
+            value = bytes((offset + at) % 251 for at in range(size))
+            data = build_batch(
+                [Record(key, value, timestamp=1000 + offset)],
+                base_offset=offset,
+                partition_leader_epoch=self.epoch,
+                producer_id=producer_id,
+                producer_epoch=0 if producer_id >= 0 else -1,
+                base_sequence=offset if producer_id >= 0 else -1,
+            )
+            readable = dict(self.ledger.readable_by_key)
+            readable[key] = (*readable.get(key, (b"",)), value)
+            self.ledger = replace(self.ledger, readable_by_key=readable)
+            self._append(bytes(data))
+
+    def _append(self, data: bytes) -> None:
+        batches = parse_batches(memoryview(data))
+        offset = batches[0].base_offset
+        known = self.ledger.allowed.get(offset, ())
+        self.ledger = replace(self.ledger, allowed={**self.ledger.allowed, offset: (*known, data)})
+        self.log.append(data, batches, 1, 1000 + offset)
+        self.appended[offset] = data
+
+    def flush(self) -> None:
+        """Flush; what was appended is then required."""
+        self.log.flush()
+        newest = {key: values[-1:] for key, values in self.ledger.readable_by_key.items()}
+        self.ledger = replace(self.ledger, required=dict(self.appended), readable_by_key=newest)
+
+    def truncate(self, offset: int) -> None:
+        """Truncate; what is cut may go, and once it is done must be gone."""
+        kept = {at: data for at, data in self.appended.items() if at < offset}
+        self.ledger = replace(
+            self.ledger,
+            required={at: data for at, data in self.ledger.required.items() if at < offset},
+        )
+        self.log.truncate_to(Offset(offset))
+        self.appended = kept
+        allowed = {at: (data,) for at, data in kept.items()}
+        self.ledger = replace(self.ledger, allowed=allowed)
+
+    def restart(self) -> None:
+        """Drop the process without any farewell and start again on the same disk."""
+        self.directory.release()
+        self.directory = self._open()
+
+    def stop_cleanly_and_start(self) -> None:
+        """Close with the clean marker and start again."""
+        self.ledger = replace(self.ledger, required=dict(self.appended))
+        self.directory.close(broker_epoch=7)
+        self.directory = self._open()
+
+
+class Scenario:
+    """A run, and the judgement of a disk after a crash in it."""
+
+    name = ""
+    config = LogConfig()
+
+    def run(self, fs: SimFileSystem, watch: Callable[[Callable[[], object]], None]) -> None:
+        """Do the work; call `watch` with a function that returns the current ledger."""
+        raise NotImplementedError
+
+    def verify(self, fs: SimFileSystem, ledger: object, is_ordered: bool) -> Outcome:
+        """Recover twice and judge."""
+        raise NotImplementedError
+
+
+class LogScenario(Scenario):
+    """A scenario on one partition's log."""
+
+    def __init__(
+        self,
+        name: str,
+        config: LogConfig,
+        steps: Callable[[Harness], None],
+        *,
+        is_keyed: bool = False,
+    ) -> None:
+        self.name = name
+        self.config = config
+        self._steps = steps
+        self._is_keyed = is_keyed
+
+    def run(self, fs: SimFileSystem, watch: Callable[[Callable[[], object]], None]) -> None:
+        harness = Harness(fs, self.config)
+        watch(lambda: harness.ledger)
+        harness.create()
+        self._steps(harness)
+
+    def verify(self, fs: SimFileSystem, ledger: object, is_ordered: bool) -> Outcome:
+        assert isinstance(ledger, LogLedger), ledger
+        outcome = Outcome([])
+        directory = self._recovered(fs, ledger, is_ordered, outcome)
+        log = directory.logs.get(PARTITION)
+        if log is None:
+            if ledger.exists and not outcome.violations:
+                outcome.violations.append("the log is gone")
+            directory.release()
+            return outcome
+        first = _digest(log)
+        outcome.violations += self._judge(log, ledger)
+        directory.release()
+        again = LogDirectory.open(fs, DISK)
+        again.load_logs(lambda _: self.config, 1)
+        second = again.logs.get(PARTITION)
+        if second is None or _digest(second) != first:
+            outcome.violations.append("a second start gives another state than the first")
+        again.release()
+        return outcome
+
+    def _recovered(
+        self, fs: SimFileSystem, ledger: LogLedger, is_ordered: bool, outcome: Outcome
+    ) -> LogDirectory:
+        """Start; where the log is refused, start again with the operator's leave to cut."""
+        directory = LogDirectory.open(fs, DISK)
+        directory.load_logs(lambda _: self.config, 1)
+        if PARTITION in directory.damaged:
+            outcome.is_refused = True
+            if is_ordered:
+                reason = directory.damaged[PARTITION]
+                outcome.violations.append(f"refused although nothing is out of order: {reason}")
+            directory.release()
+            directory = LogDirectory.open(fs, DISK)
+            directory.load_logs(lambda _: self.config, 1, {PARTITION})
+            if PARTITION in directory.damaged:
+                outcome.violations.append(f"cannot be cut: {directory.damaged[PARTITION]}")
+        return directory
+
+    def _judge(self, log: Log, ledger: LogLedger) -> list[str]:
+        found = _read_all(log)
+        wrong = [
+            f"offset {offset} holds bytes that were never written there"
+            for offset, (_, data) in found.items()
+            if data not in ledger.allowed.get(offset, ()) and not self._is_keyed
+        ]
+        if self._is_keyed:
+            wrong += _judge_keys(found, ledger)
+        elif log.log_start_offset > ledger.start_offset_max:
+            wrong.append(f"the log starts at {log.log_start_offset}")
+        else:
+            wrong += [
+                f"acknowledged offset {offset} is lost"
+                for offset, data in ledger.required.items()
+                if offset >= log.log_start_offset and found.get(offset, (None, b""))[1] != data
+            ]
+        wrong += [
+            f"offset {offset} has epoch {log.epochs.epoch_at(Offset(offset))} in the checkpoint"
+            for offset, (batch, _) in found.items()
+            if log.epochs.epoch_at(Offset(offset)) != batch.partition_leader_epoch
+        ]
+        if log.log_start_offset == 0 and not self._is_keyed:
+            expected = ProducerStates()
+            for batch, _ in found.values():
+                expected.update(batch)
+            if expected.snapshot() != log.producer_states.snapshot():
+                wrong.append("the producer table is not the log's")
+        return wrong
+
+
+def _read_all(log: Log) -> dict[int, tuple[RecordBatch, bytes]]:
+    """Read every batch through the log's own read path."""
+    found: dict[int, tuple[RecordBatch, bytes]] = {}
+    offset, end = log.log_start_offset, log.log_end_offset
+    while offset < end:
+        read = log.read(offset, 1, upper_bound=end, min_one_batch=True)
+        if read.size_bytes == 0:
+            break
+        assert not isinstance(read.records, bytes), read
+        data = read.records.read()
+        (batch,) = parse_batches(memoryview(data))
+        found[batch.base_offset] = (batch, data)
+        offset = Offset(batch.next_offset)
+    return found
+
+
+def _judge_keys(found: Mapping[int, tuple[RecordBatch, bytes]], ledger: LogLedger) -> list[str]:
+    """Compaction: the newest acknowledged value of each key is what a reader ends up with."""
+    latest: dict[bytes, bytes] = {}
+    for batch, _ in found.values():
+        if not batch.crc_is_valid():
+            return [f"offset {batch.base_offset} holds garbage"]
+        for record in batch.iter_records():
+            assert record.key is not None, record
+            latest[bytes(record.key)] = bytes(record.value or b"")
+    return [
+        f"key {key!r} reads {latest.get(key)!r:.40}"
+        for key, values in ledger.readable_by_key.items()
+        if latest.get(key, b"") not in values
+    ]
+
+
+def _digest(log: Log) -> object:
+    """Return all that a restart must reproduce."""
+    contents = [(offset, data) for offset, (_, data) in _read_all(log).items()]
+    return (
+        log.log_start_offset,
+        log.log_end_offset,
+        contents,
+        log.epochs.entries,
+        log.producer_states.snapshot(),
+    )
+
+
+class FileScenario(Scenario):
+    """Small files that are replaced whole: the newest acknowledged value, or a later one."""
+
+    def __init__(
+        self,
+        name: str,
+        write: Callable[[SimFileSystem, int], None],
+        read: Callable[[SimFileSystem], int],
+        versions: int,
+    ) -> None:
+        self.name = name
+        self._write = write
+        self._read = read
+        self._versions = versions
+
+    def run(self, fs: SimFileSystem, watch: Callable[[Callable[[], object]], None]) -> None:
+        fs.make_directory(DISK)
+        fs.sync_directory("")
+        fs.sync_directory("disk")
+        ledger = (-1, -1)  # (acknowledged, asked for)
+        watch(lambda: ledger)
+        for version in range(self._versions):
+            ledger = (ledger[0], version)
+            self._write(fs, version)
+            ledger = (version, version)
+
+    def verify(self, fs: SimFileSystem, ledger: object, is_ordered: bool) -> Outcome:
+        assert isinstance(ledger, tuple), ledger
+        acknowledged, asked = ledger
+        try:
+            version = self._read(fs)
+            again = self._read(fs)
+        except StorageError as error:
+            return Outcome([f"refused: {error}"], is_refused=True)
+        if not acknowledged <= version <= asked or again != version:
+            return Outcome([f"version {version}, acknowledged {acknowledged}, asked {asked}"])
+        return Outcome([])
+
+
+def _append_and_flush(harness: Harness) -> None:
+    for group in ([100], [700, 90], [1500, 80], [60], [600, 40, 300], [1100]):
+        harness.append(group)
+        harness.flush()
+        if group == [60]:
+            harness.directory.checkpoint()
+
+
+def _append_in_one_group(harness: Harness) -> None:
+    harness.append([300])
+    harness.flush()
+    harness.append([900, 500, 200, 1300, 50])
+    harness.flush()
+    harness.append([2600, 100])
+    harness.flush()
+
+
+def _roll(harness: Harness) -> None:
+    for size in (500, 450, 700, 60, 300, 900, 200):
+        harness.append([size], producer_id=5)
+        harness.flush()
+
+
+def _truncate(harness: Harness) -> None:
+    for size in (500, 450, 700, 60, 300, 900):
+        harness.append([size], producer_id=5 if size < 400 else 6)
+        harness.flush()
+    harness.directory.checkpoint()
+    harness.truncate(2)
+    harness.epoch = 3
+    harness.append([350])
+    harness.flush()
+    harness.append([640, 90])
+    harness.truncate(3)
+    harness.epoch = 4
+    harness.append([70])
+    harness.flush()
+
+
+def _recover(harness: Harness) -> None:
+    harness.append([400, 200])
+    harness.flush()
+    harness.append([900])
+    harness.restart()
+    harness.append([80])
+    harness.flush()
+    harness.restart()
+    harness.append([120, 640])
+    harness.flush()
+
+
+def _checkpoint(harness: Harness) -> None:
+    harness.append([100, 100])
+    harness.flush()
+    harness.log.update_high_watermark(Offset(2))
+    harness.directory.checkpoint()
+    harness.stop_cleanly_and_start()
+    harness.append([100])
+    harness.flush()
+    harness.directory.checkpoint()
+    harness.stop_cleanly_and_start()
+
+
+def _retention(harness: Harness) -> None:
+    for size in (500, 450, 700, 60, 300):
+        harness.append([size])
+        harness.flush()
+    log = harness.log
+    log.update_high_watermark(log.log_end_offset)
+    harness.ledger = replace(harness.ledger, start_offset_max=3)
+    log.advance_log_start_offset(Offset(3))
+    harness.directory.checkpoint()
+    apply_retention(log, 1)
+    harness.append([90])
+    harness.flush()
+    harness.directory.checkpoint()
+
+
+def _delete_topic(harness: Harness) -> None:
+    harness.append([300, 100])
+    harness.flush()
+    harness.log.update_high_watermark(Offset(2))
+    harness.ledger = replace(harness.ledger, start_offset_max=1)
+    harness.log.advance_log_start_offset(Offset(1))
+    harness.directory.checkpoint()
+    old = harness.ledger
+    harness.ledger = replace(old, exists=False, required={}, start_offset_max=1)
+    doomed = harness.directory.delete_log(PARTITION)
+    harness.appended = {}
+    harness.ledger = LogLedger()
+    harness.directory.remove_deleted(doomed)
+    harness.directory.create_log(PARTITION, TOPIC_ID, harness.config, 1)
+    harness.ledger = replace(harness.ledger, exists=True)
+    harness.append([90])
+    harness.flush()
+
+
+def _compaction(harness: Harness) -> None:
+    for key in (b"a", b"b", b"a", b"c", b"b", b"a"):
+        harness.append([280], key=key)
+        harness.flush()
+    log = harness.log
+    log.update_high_watermark(log.log_end_offset)
+    dirty = Offset(0)
+    for _ in range(2):
+        result = compact(harness.fs, log, dirty, 5_000)
+        dirty = harness.directory.cleaner_offsets[PARTITION] = result.next_dirty_offset
+        harness.directory.checkpoint()
+        harness.append([120], key=b"d")
+        harness.flush()
+        log.roll(1)
+        log.update_high_watermark(log.log_end_offset)
+
+
+def _disk_full(harness: Harness) -> None:
+    harness.append([300])
+    harness.flush()
+    harness.fs.capacity_bytes = harness.fs.used_bytes() + 700
+    try:
+        harness.append([1500])
+    except StorageError as error:
+        harness.directory.note_error(PARTITION, error)
+    harness.fs.capacity_bytes = None
+    harness.directory.space.refresh()
+    harness.append([200])
+    harness.flush()
+
+
+def _write_vote(fs: SimFileSystem, version: int) -> None:
+    state = ElectionState(LeaderEpoch(version), voted_id=ReplicaId(version % 3))
+    write_quorum_state(fs, DISK, state, version % 2)
+
+
+def _read_vote(fs: SimFileSystem) -> int:
+    state = read_quorum_state(fs, DISK)
+    if state is None:
+        return -1
+    return state.leader_epoch if state.voted_id == state.leader_epoch % 3 else -2
+
+
+def _write_identity(fs: SimFileSystem, version: int) -> None:
+    write_meta_properties(fs, DISK, MetaProperties("cluster", version, TOPIC_ID))
+
+
+def _read_identity(fs: SimFileSystem) -> int:
+    meta = read_meta_properties(fs, DISK)
+    return -1 if meta is None else meta.node_id
+
+
+def _snapshot_batches(offset: int) -> list[bytes]:
+    def control(kind: int, at: int) -> bytes:
+        key = bytes([0, 0, 0, kind])
+        record = Record(key, b"\x00\x00\x00", timestamp=1)
+        return bytes(
+            build_batch([record], base_offset=at, partition_leader_epoch=1, is_control=True)
+        )
+
+    value = bytes(at % 251 for at in range(400 + offset))
+    data = build_batch([Record(None, value, timestamp=1)], base_offset=1, partition_leader_epoch=1)
+    return [control(3, 0), bytes(data), control(4, 2)]
+
+
+def _write_snapshot(fs: SimFileSystem, version: int) -> None:
+    snapshot_id = OffsetAndEpoch(Offset(version * 10), LeaderEpoch(1))
+    writer = SnapshotWriter(fs, DISK, snapshot_id, 7)
+    for data in _snapshot_batches(version * 10):
+        writer.append(data)
+    writer.freeze()
+
+
+def _read_snapshot(fs: SimFileSystem) -> int:
+    known = list_snapshots(fs, DISK)
+    for snapshot_id in known:
+        reader = SnapshotReader(fs, DISK, snapshot_id)
+        read = b"".join(bytes(batch.view) for batch in reader.batches())
+        if read != b"".join(_snapshot_batches(snapshot_id.offset)):
+            return -2
+    return known[-1].offset // 10 if known else -1
+
+
+_DURABLE = LogConfig(flush_messages=1)
+_SMALL = LogConfig(flush_messages=1, segment_bytes=1400, index_interval_bytes=300)
+_COMPACTED = LogConfig(
+    flush_messages=1, segment_bytes=800, cleanup_policy=("compact",), delete_retention_ms=0
+)
+
+SCENARIOS: list[Scenario] = [
+    LogScenario("append and flush", _DURABLE, _append_and_flush),
+    LogScenario("group of appends, one flush", _DURABLE, _append_in_one_group),
+    LogScenario("segment roll", _SMALL, _roll),
+    LogScenario("truncate across segments", _SMALL, _truncate),
+    LogScenario("recover and go on", _DURABLE, _recover),
+    LogScenario("checkpoints and clean stop", _DURABLE, _checkpoint),
+    LogScenario("log start and retention", _SMALL, _retention),
+    LogScenario("delete and create a topic", _DURABLE, _delete_topic),
+    LogScenario("compaction", _COMPACTED, _compaction, is_keyed=True),
+    LogScenario("disk full and freed", _DURABLE, _disk_full),
+    FileScenario("vote (quorum-state)", _write_vote, _read_vote, 8),
+    FileScenario("format (meta.properties)", _write_identity, _read_identity, 4),
+    FileScenario("metadata snapshot", _write_snapshot, _read_snapshot, 4),
+]

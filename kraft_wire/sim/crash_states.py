@@ -1,0 +1,137 @@
+"""Which states a disk may be in after a crash: the enumeration behind `make crash`.
+
+Before every change that a scenario makes, the unsynced atoms of the simulated disk are listed and
+subsets of them are drawn: all 2^k while k is small, beyond that singles, pairs, prefixes, suffixes
+and random ones; plus states in which one sector holds garbage. Equal images are checked once
+(per ledger). Recovery of each image runs on a recorded disk too, so that crashes during recovery
+are enumerated the same way (depth 2).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import combinations
+from random import Random
+
+from kraft_wire.sim.files import Atom, SimFileSystem
+
+__all__ = ["CrashState", "Enumerator", "Limits", "many_subsets", "plain_subsets"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far the enumeration goes."""
+
+    exhaustive_atoms: int = 14  # 2^k subsets up to that many atoms
+    random_subsets: int = 4096
+    recovery_exhaustive_atoms: int = 4
+    recovery_random_subsets: int = 8
+    states_max: int = 20_000  # per scenario
+
+
+@dataclass(frozen=True, slots=True)
+class CrashState:
+    """One disk image after a crash, with what had been promised before it."""
+
+    image: dict[str, bytes | None]
+    ledger: object
+    is_ordered: bool  # the writes up to some moment, all of them: nothing is out of order
+    depth: int
+
+
+_Subset = tuple[frozenset[int], frozenset[int], bool]
+"""Survivors, those of them that hold garbage, and whether nothing is out of order."""
+
+
+def plain_subsets(atoms: list[Atom]) -> Iterator[_Subset]:
+    """Yield what every operation gets: prefixes, one sector of garbage, all but one, only one."""
+    numbers = [atom.number for atom in atoms]
+    everything = frozenset(numbers)
+    last = len(numbers) - 1
+    for length in range(len(numbers) + 1):
+        yield frozenset(numbers[:length]), frozenset(), True
+    for index, atom in enumerate(atoms):
+        spoilt = frozenset([atom.number])
+        if atom.is_data:
+            yield frozenset(numbers[: index + 1]), spoilt, True
+            yield everything, spoilt, index == last
+        yield everything - spoilt, frozenset(), index == last
+        yield spoilt, frozenset(), index == 0
+
+
+def many_subsets(
+    atoms: list[Atom], exhaustive: int, random_count: int, chance: Random
+) -> Iterator[_Subset]:
+    """Yield all subsets of few atoms; of many: pairs, suffixes and random ones."""
+    numbers = [atom.number for atom in atoms]
+    count = len(numbers)
+    everything = frozenset(numbers)
+    if count <= exhaustive:
+        for bits in range(1 << count):
+            yield _chosen(numbers, bits), frozenset(), False
+        return
+    for pair in combinations(numbers, 2):
+        yield frozenset(pair), frozenset(), False
+        yield everything - frozenset(pair), frozenset(), False
+    for start in range(count):
+        yield frozenset(numbers[start:]), frozenset(), False
+    for _ in range(random_count):
+        yield _chosen(numbers, chance.getrandbits(count)), frozenset(), False
+
+
+def _chosen(numbers: list[int], bits: int) -> frozenset[int]:
+    return frozenset(number for at, number in enumerate(numbers) if bits >> at & 1)
+
+
+@dataclass(slots=True)
+class Enumerator:
+    """Collects the distinct crash states of one run on one disk."""
+
+    limits: Limits
+    chance: Random
+    check: Callable[[CrashState], None]
+    seen: set[int] = field(default_factory=set)
+    images: set[int] = field(default_factory=set)
+    ledgers: list[object] = field(default_factory=list)  # kept, so that ids stay unique
+    operations: int = 0
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether the scenario has had its share of states."""
+        return len(self.images) >= self.limits.states_max
+
+    def watch(self, fs: SimFileSystem, ledger: Callable[[], object], depth: int) -> None:
+        """Enumerate at every change of `fs` from now on."""
+        fs.before_change = lambda: self.crash_here(fs, ledger(), depth)
+
+    def crash_here(self, fs: SimFileSystem, ledger: object, depth: int) -> None:
+        """Check every new state that a crash at this moment could leave."""
+        self.operations += depth == 1
+        if self.is_exhausted and depth > 1:
+            return
+        limits = self.limits
+        exhaustive, random_count = (
+            (limits.exhaustive_atoms, limits.random_subsets)
+            if depth == 1
+            else (limits.recovery_exhaustive_atoms, limits.recovery_random_subsets)
+        )
+        atoms = fs.pending_atoms()
+        for subset in plain_subsets(atoms):
+            self._consider(fs, ledger, depth, subset)
+        for subset in many_subsets(atoms, exhaustive, random_count, self.chance):
+            if self.is_exhausted:
+                return
+            self._consider(fs, ledger, depth, subset)
+
+    def _consider(self, fs: SimFileSystem, ledger: object, depth: int, subset: _Subset) -> None:
+        """Check one state unless an equal image was checked under this ledger."""
+        survivors, garbage, is_ordered = subset
+        image = fs.image(survivors, garbage)
+        fingerprint = hash(frozenset(image.items()))
+        key = hash((fingerprint, id(ledger), is_ordered))
+        if key in self.seen:
+            return
+        self.seen.add(key)
+        self.images.add(fingerprint)
+        if not self.ledgers or self.ledgers[-1] is not ledger:
+            self.ledgers.append(ledger)
+        self.check(CrashState(image, ledger, is_ordered, depth))
