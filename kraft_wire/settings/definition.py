@@ -159,7 +159,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
-    """A list without duplicates or empty members, out of `choices` when there are any."""
+    """A list without empty members, out of `choices` when there are any."""
 
     choices: tuple[str, ...] = ()
     may_be_empty: bool = True
@@ -171,8 +171,7 @@ class ListOf:
         assert isinstance(value, tuple), value
         if not value:
             return None if self.may_be_empty else "Configuration must not be empty."
-        if len(set(value)) != len(value):
-            return "Configuration values must not be duplicated."
+        assert len(set(value)) == len(value), "parsing drops duplicates"
         return self._member_problem(value)
 
     def _member_problem(self, members: Sequence[str]) -> str | None:

@@ -14,6 +14,7 @@ from kraft_wire.settings.definition import (
     ConfigKey,
     ConfigKind,
     ConfigValue,
+    ListOf,
     Required,
 )
 
@@ -45,6 +46,8 @@ class InvalidConfigValue(ValueError):
 def parse_value(key: ConfigKey, text: str | None) -> ConfigValue:
     """Parse and check a text; InvalidConfigValue says what is wrong with it."""
     value = None if text is None else _parse_text(key, text.strip())
+    if isinstance(value, tuple) and isinstance(key.valid, ListOf):
+        value = tuple(dict.fromkeys(value))  # Kafka drops duplicates instead of refusing them
     problem = key.valid.problem(value) if key.valid is not None else None
     if problem is not None:
         shown = text if isinstance(value, tuple) or value is None else format_value(value)

@@ -17,6 +17,7 @@ from kraft_wire.settings.values import InvalidConfigValue, format_value, parse_v
         ("preallocate", "TRUE", True),
         ("cleanup.policy", "compact , delete", ("compact", "delete")),
         ("cleanup.policy", "", ()),
+        ("cleanup.policy", "delete,delete", ("delete",)),
         ("min.cleanable.dirty.ratio", "1e-1", 0.1),
         ("compression.gzip.level", "-1", -1),
         ("leader.replication.throttled.replicas", "*", ("*",)),
@@ -67,9 +68,9 @@ def test_text_of_a_topic_key_is_parsed_as_kafka_does(
         ),
         (
             TOPIC_KEYS["cleanup.policy"],
-            "compact,compact",
-            "Invalid value compact,compact for configuration cleanup.policy: "
-            "Configuration values must not be duplicated.",
+            "compact,,delete",
+            "Invalid value compact,,delete for configuration cleanup.policy: "
+            "Configuration values must not be empty.",
         ),
         (
             BROKER_KEYS["process.roles"],

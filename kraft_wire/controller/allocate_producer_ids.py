@@ -1,0 +1,53 @@
+"""AllocateProducerIds, API key 67, version 0.
+
+Behaviour:   a broker gets the next 1,000 producer ids; a block is given once, also when the broker
+             never uses it (KIP-730)
+Versions:    v0
+Left out:    nothing
+"""
+
+from typing import Final
+
+from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
+from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.wire.generated.allocate_producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.producer_ids_record import ProducerIdsRecord
+
+__all__ = ["API_KEY", "BLOCK_SIZE", "VERSIONS", "handle"]
+
+API_KEY = 67
+VERSIONS = (0, 0)
+
+BLOCK_SIZE: Final = 1_000
+_PRODUCER_ID_MAX: Final = (1 << 63) - 1
+
+
+def handle(
+    controller: Controller, context: ControllerContext, request: AllocateProducerIdsRequest
+) -> ControllerResult:
+    """Give a block of producer ids to a broker.
+
+    Errors: STALE_BROKER_EPOCH (not registered, or another epoch), UNKNOWN_SERVER_ERROR (no ids).
+    """
+    assert context.api_version == 0, context.api_version
+    broker = controller.image.brokers.get(request.broker_id)
+    if broker is None or broker.broker_epoch != request.broker_epoch:
+        return _refused(ErrorCode.STALE_BROKER_EPOCH)
+    start = controller.image.next_producer_id
+    if start > _PRODUCER_ID_MAX - BLOCK_SIZE:
+        return _refused(ErrorCode.UNKNOWN_SERVER_ERROR)
+    record = ProducerIdsRecord(
+        broker_id=broker.broker_id,
+        broker_epoch=broker.broker_epoch,
+        next_producer_id=start + BLOCK_SIZE,
+    )
+    response = AllocateProducerIdsResponse(producer_id_start=start, producer_id_len=BLOCK_SIZE)
+    return ControllerResult(response, [VersionedRecord(record)])
+
+
+def _refused(error: ErrorCode) -> ControllerResult:
+    return ControllerResult(AllocateProducerIdsResponse(error_code=error))

@@ -1,0 +1,77 @@
+"""AlterConfigs, API key 33, versions 0-2.
+
+Behaviour:   the values given are all that a resource has afterwards: what is not named goes back to
+             its default; each resource is changed or refused on its own; `validate_only` checks
+Versions:    v2 flexible
+Left out:    8, a broker's log levels, see docs/DEVIATIONS.md
+"""
+
+from collections import Counter
+
+from kraft_wire.controller.config_changes import (
+    ConfigChange,
+    ConfigOperation,
+    changed_records,
+    check_asked,
+    replaced_values,
+)
+from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
+from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.controller.refusal import Refusal, check_room
+from kraft_wire.wire.generated.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+__all__ = ["API_KEY", "VERSIONS", "handle"]
+
+API_KEY = 33
+VERSIONS = (0, 2)
+
+
+def handle(
+    controller: Controller, context: ControllerContext, request: AlterConfigsRequest
+) -> ControllerResult:
+    """Replace the settings of resources as a whole.
+
+    Errors per resource, first match wins: INVALID_REQUEST (named twice; keys twice; null; broker id
+    or key that is not dynamic; unknown type), INVALID_CONFIG, INVALID_TOPIC_EXCEPTION,
+    UNKNOWN_TOPIC_OR_PARTITION, POLICY_VIOLATION (too many records).
+    """
+    assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
+    named = Counter((each.resource_type, each.resource_name) for each in request.resources)
+    records: list[VersionedRecord] = []
+    responses = []
+    for resource in request.resources:
+        answer = AlterConfigsResourceResponse(
+            error_message=None,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+        )
+        try:
+            if named[resource.resource_type, resource.resource_name] > 1:
+                words = "Each resource must appear at most once."
+                raise Refusal(ErrorCode.INVALID_REQUEST, words)
+            changes = _resource_records(controller, resource)
+            check_room(len(records) + len(changes))
+            records += changes
+        except Refusal as refusal:
+            answer.error_code = refusal.error
+            answer.error_message = refusal.message
+        responses.append(answer)
+    response = AlterConfigsResponse(responses=responses)
+    return ControllerResult(response, () if request.validate_only else records)
+
+
+def _resource_records(
+    controller: Controller, resource: AlterConfigsResource
+) -> list[VersionedRecord]:
+    changes = [
+        ConfigChange(config.name, ConfigOperation.SET, config.value) for config in resource.configs
+    ]
+    kind, name = resource.resource_type, resource.resource_name
+    check_asked(controller, kind, name, changes)
+    return changed_records(controller, kind, name, replaced_values(changes))

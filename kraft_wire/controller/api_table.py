@@ -1,0 +1,49 @@
+"""Which APIs the controller serves: key, inclusive versions, and the module that handles them.
+
+Modules are imported when their API is first used, which keeps a node's start short.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Final, NamedTuple
+
+from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
+from kraft_wire.wire.message import Message
+
+__all__ = ["API_TABLE", "ControllerApi", "Handle", "handler"]
+
+Handle = Callable[[Controller, ControllerContext, Message], ControllerResult]
+
+
+class ControllerApi(NamedTuple):
+    """One API of the controller."""
+
+    api_key: int
+    min_version: int
+    max_version: int
+    module: str
+
+
+_ENTRIES: Final = (
+    ControllerApi(19, 2, 7, "create_topics"),
+    ControllerApi(20, 1, 6, "delete_topics"),
+    ControllerApi(33, 0, 2, "alter_configs"),
+    ControllerApi(37, 0, 3, "create_partitions"),
+    ControllerApi(44, 0, 1, "incremental_alter_configs"),
+    ControllerApi(67, 0, 0, "allocate_producer_ids"),
+)
+
+API_TABLE: Final[dict[int, ControllerApi]] = {entry.api_key: entry for entry in _ENTRIES}
+
+_loaded: dict[int, Handle] = {}
+
+
+def handler(api_key: int) -> Handle:
+    """Return the function that decides an API of `API_TABLE`, importing it on first use."""
+    found = _loaded.get(api_key)
+    if found is None:
+        module = import_module(f"kraft_wire.controller.{API_TABLE[api_key].module}")
+        found = module.handle
+        assert found is not None, api_key
+        _loaded[api_key] = found
+    return found

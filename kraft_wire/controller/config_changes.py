@@ -1,0 +1,158 @@
+"""A change of one resource's settings: from what was asked to the records that do it.
+
+Shared by IncrementalAlterConfigs (KIP-339), the older AlterConfigs (KIP-133), and CreateTopics.
+Nothing here answers: problems leave as Refusals.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from kraft_wire.controller.config_rules import check_resource, keys_of
+from kraft_wire.controller.controller import Controller
+from kraft_wire.controller.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.controller.refusal import Refusal
+from kraft_wire.settings.definition import ConfigKind
+from kraft_wire.settings.values import default_text
+from kraft_wire.wire.generated.config_record import ConfigRecord
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+__all__ = [
+    "LOGGER_RESOURCE",
+    "ConfigChange",
+    "ConfigOperation",
+    "changed_records",
+    "check_asked",
+    "incremental_values",
+    "replaced_values",
+]
+
+LOGGER_RESOURCE = 8
+"""A broker's log levels (KIP-412); they are the broker's own and never in the metadata."""
+
+
+class ConfigOperation(IntEnum):
+    """What IncrementalAlterConfigs may do to one key."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class ConfigChange(NamedTuple):
+    """One asked change of one key."""
+
+    name: str
+    operation: int
+    value: str | None
+
+
+def check_asked(
+    controller: Controller, resource_type: int, name: str, changes: Sequence[ConfigChange]
+) -> None:
+    """Check what needs no look at the values: keys given twice, nulls, and whose resource it is.
+
+    Errors, first match wins, all INVALID_REQUEST: duplicate keys, null values, unknown operation,
+    foreign or malformed broker id.
+    """
+    names = [change.name for change in changes]
+    if len(set(names)) != len(names):
+        raise Refusal(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+    nulls = [
+        change.name
+        for change in changes
+        if change.value is None and change.operation != ConfigOperation.DELETE
+    ]
+    if nulls:
+        words = f"Null value not supported for : {','.join(nulls)}"
+        raise Refusal(ErrorCode.INVALID_REQUEST, words)
+    for change in changes:
+        if change.operation not in tuple(ConfigOperation):
+            words = f"Unknown operation {change.operation} for {change.name}"
+            raise Refusal(ErrorCode.INVALID_REQUEST, words)
+    if resource_type == LOGGER_RESOURCE:
+        words = "The log levels of this broker cannot be changed while it runs"
+        raise Refusal(ErrorCode.INVALID_REQUEST, words)
+    if resource_type == BROKER_RESOURCE and name:
+        _check_broker_id(controller, name)
+
+
+def incremental_values(
+    controller: Controller, resource_type: int, name: str, changes: Sequence[ConfigChange]
+) -> dict[str, str]:
+    """Return a resource's values after a list of operations on its present ones."""
+    values = dict(controller.image.config(resource_type, name))
+    for change in changes:
+        new = _operated(resource_type, change, values.get(change.name))
+        if new is None:
+            values.pop(change.name, None)
+        else:
+            values[change.name] = new
+    return values
+
+
+def replaced_values(changes: Sequence[ConfigChange]) -> dict[str, str]:
+    """Return a resource's values when they are given as a whole."""
+    assert all(change.value is not None for change in changes), "check_asked comes first"
+    return {change.name: change.value for change in changes if change.value is not None}
+
+
+def changed_records(
+    controller: Controller, resource_type: int, name: str, values: Mapping[str, str]
+) -> list[VersionedRecord]:
+    """Check a resource's new values and return the records that bring them about.
+
+    A broker's value is recorded also when it stays the same: the broker then reloads what the value
+    points at (KIP-226). Errors: those of `config_rules`, then UNKNOWN_TOPIC_OR_PARTITION.
+    """
+    check_resource(resource_type, name, values, controller.settings)
+    if resource_type == TOPIC_RESOURCE and controller.image.topic(name) is None:
+        words = f"The topic '{name}' does not exist."
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words)
+    before = controller.image.config(resource_type, name)
+    set_anew = [
+        (key, value)
+        for key, value in values.items()
+        if before.get(key) != value or resource_type == BROKER_RESOURCE
+    ]
+    removed = [(key, None) for key in before if key not in values]
+    return [
+        VersionedRecord(
+            ConfigRecord(resource_type=resource_type, resource_name=name, name=key, value=value)
+        )
+        for key, value in [*set_anew, *removed]
+    ]
+
+
+def _operated(resource_type: int, change: ConfigChange, present: str | None) -> str | None:
+    if change.operation == ConfigOperation.DELETE:
+        return None
+    assert change.value is not None, "check_asked comes first"
+    if change.operation == ConfigOperation.SET:
+        return change.value
+    key = keys_of(resource_type).get(change.name)
+    operation = ConfigOperation(change.operation)
+    if key is None or key.kind is not ConfigKind.LIST:
+        words = f"Can't {operation.name} to key {change.name} because its type is not LIST."
+        raise Refusal(ErrorCode.INVALID_CONFIG, words)
+    members = _members(default_text(key) if present is None else present)
+    asked = _members(change.value)
+    if operation is ConfigOperation.APPEND:
+        return ",".join(members + [member for member in asked if member not in members])
+    return ",".join(member for member in members if member not in asked)
+
+
+def _members(text: str | None) -> list[str]:
+    return [member.strip() for member in text.split(",")] if text else []
+
+
+def _check_broker_id(controller: Controller, name: str) -> None:
+    digits = name.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= 10):
+        words = f"Node id must be an integer, but it is: {name}"
+        raise Refusal(ErrorCode.INVALID_REQUEST, words)
+    if int(name) != controller.node_id:
+        words = f"Unexpected broker id, expected {controller.node_id}, but received {int(name)}"
+        raise Refusal(ErrorCode.INVALID_REQUEST, words)

@@ -1,0 +1,245 @@
+"""Which settings a topic, a broker, a client-metrics subscription or a group may have.
+
+Each rule takes a resource's name and the whole set of values that it would have after the change,
+and raises the Refusal that Kafka's answer would carry. KIP-226 for brokers, KIP-714 for client
+metrics, KIP-848 and its successors for groups.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from kraft_wire.controller.image import (
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
+from kraft_wire.controller.refusal import Refusal
+from kraft_wire.settings.broker import (
+    BROKER_KEYS,
+    DYNAMIC_BROKER_KEYS,
+    is_listener_key,
+    listener_base_name,
+)
+from kraft_wire.settings.definition import ConfigKey, ConfigKind, Scope
+from kraft_wire.settings.group import CLIENT_METRICS_KEYS, GROUP_KEYS
+from kraft_wire.settings.node_settings import NodeSettings
+from kraft_wire.settings.topic import TOPIC_KEYS
+from kraft_wire.settings.topic_names import topic_name_problem
+from kraft_wire.settings.values import InvalidConfigValue, parse_value
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+__all__ = ["check_resource", "check_topic_name", "check_topic_values", "keys_of"]
+
+Values = Mapping[str, str | None]
+
+_INTERVAL_MS_MIN: Final = 100
+_INTERVAL_MS_MAX: Final = 3_600_000
+_CLIENT_MATCH_NAMES: Final = (
+    "client_instance_id",
+    "client_id",
+    "client_software_name",
+    "client_software_version",
+    "client_source_address",
+    "client_source_port",
+)
+"""What a subscription may select clients by (KIP-714)."""
+
+_GROUP_LIMITS: Final = (
+    ("heartbeat.interval.ms", ("consumer", "share", "streams")),
+    ("session.timeout.ms", ("consumer", "share", "streams")),
+    ("assignment.interval.ms", ("consumer", "share", "streams")),
+    ("record.lock.duration.ms", ("share",)),
+    ("delivery.count.limit", ("share",)),
+    ("partition.max.record.locks", ("share",)),
+)
+"""A group's number lies between the broker's `group.<kind>.min.<key>` and `.max.<key>`."""
+
+
+def check_resource(resource_type: int, name: str, values: Values, settings: NodeSettings) -> None:
+    """Raise the Refusal that a resource's new values deserve; existence is not looked at."""
+    rule = _RULES.get(resource_type)
+    if rule is None:
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
+    rule(name, values, settings)
+
+
+def keys_of(resource_type: int) -> Mapping[str, ConfigKey]:
+    """Return the keys that a resource type has; none for an unknown type."""
+    return _KEYS.get(resource_type, {})
+
+
+def check_topic_name(name: str) -> None:
+    """Refuse a name that no topic may have: INVALID_TOPIC_EXCEPTION."""
+    problem = topic_name_problem(name)
+    if problem is not None:
+        raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+
+
+def check_topic_values(values: Values, settings: NodeSettings) -> None:
+    """Refuse unknown keys, values of the wrong form, and values that contradict each other.
+
+    Errors, all INVALID_CONFIG, first match wins: null, unknown key, wrong value, tiered storage,
+    `min.compaction.lag.ms` above `max.compaction.lag.ms`.
+    """
+    nulls = [name for name, value in values.items() if value is None]
+    if nulls:
+        words = f"Null value not supported for topic configs: {','.join(nulls)}"
+        raise Refusal(ErrorCode.INVALID_CONFIG, words)
+    for name in values:
+        if name not in TOPIC_KEYS:
+            raise Refusal(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name}")
+    parsed = {}
+    for name, text in values.items():
+        parsed[name] = _parsed(TOPIC_KEYS[name], text, ErrorCode.INVALID_CONFIG)
+    if parsed.get("remote.storage.enable"):
+        raise Refusal(
+            ErrorCode.INVALID_CONFIG,
+            "Tiered Storage functionality is disabled in the broker. "
+            "Topic cannot be configured with remote log storage.",
+        )
+    shortest = parsed.get(
+        "min.compaction.lag.ms", settings.value("log.cleaner.min.compaction.lag.ms")
+    )
+    longest = parsed.get(
+        "max.compaction.lag.ms", settings.value("log.cleaner.max.compaction.lag.ms")
+    )
+    assert isinstance(shortest, int)
+    assert isinstance(longest, int)
+    if shortest > longest:
+        raise Refusal(
+            ErrorCode.INVALID_CONFIG,
+            f"conflict topic config setting min.compaction.lag.ms ({shortest}) > "
+            f"max.compaction.lag.ms ({longest})",
+        )
+
+
+def _check_topic(name: str, values: Values, settings: NodeSettings) -> None:
+    if not name:
+        raise Refusal(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+    check_topic_name(name)
+    check_topic_values(values, settings)
+
+
+def _check_broker(name: str, values: Values, settings: NodeSettings) -> None:
+    """KIP-226: only dynamic keys; what concerns one broker not for all. Unknown keys pass."""
+    fixed = [key for key in values if key in BROKER_KEYS and key not in DYNAMIC_BROKER_KEYS]
+    if fixed:
+        words = f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
+        raise Refusal(ErrorCode.INVALID_REQUEST, words)
+    own = [key for key in values if _concerns_one_broker(key)]
+    if own and not name:
+        words = (
+            "Cannot update these configs at default cluster level, broker id must be specified: "
+            f"[{', '.join(own)}]"
+        )
+        raise Refusal(ErrorCode.INVALID_REQUEST, words)
+    for key, text in values.items():
+        known = DYNAMIC_BROKER_KEYS.get(listener_base_name(key) if is_listener_key(key) else key)
+        if known is not None:
+            _parsed(known, text, ErrorCode.INVALID_REQUEST)
+
+
+def _concerns_one_broker(name: str) -> bool:
+    known = DYNAMIC_BROKER_KEYS.get(name)
+    return is_listener_key(name) or (known is not None and known.scope is Scope.PER_BROKER)
+
+
+def _check_client_metrics(name: str, values: Values, settings: NodeSettings) -> None:
+    if not name:
+        raise Refusal(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
+    for key, text in values.items():
+        if key not in CLIENT_METRICS_KEYS:
+            words = f"Unknown client metrics configuration: {key}"
+            raise Refusal(ErrorCode.INVALID_REQUEST, words)
+        value = _parsed(CLIENT_METRICS_KEYS[key], text, ErrorCode.INVALID_REQUEST)
+        if isinstance(value, int) and not _INTERVAL_MS_MIN <= value <= _INTERVAL_MS_MAX:
+            words = (
+                f"Invalid value {value} for interval.ms, interval must be between "
+                f"{_INTERVAL_MS_MIN} and {_INTERVAL_MS_MAX} (1 hour)"
+            )
+            raise Refusal(ErrorCode.INVALID_REQUEST, words)
+        if key == "match":
+            assert isinstance(value, tuple)
+            for pattern in value:
+                _check_client_pattern(pattern)
+
+
+def _check_client_pattern(pattern: str) -> None:
+    name, equals, expression = (part.strip() for part in pattern.partition("="))
+    try:
+        re.compile(expression)
+    except re.error:
+        equals = ""
+    if not equals or name not in _CLIENT_MATCH_NAMES:
+        words = f"Illegal client matching pattern: {pattern}"
+        raise Refusal(ErrorCode.INVALID_CONFIG, words)
+
+
+def _check_group(name: str, values: Values, settings: NodeSettings) -> None:
+    if not name:
+        raise Refusal(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+    numbers: dict[str, int] = {}
+    for key, text in values.items():
+        if key not in GROUP_KEYS:
+            raise Refusal(ErrorCode.INVALID_CONFIG, f"Unknown group config name: {key}")
+        value = _parsed(GROUP_KEYS[key], text, ErrorCode.INVALID_CONFIG)
+        if isinstance(value, int) and not isinstance(value, bool):
+            numbers[key] = value
+    for key, kinds in _GROUP_LIMITS:
+        for kind in kinds:
+            _check_group_limit(kind, key, numbers, settings)
+    for kind in ("consumer", "share", "streams"):
+        _check_session_outlives_heartbeat(kind, numbers, settings)
+
+
+def _check_group_limit(
+    kind: str, key: str, numbers: Mapping[str, int], settings: NodeSettings
+) -> None:
+    number = numbers.get(f"{kind}.{key}")
+    if number is None:
+        return
+    lowest, highest = f"group.{kind}.min.{key}", f"group.{kind}.max.{key}"
+    words = None
+    if number < settings.integer(lowest):
+        words = f"{kind}.{key} must be greater than or equal to {lowest}"
+    elif number > settings.integer(highest):
+        words = f"{kind}.{key} must be less than or equal to {highest}"
+    if words is not None:
+        raise Refusal(ErrorCode.INVALID_CONFIG, words)
+
+
+def _check_session_outlives_heartbeat(
+    kind: str, numbers: Mapping[str, int], settings: NodeSettings
+) -> None:
+    session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
+    session_ms = numbers.get(session, settings.integer(f"group.{session}"))
+    heartbeat_ms = numbers.get(heartbeat, settings.integer(f"group.{heartbeat}"))
+    if session_ms <= heartbeat_ms:
+        raise Refusal(ErrorCode.INVALID_CONFIG, f"{session} must be greater than {heartbeat}")
+
+
+def _parsed(key: ConfigKey, text: str | None, error: ErrorCode) -> object:
+    try:
+        return parse_value(key, text)
+    except InvalidConfigValue as problem:
+        shown = problem
+        if key.kind is ConfigKind.PASSWORD:  # the value must not come back in an answer or a log
+            shown = InvalidConfigValue(key.name, "[hidden]", problem.reason)
+        raise Refusal(error, str(shown)) from problem
+
+
+_RULES: Final[dict[int, Callable[[str, Values, NodeSettings], None]]] = {
+    TOPIC_RESOURCE: _check_topic,
+    BROKER_RESOURCE: _check_broker,
+    CLIENT_METRICS_RESOURCE: _check_client_metrics,
+    GROUP_RESOURCE: _check_group,
+}
+
+_KEYS: Final[dict[int, Mapping[str, ConfigKey]]] = {
+    TOPIC_RESOURCE: TOPIC_KEYS,
+    BROKER_RESOURCE: DYNAMIC_BROKER_KEYS,
+    CLIENT_METRICS_RESOURCE: CLIENT_METRICS_KEYS,
+    GROUP_RESOURCE: GROUP_KEYS,
+}

@@ -1,0 +1,117 @@
+"""CreatePartitions, API key 37, versions 0-3.
+
+Behaviour:   raises a topic's partition count to the given one (KIP-195); replicas as many as the
+             first partition has; an assignment names the new partitions' replicas only;
+             `validate_only` checks
+Versions:    v2 flexible · v3 the same
+Left out:    quotas on topic changes (KIP-599), see docs/DEVIATIONS.md
+"""
+
+from collections import Counter
+
+from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
+from kraft_wire.controller.image import TopicImage
+from kraft_wire.controller.placement import new_partition, place, read_assignment
+from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.controller.refusal import Refusal, check_room
+from kraft_wire.wire.generated.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+__all__ = ["API_KEY", "VERSIONS", "handle"]
+
+API_KEY = 37
+VERSIONS = (0, 3)
+
+
+def handle(
+    controller: Controller, context: ControllerContext, request: CreatePartitionsRequest
+) -> ControllerResult:
+    """Add partitions to topics.
+
+    Errors per topic, first match wins: INVALID_REQUEST (named twice), UNKNOWN_TOPIC_OR_PARTITION,
+    INVALID_PARTITIONS (not an increase), POLICY_VIOLATION (too many records),
+    INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR.
+    """
+    assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
+    named = Counter(topic.name for topic in request.topics)
+    records: list[VersionedRecord] = []
+    results: dict[str, CreatePartitionsTopicResult] = {}
+    for topic in request.topics:
+        result = results[topic.name] = CreatePartitionsTopicResult(
+            name=topic.name, error_message=None
+        )
+        try:
+            if named[topic.name] > 1:
+                raise Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            records += _grow(controller, topic, len(records))
+        except Refusal as refusal:
+            result.error_code = refusal.error
+            result.error_message = refusal.message
+    response = CreatePartitionsResponse(results=list(results.values()))
+    assert len(results) == len(named)
+    return ControllerResult(response, () if request.validate_only else records)
+
+
+def _grow(
+    controller: Controller, asked: CreatePartitionsTopic, records_before: int
+) -> list[VersionedRecord]:
+    """Return the records of a topic's additional partitions."""
+    topic = controller.image.topic(asked.name)
+    if topic is None:
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
+    present = len(topic.partitions)
+    additional = asked.count - present
+    if additional == 0:
+        words = f"Topic already has {present} partition(s)."
+        raise Refusal(ErrorCode.INVALID_PARTITIONS, words)
+    if additional < 0:
+        words = (
+            f"The topic {asked.name} currently has {present} partition(s); {asked.count} would "
+            "not be an increase."
+        )
+        raise Refusal(ErrorCode.INVALID_PARTITIONS, words)
+    check_room(records_before + additional, "partitions")
+    records = []
+    for number, replicas in enumerate(_replicas(controller, topic, asked, additional), present):
+        record = new_partition(controller.image, topic.topic_id, number, replicas)
+        if record is None:
+            raise _nobody_leads(asked, number, len(replicas))
+        records.append(record)
+    assert len(records) == additional
+    return records
+
+
+def _replicas(
+    controller: Controller, topic: TopicImage, asked: CreatePartitionsTopic, additional: int
+) -> list[list[int]]:
+    assert topic.partitions, topic.name
+    replicas_count = len(topic.partitions[0].replicas)
+    brokers = controller.image.brokers
+    if asked.assignments is None:
+        return place(brokers, additional, replicas_count, controller.chance)
+    if len(asked.assignments) != additional:
+        words = (
+            f"Attempted to add {additional} additional partition(s), but only "
+            f"{len(asked.assignments)} assignment(s) were specified."
+        )
+        raise Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
+    return [read_assignment(brokers, each.broker_ids, replicas_count) for each in asked.assignments]
+
+
+def _nobody_leads(asked: CreatePartitionsTopic, number: int, replicas: int) -> Refusal:
+    if asked.assignments is not None:
+        return Refusal(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "All brokers specified in the manual partition assignment for partition "
+            f"{number} are fenced or in controlled shutdown.",
+        )
+    return Refusal(
+        ErrorCode.INVALID_REPLICATION_FACTOR,
+        f"Unable to replicate the partition {replicas} time(s): All brokers are currently "
+        "fenced or in controlled shutdown.",
+    )

@@ -1,0 +1,202 @@
+"""CreateTopics, API key 19, versions 2-7.
+
+Behaviour:   each topic is created or refused on its own, all records in one batch; -1 partitions or
+             replicas mean `num.partitions` and `default.replication.factor`; the answer carries the
+             topic's id, counts and every topic setting with its source; `validate_only` checks
+Versions:    v4 defaults for -1 (KIP-464) · v5 configuration in the answer (KIP-525), flexible ·
+             v7 topic id (KIP-516)
+Left out:    policies (KIP-108) and quotas on topic changes (KIP-599), see docs/DEVIATIONS.md
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from kraft_wire.controller.config_rules import check_topic_name, check_topic_values
+from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
+from kraft_wire.controller.image import TOPIC_RESOURCE
+from kraft_wire.controller.placement import new_partition, place, read_assignment
+from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.controller.refusal import Refusal, check_room
+from kraft_wire.controller.topic_answers import topic_configs
+from kraft_wire.model import Uuid, random_uuid
+from kraft_wire.settings.topic_names import METADATA_TOPIC, collision_form
+from kraft_wire.wire.generated.config_record import ConfigRecord
+from kraft_wire.wire.generated.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.topic_record import TopicRecord
+
+__all__ = ["API_KEY", "VERSIONS", "handle"]
+
+API_KEY = 19
+VERSIONS = (2, 7)
+
+_BY_DEFAULT: Final = -1
+
+
+def handle(
+    controller: Controller, context: ControllerContext, request: CreateTopicsRequest
+) -> ControllerResult:
+    """Create topics.
+
+    Errors per topic, first match wins: INVALID_REQUEST (named twice, the metadata topic),
+    INVALID_TOPIC_EXCEPTION (name, collision), TOPIC_ALREADY_EXISTS, INVALID_CONFIG,
+    INVALID_REQUEST (assignment beside counts), INVALID_REPLICA_ASSIGNMENT,
+    INVALID_REPLICATION_FACTOR, INVALID_PARTITIONS, POLICY_VIOLATION (too many records).
+    """
+    assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
+    named = Counter(topic.name for topic in request.topics)
+    taken = {
+        collision_form(name): name
+        for name in controller.image.topics_by_name
+        if "." in name or "_" in name
+    }
+    records: list[VersionedRecord] = []
+    results: dict[str, CreatableTopicResult] = {}
+    for topic in request.topics:
+        try:
+            _check_name(controller, topic.name, named[topic.name], taken)
+            created, result = _create(controller, topic, len(records))
+            records += created
+            results[topic.name] = result
+        except Refusal as refusal:
+            results[topic.name] = _refused(topic.name, refusal)
+    response = CreateTopicsResponse(topics=list(results.values()))
+    assert len(results) == len(named)
+    return ControllerResult(response, () if request.validate_only else records)
+
+
+def _check_name(controller: Controller, name: str, count: int, taken: dict[str, str]) -> None:
+    if count > 1:
+        raise Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+    if name == METADATA_TOPIC:
+        words = f"Creation of internal topic {METADATA_TOPIC} is prohibited."
+        raise Refusal(ErrorCode.INVALID_REQUEST, words)
+    check_topic_name(name)
+    if name in controller.image.topics_by_name:
+        raise Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+    colliding = taken.get(collision_form(name))
+    if colliding is not None:
+        words = f"Topic '{name}' collides with existing topic: {colliding}"
+        raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, words)
+
+
+def _create(
+    controller: Controller, topic: CreatableTopic, records_before: int
+) -> tuple[list[VersionedRecord], CreatableTopicResult]:
+    """Return the records of a new topic, and what the answer says of it."""
+    values = {config.name: config.value for config in topic.configs}
+    check_topic_values(values, controller.settings)
+    own = {name: value for name, value in values.items() if value is not None}
+    assert len(own) == len(values)
+    replicas = _replicas(controller, topic, records_before + len(own) + 1)
+    topic_id = random_uuid(controller.chance)
+    partitions = _partition_records(controller, topic, topic_id, replicas)
+    configs = [
+        VersionedRecord(
+            ConfigRecord(
+                resource_type=TOPIC_RESOURCE, resource_name=topic.name, name=name, value=value
+            )
+        )
+        for name, value in own.items()
+    ]
+    head = VersionedRecord(TopicRecord(name=topic.name, topic_id=topic_id))
+    result = CreatableTopicResult(
+        name=topic.name,
+        topic_id=topic_id,
+        error_message=None,
+        num_partitions=len(replicas),
+        replication_factor=len(replicas[0]),
+        configs=topic_configs(own, controller.settings),
+    )
+    return [head, *configs, *partitions], result
+
+
+def _replicas(
+    controller: Controller, topic: CreatableTopic, records_before: int
+) -> list[list[int]]:
+    """Return the replicas of each partition, chosen by the client or by us."""
+    if topic.assignments:
+        check_room(records_before + len(topic.assignments), "partitions")
+        return _assigned(controller, topic)
+    settings = controller.settings
+    replicas, partitions = topic.replication_factor, topic.num_partitions
+    if replicas < _BY_DEFAULT or replicas == 0:
+        words = "Replication factor must be larger than 0, or -1 to use the default value."
+        raise Refusal(ErrorCode.INVALID_REPLICATION_FACTOR, words)
+    if partitions < _BY_DEFAULT or partitions == 0:
+        words = "Number of partitions was set to an invalid non-positive value."
+        raise Refusal(ErrorCode.INVALID_PARTITIONS, words)
+    if partitions == _BY_DEFAULT:
+        partitions = settings.integer("num.partitions")
+    if replicas == _BY_DEFAULT:
+        replicas = settings.integer("default.replication.factor")
+    check_room(records_before + partitions, "partitions")
+    return place(controller.image.brokers, partitions, replicas, controller.chance)
+
+
+def _assigned(controller: Controller, topic: CreatableTopic) -> list[list[int]]:
+    """Check an assignment that the client made, and return it in partition order."""
+    prefix = "A manual partition assignment was specified, but"
+    if topic.replication_factor != _BY_DEFAULT:
+        words = f"{prefix} replication factor was not set to -1."
+        raise Refusal(ErrorCode.INVALID_REQUEST, words)
+    if topic.num_partitions != _BY_DEFAULT:
+        words = f"{prefix} numPartitions was not set to -1."
+        raise Refusal(ErrorCode.INVALID_REQUEST, words)
+    chosen: dict[int, list[int]] = {}
+    for assignment in topic.assignments:
+        chosen[assignment.partition_index] = _one_assigned(controller, assignment, chosen)
+    if sorted(chosen) != list(range(len(chosen))):
+        words = "partitions should be a consecutive 0-based integer sequence"
+        raise Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
+    return [chosen[number] for number in range(len(chosen))]
+
+
+def _one_assigned(
+    controller: Controller, assignment: CreatableReplicaAssignment, chosen: dict[int, list[int]]
+) -> list[int]:
+    number = assignment.partition_index
+    if number in chosen:
+        words = f"Found multiple manual partition assignments for partition {number}"
+        raise Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
+    replicas_count = len(next(iter(chosen.values()))) if chosen else None
+    return read_assignment(controller.image.brokers, assignment.broker_ids, replicas_count)
+
+
+def _partition_records(
+    controller: Controller, topic: CreatableTopic, topic_id: Uuid, replicas: Sequence[Sequence[int]]
+) -> list[VersionedRecord]:
+    records = []
+    for number, brokers in enumerate(replicas):
+        record = new_partition(controller.image, topic_id, number, brokers)
+        if record is None:
+            raise _nobody_leads(topic, number, len(brokers))
+        records.append(record)
+    return records
+
+
+def _nobody_leads(topic: CreatableTopic, number: int, replicas: int) -> Refusal:
+    if topic.assignments:
+        return Refusal(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "All brokers specified in the manual partition assignment for partition "
+            f"{number} are fenced or in controlled shutdown.",
+        )
+    return Refusal(
+        ErrorCode.INVALID_REPLICATION_FACTOR,
+        f"Unable to replicate the partition {replicas} time(s): All brokers are currently "
+        "fenced or in controlled shutdown.",
+    )
+
+
+def _refused(name: str, refusal: Refusal) -> CreatableTopicResult:
+    return CreatableTopicResult(
+        name=name, error_code=refusal.error, error_message=refusal.message, configs=[]
+    )

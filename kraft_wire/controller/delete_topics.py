@@ -1,0 +1,105 @@
+"""DeleteTopics, API key 20, versions 1-6.
+
+Behaviour:   topics by name, from v6 also by id; each is deleted or refused on its own; refused for
+             all when `delete.topic.enable` is false; the answer to an id carries the name and back
+Versions:    v5 error message · v4 flexible · v6 topic ids (KIP-516)
+Left out:    quotas on topic changes (KIP-599), see docs/DEVIATIONS.md
+"""
+
+from collections import Counter
+from typing import Final
+
+from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
+from kraft_wire.controller.image import TopicImage
+from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.controller.refusal import Refusal, check_room
+from kraft_wire.model import ZERO_UUID
+from kraft_wire.wire.generated.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.remove_topic_record import RemoveTopicRecord
+
+__all__ = ["API_KEY", "VERSIONS", "handle"]
+
+API_KEY = 20
+VERSIONS = (1, 6)
+
+_IDS_FROM: Final = 6
+_DELETION_DISABLED_FROM: Final = 3
+
+
+def handle(
+    controller: Controller, context: ControllerContext, request: DeleteTopicsRequest
+) -> ControllerResult:
+    """Delete topics.
+
+    Errors per topic, first match wins: TOPIC_DELETION_DISABLED (INVALID_REQUEST below v3),
+    INVALID_REQUEST (neither or both of name and id, named twice), UNKNOWN_TOPIC_OR_PARTITION or
+    UNKNOWN_TOPIC_ID, POLICY_VIOLATION (too many records).
+    """
+    version = context.api_version
+    assert VERSIONS[0] <= version <= VERSIONS[1], version
+    states = request.topics
+    if version < _IDS_FROM:
+        states = [DeleteTopicState(name=name) for name in request.topic_names]
+    named = Counter((state.name, state.topic_id) for state in states)
+    results: dict[tuple[str | None, bytes], DeletableTopicResult] = {}
+    doomed: dict[bytes, VersionedRecord] = {}
+    for state in states:
+        result = DeletableTopicResult(name=state.name, topic_id=state.topic_id)
+        try:
+            _check_enabled(controller, version)
+            _check_state(state, named[state.name, state.topic_id])
+            topic = _find(controller, state)
+            if topic.topic_id in doomed:
+                words = "The provided topic name maps to an ID that was already supplied."
+                raise Refusal(ErrorCode.INVALID_REQUEST, words)
+            check_room(len(doomed) + 1, "topics")
+            result.name, result.topic_id = topic.name, topic.topic_id
+            record = RemoveTopicRecord(topic_id=topic.topic_id)
+            doomed[topic.topic_id] = VersionedRecord(record)
+        except Refusal as refusal:
+            result.error_code = refusal.error
+            result.error_message = refusal.message
+        results[state.name, state.topic_id] = result
+    assert len(results) == len(named)
+    response = DeleteTopicsResponse(responses=list(results.values()))
+    return ControllerResult(response, list(doomed.values()))
+
+
+def _check_enabled(controller: Controller, version: int) -> None:
+    if controller.settings.boolean("delete.topic.enable"):
+        return
+    if version < _DELETION_DISABLED_FROM:
+        raise Refusal(ErrorCode.INVALID_REQUEST, "Topic deletion is disabled.")
+    raise Refusal(ErrorCode.TOPIC_DELETION_DISABLED, "Topic deletion is disabled.")
+
+
+def _check_state(state: DeleteTopicState, count: int) -> None:
+    words = None
+    if state.name is None and state.topic_id == ZERO_UUID:
+        words = "Neither topic name nor id were specified."
+    elif state.name is not None and state.topic_id != ZERO_UUID:
+        words = "You may not specify both topic name and topic id."
+    elif count > 1:
+        words = "Duplicate topic id." if state.name is None else "Duplicate topic name."
+    if words is not None:
+        raise Refusal(ErrorCode.INVALID_REQUEST, words)
+
+
+def _find(controller: Controller, state: DeleteTopicState) -> TopicImage:
+    if state.name is None:
+        topic = controller.image.topic_by_id(state.topic_id)
+        if topic is None:
+            words = "This server does not host this topic ID."
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID, words)
+        return topic
+    topic = controller.image.topic(state.name)
+    if topic is None:
+        words = "This server does not host this topic-partition."
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words)
+    return topic

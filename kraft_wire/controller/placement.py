@@ -1,0 +1,181 @@
+"""Which brokers get a new partition's replicas, and the record of a new partition.
+
+Rack-aware placement as in Kafka's KRaft controller (KIP-36 adapted): racks in name order from a
+random one, each with its brokers in random order; every partition begins one rack further, its
+leader is an unfenced broker, the other replicas go round the racks. After as many partitions as
+there are unfenced brokers everything is shuffled anew, so that no two brokers always meet.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeVar
+
+from kraft_wire.controller.image import BrokerImage, MetadataImage
+from kraft_wire.controller.records import VersionedRecord, partition_record_version
+from kraft_wire.controller.refusal import Refusal
+from kraft_wire.model import ONE_UUID, ZERO_UUID, Chance, Uuid
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.partition_record import PartitionRecord
+
+__all__ = ["new_partition", "place", "read_assignment"]
+
+T = TypeVar("T")
+
+_MIGRATING_DIRECTORY: Final = ZERO_UUID
+_UNASSIGNED_DIRECTORY: Final = ONE_UUID
+"""Reserved directory ids (KIP-858): not known, and to be chosen by the broker."""
+
+
+def place(
+    brokers: Mapping[int, BrokerImage], partitions: int, replicas: int, chance: Chance
+) -> list[list[int]]:
+    """Choose the replicas of each new partition, the leader first.
+
+    Errors: INVALID_REPLICATION_FACTOR for too few brokers, or for none that could lead.
+    """
+    assert partitions > 0, partitions
+    assert replicas > 0, replicas
+    candidates = {number: broker for number, broker in brokers.items() if _takes_replicas(broker)}
+    if replicas > len(candidates):
+        raise Refusal(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"Unable to replicate the partition {replicas} time(s): The target replication factor "
+            f"of {replicas} cannot be reached because only {len(candidates)} broker(s) are "
+            "registered or some brokers have all their log directories cordoned.",
+        )
+    unfenced_count = sum(1 for broker in candidates.values() if not broker.fenced)
+    if not unfenced_count:
+        raise Refusal(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"Unable to replicate the partition {replicas} time(s): "
+            "All brokers are currently fenced.",
+        )
+    placed: list[list[int]] = []
+    while len(placed) < partitions:
+        racks = _shuffled_racks(candidates, chance)
+        stretch = min(unfenced_count, partitions - len(placed))
+        placed += [_one_partition(racks, turn, replicas) for turn in range(stretch)]
+    assert all(len(set(chosen)) == replicas for chosen in placed)
+    return placed
+
+
+def read_assignment(
+    brokers: Mapping[int, BrokerImage], replicas: Sequence[int], replicas_count: int | None
+) -> list[int]:
+    """Check replicas that a client chose; INVALID_REPLICA_ASSIGNMENT says what is wrong."""
+    problem = None
+    if not replicas:
+        problem = "an empty replica list."
+    for before, broker in zip([None, *sorted(replicas)], sorted(replicas), strict=False):
+        if broker == before:
+            problem = f"the broker {broker} more than once."
+        elif broker not in brokers:
+            problem = f"broker {broker}, but no such broker is registered."
+        if problem is not None:
+            break
+    if problem is None and replicas_count not in (None, len(replicas)):
+        problem = (
+            f"a partition with {len(replicas)} replica(s), but this is not consistent with "
+            f"previous partitions, which have {replicas_count} replica(s)."
+        )
+    if problem is not None:
+        raise Refusal(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"The manual partition assignment includes {problem}",
+        )
+    return list(replicas)
+
+
+def new_partition(
+    image: MetadataImage, topic_id: Uuid, number: int, replicas: Sequence[int]
+) -> VersionedRecord | None:
+    """Return the record of a new partition, or None when none of its replicas is active."""
+    isr = [broker for broker in replicas if image.brokers[broker].active]
+    if not isr:
+        return None
+    version = partition_record_version(image.metadata_version)
+    record = PartitionRecord(
+        partition_id=number,
+        topic_id=topic_id,
+        replicas=list(replicas),
+        isr=isr,
+        leader=isr[0],
+        leader_epoch=0,
+        partition_epoch=0,
+    )
+    if version >= 1:
+        record.directories = [_directory(image.brokers[broker]) for broker in replicas]
+    assert record.leader in record.replicas
+    return VersionedRecord(record, version)
+
+
+def _directory(broker: BrokerImage) -> Uuid:
+    """The log directory of a broker's new replica, as far as the controller can say."""
+    if not broker.log_dirs:
+        return _MIGRATING_DIRECTORY
+    cordoned = broker.cordoned_log_dirs or ()
+    usable = [directory for directory in broker.log_dirs if directory not in cordoned]
+    return usable[0] if len(usable) == 1 else _UNASSIGNED_DIRECTORY
+
+
+def _takes_replicas(broker: BrokerImage) -> bool:
+    if broker.in_controlled_shutdown:
+        return False
+    cordoned = broker.cordoned_log_dirs or ()
+    return not broker.log_dirs or any(each not in cordoned for each in broker.log_dirs)
+
+
+class _Rack:
+    """One rack's brokers, dealt out round and round: unfenced ones, then fenced ones."""
+
+    def __init__(self, brokers: Sequence[BrokerImage], chance: Chance) -> None:
+        self.unfenced = _shuffled([each.broker_id for each in brokers if not each.fenced], chance)
+        self.fenced = _shuffled([each.broker_id for each in brokers if each.fenced], chance)
+
+    def deal(self, turn: int, taken: Sequence[int], *, may_be_fenced: bool) -> int | None:
+        """Return the next broker that is not taken yet, None when there is none."""
+        rotated = _rotated(self.unfenced, turn)
+        if may_be_fenced:
+            rotated = rotated + _rotated(self.fenced, turn)
+        return next((broker for broker in rotated if broker not in taken), None)
+
+
+def _one_partition(racks: Sequence[_Rack], turn: int, replicas: int) -> list[int]:
+    """Replicas of the partition that begins at rack number `turn` (modulo their count)."""
+    order = _rotated(racks, turn)
+    round_number = turn // len(racks)
+    leader = next(
+        broker
+        for rack in order
+        if (broker := rack.deal(round_number, (), may_be_fenced=False)) is not None
+    )
+    chosen = [leader]
+    position = next(n for n, rack in enumerate(order) if leader in rack.unfenced) + 1
+    while len(chosen) < replicas:
+        broker = order[position % len(order)].deal(round_number, chosen, may_be_fenced=True)
+        if broker is not None:
+            chosen.append(broker)
+        position += 1
+        assert position <= len(order) * (replicas + 1), "a rack was asked again and again"
+    return chosen
+
+
+def _shuffled_racks(brokers: Mapping[int, BrokerImage], chance: Chance) -> list[_Rack]:
+    by_rack: dict[str, list[BrokerImage]] = {}
+    for number in sorted(brokers):
+        by_rack.setdefault(brokers[number].rack or "", []).append(brokers[number])
+    racks = [_Rack(by_rack[name], chance) for name in sorted(by_rack)]
+    return _rotated(racks, chance.below(len(racks)))
+
+
+def _shuffled(numbers: list[int], chance: Chance) -> list[int]:
+    for last in range(len(numbers) - 1, 0, -1):
+        other = chance.below(last + 1)
+        numbers[last], numbers[other] = numbers[other], numbers[last]
+    return numbers
+
+
+def _rotated(items: Sequence[T], by: int) -> list[T]:
+    if not items:
+        return []
+    start = by % len(items)
+    return [*items[start:], *items[:start]]

@@ -1,0 +1,32 @@
+"""A request's mistake: an error code with the words that the answer carries.
+
+Raised inside a handler's checks and caught by the same handler, per topic or resource: a refusal
+never leaves the module that answers, so a peer's mistake stays data.
+"""
+
+from typing import Final
+
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+__all__ = ["BATCH_RECORDS_MAX", "Refusal", "check_room"]
+
+BATCH_RECORDS_MAX: Final = 10_000
+"""Records of one atomic change, as in Kafka: what is larger is refused."""
+
+
+class Refusal(Exception):
+    """Why one part of a request is not done."""
+
+    def __init__(self, error: ErrorCode, message: str | None) -> None:
+        super().__init__(message)
+        assert error is not ErrorCode.NONE
+        self.error = error
+        self.message = message
+
+
+def check_room(records_count: int, what: str = "changes") -> None:
+    """Refuse what would make a batch larger than one atomic change may be: POLICY_VIOLATION."""
+    assert records_count >= 0, records_count
+    if records_count > BATCH_RECORDS_MAX:
+        words = f"Excessively large number of {what} per request."
+        raise Refusal(ErrorCode.POLICY_VIOLATION, words)

@@ -1,0 +1,34 @@
+"""The settings of a new topic as CreateTopics answers them (KIP-525): each key with its source.
+
+The array is never null: clients walk it without asking.
+"""
+
+from collections.abc import Mapping
+
+from kraft_wire.settings.definition import ConfigKey
+from kraft_wire.settings.node_settings import NodeSettings, topic_sources
+from kraft_wire.settings.topic import TOPIC_KEYS
+from kraft_wire.settings.values import format_value
+from kraft_wire.wire.generated.create_topics import CreatableTopicConfigs
+
+__all__ = ["topic_configs"]
+
+
+def topic_configs(own: Mapping[str, str], settings: NodeSettings) -> list[CreatableTopicConfigs]:
+    """Return every topic key, in name order; internal ones only where the topic sets them."""
+    shown = [key for key in TOPIC_KEYS.values() if not key.internal or key.name in own]
+    answers = [_answer(key, own, settings) for key in shown]
+    assert len(answers) >= 33, len(answers)
+    return answers
+
+
+def _answer(
+    key: ConfigKey, own: Mapping[str, str], settings: NodeSettings
+) -> CreatableTopicConfigs:
+    place = topic_sources(key, own, settings)[0]
+    # The topic's own text goes back as it came, blanks included: so does Kafka's.
+    text = own.get(key.name, format_value(place.value))
+    assert not key.sensitive, key.name
+    return CreatableTopicConfigs(
+        name=key.name, value=text, read_only=False, config_source=place.source, is_sensitive=False
+    )

@@ -1,0 +1,77 @@
+"""A controller over a metadata log that commits at once: the quorum of one, without files."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from kraft_wire.controller.controller import Controller
+from kraft_wire.controller.loader import MetadataLoader
+from kraft_wire.controller.records import VersionedRecord, decode_record, encode_record
+from kraft_wire.settings.node_settings import NodeSettings
+from kraft_wire.wire.generated.broker_registration_change_record import (
+    BrokerRegistrationChangeRecord,
+)
+from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
+from kraft_wire.wire.generated.register_broker_record import RegisterBrokerRecord
+from kraft_wire.wire.message import Message
+
+DIRECTORY = bytes(15) + b"\x77"
+
+
+class SeededChance:
+    """The chance port, from a seed."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self._random = Random(seed)
+
+    def below(self, bound: int) -> int:
+        return self._random.randrange(bound)
+
+
+@dataclass
+class Context:
+    """What a handler is told of a request."""
+
+    api_version: int
+
+
+class OneNodeCluster:
+    """Hands requests to a controller, commits what it decides, and keeps the records."""
+
+    def __init__(self, properties: Mapping[str, str] | None = None, brokers: int = 1) -> None:
+        settings = NodeSettings(properties or {})
+        self.controller = Controller(node_id=1, settings=settings, chance=SeededChance())
+        self.loader = MetadataLoader()
+        self.committed: list[VersionedRecord] = []
+        level = FeatureLevelRecord(name="metadata.version", feature_level=30)
+        self.commit([VersionedRecord(level)])
+        for number in range(1, brokers + 1):
+            self.add_broker(number)
+
+    def add_broker(self, number: int, *, rack: str | None = None, fenced: bool = False) -> None:
+        """Register a broker."""
+        epoch = self.loader.last_offset + 1
+        record = RegisterBrokerRecord(
+            broker_id=number, broker_epoch=epoch, rack=rack, fenced=True, log_dirs=[DIRECTORY]
+        )
+        records = [VersionedRecord(record, 4)]
+        if not fenced:
+            change = BrokerRegistrationChangeRecord(broker_id=number, broker_epoch=epoch, fenced=-1)
+            records.append(VersionedRecord(change))
+        self.commit(records)
+
+    def ask(self, request: Message, version: int) -> Message:
+        """Return the answer to a request, after its records are committed."""
+        result = self.controller.handle(Context(version), request, 0, 0)
+        self.commit(result.records)
+        return result.response
+
+    def commit(self, records: Sequence[VersionedRecord]) -> None:
+        """Append records, as bytes and back, and publish the image that follows from them."""
+        decoded = [decode_record(encode_record(record)) for record in records]
+        assert decoded == list(records)
+        self.committed += decoded
+        if records:
+            messages = [each.record for each in decoded]
+            self.loader.replay_batch(messages, self.loader.last_offset + 1, 1)
+            self.controller.publish(self.loader.image)
