@@ -9,11 +9,10 @@ from codegen.formats import FIXED_SIZES, Formats
 from codegen.layout import FieldLayout, NamedMessage, StructLayout, layout_of
 from codegen.literals import default_literal
 from codegen.names import snake_case
+from codegen.source import INDENT, function, indent
 from codegen.steps import Fixed, Payload, Step, field_steps, steps_of
 
 __all__ = ["plan_decoders"]
-
-INDENT = "    "
 
 
 def plan_decoders(
@@ -49,8 +48,8 @@ class DecoderPlan:
         if key not in self.names:
             body = [*self.struct(layout), "return item, pos"]
             self.names[key] = self.name("", layout)
-            head = f"def {self.names[key]}(data: Buffer, pos: int)"
-            self.define(f"{head} -> tuple[{layout.class_name}, int]:", body)
+            result = f"tuple[{layout.class_name}, int]"
+            self.define(self.names[key], ["data: Buffer", "pos: int"], result, body)
         return self.names[key]
 
     def array(self, layout: StructLayout) -> str:
@@ -66,9 +65,9 @@ class DecoderPlan:
                 inner = [*self.struct(layout), "items.append(item)"]
                 body = ["items = []", "for _ in range(count):", *indent(inner)]
             self.names[key] = self.name("_list", layout)
-            head = f"def {self.names[key]}(data: Buffer, pos: int, count: int)"
+            arguments = ["data: Buffer", "pos: int", "count: int"]
             result = f"tuple[list[{layout.class_name}], int]"
-            self.define(f"{head} -> {result}:", [*body, "return items, pos"])
+            self.define(self.names[key], arguments, result, [*body, "return items, pos"])
         return self.names[key]
 
     def fixed_array(self, layout: StructLayout, fixed: list[Fixed]) -> list[str]:
@@ -90,9 +89,9 @@ class DecoderPlan:
             "pos = end",
         ]
 
-    def define(self, head: str, body: list[str]) -> None:
+    def define(self, name: str, arguments: list[str], result: str, body: list[str]) -> None:
         """Add a function."""
-        self.functions.append([head, *indent(body)])
+        self.functions.append(function(name, arguments, result, body))
 
     def read(self, steps: list[Step]) -> list[str]:
         """Read steps into `item`, every payload together with the run behind it."""
@@ -251,8 +250,9 @@ class DecoderPlan:
         if key not in self.names:
             body = self.tags_body(layout)
             self.names[key] = self.name("_tags", layout)
-            arguments = f"item: {layout.class_name}, data: Buffer, pos: int, count: int"
-            self.define(f"def {self.names[key]}({arguments}) -> int:", body)
+            item = f"item: {layout.class_name}"
+            arguments = [item, "data: Buffer", "pos: int", "count: int"]
+            self.define(self.names[key], arguments, "int", body)
         return f"pos = {self.names[key]}(item, data, pos, tags)"
 
     def tags_body(self, layout: StructLayout) -> list[str]:
@@ -317,8 +317,3 @@ def targets(run: list[Fixed]) -> str:
 def target(step: Step) -> str:
     """Spell where a value goes: an attribute, or the local variable of a length."""
     return step.local if step.field is None else f"item.{step.field.name}"
-
-
-def indent(lines: list[str]) -> list[str]:
-    """Move lines one level in."""
-    return [INDENT + line for line in lines]

@@ -10,11 +10,10 @@ from codegen.formats import Formats
 from codegen.layout import FieldLayout, NamedMessage, StructLayout, layout_of
 from codegen.literals import default_literal, is_default_test, not_default_test
 from codegen.names import snake_case
+from codegen.source import INDENT, function, indent
 from codegen.steps import Fixed, Payload, Step, field_steps, local_name, steps_of
 
 __all__ = ["plan_encoders"]
-
-INDENT = "    "
 
 Values = list[tuple[str, str]]
 """Format code and expression of each value of a run; the expression of a zero byte is empty."""
@@ -53,8 +52,8 @@ class EncoderPlan:
         if key not in self.names:
             body = self.struct(layout)
             self.names[key] = self.name("", layout)
-            arguments = f"item: {layout.class_name}, out: Append"
-            self.define(f"def {self.names[key]}({arguments}) -> None:", body or ["pass"])
+            arguments = [f"item: {layout.class_name}", "out: Append"]
+            self.define(self.names[key], arguments, body or ["pass"])
         return self.names[key]
 
     def array(self, layout: StructLayout) -> str:
@@ -63,13 +62,13 @@ class EncoderPlan:
         if key not in self.names:
             body = ["for item in items:", *indent(self.struct(layout))]
             self.names[key] = self.name("_list", layout)
-            arguments = f"items: list[{layout.class_name}], out: Append"
-            self.define(f"def {self.names[key]}({arguments}) -> None:", body)
+            arguments = [f"items: list[{layout.class_name}]", "out: Append"]
+            self.define(self.names[key], arguments, body)
         return self.names[key]
 
-    def define(self, head: str, body: list[str]) -> None:
+    def define(self, name: str, arguments: list[str], body: list[str]) -> None:
         """Add a function."""
-        self.functions.append([head, *indent(body)])
+        self.functions.append(function(name, arguments, "None", body))
 
     def struct(self, layout: StructLayout) -> list[str]:
         """Write the fields of `item`."""
@@ -122,11 +121,9 @@ class EncoderPlan:
                     f"{INDENT}fields.append(({field.tag}, parts))",
                 ]
             self.names[key] = self.name("_tags", layout)
-            arguments = f"item: {layout.class_name}, out: Append"
-            self.define(
-                f"def {self.names[key]}({arguments}) -> None:",
-                [*without_repeated_annotations(body), "write_tags(fields, out)"],
-            )
+            arguments = [f"item: {layout.class_name}", "out: Append"]
+            body = [*without_repeated_annotations(body), "write_tags(fields, out)"]
+            self.define(self.names[key], arguments, body)
         return self.names[key]
 
 
@@ -309,8 +306,3 @@ def without_repeated_annotations(lines: list[str]) -> list[str]:
         seen = seen or line.strip() == "parts: list[Part] = []"
         kept.append(line)
     return kept
-
-
-def indent(lines: list[str]) -> list[str]:
-    """Move lines one level in."""
-    return [INDENT + line for line in lines]

@@ -1,8 +1,22 @@
 """Defaults as Python expressions, and the tests whether a value is its default."""
 
+import json
+
 from codegen.layout import FieldLayout
 
-__all__ = ["default_literal", "is_default_test", "not_default_test"]
+__all__ = ["default_literal", "is_default_test", "not_default_test", "spell_literal"]
+
+
+def spell_literal(value: object) -> str:
+    """Return the Python source of a schema value, strings in double quotes."""
+    if isinstance(value, str):
+        return json.dumps(value)
+    if value == bytes(16):
+        return "bytes(16)"
+    if isinstance(value, tuple):
+        items = ", ".join(map(spell_literal, value))
+        return f"({items},)" if len(value) == 1 else f"({items})"
+    return 'b""' if value == b"" else repr(value)
 
 
 def default_literal(field: FieldLayout) -> str:
@@ -16,7 +30,7 @@ def default_literal(field: FieldLayout) -> str:
         return f"{field.struct.class_name}()"
     if field.kind == "uuid" and not field.is_array:
         return "ZERO_UUID"
-    return repr(field.default)
+    return spell_literal(field.default)
 
 
 def is_default_test(field: FieldLayout, value: str) -> str:

@@ -12,6 +12,7 @@ from codegen.decoders import plan_decoders
 from codegen.encoders import plan_encoders
 from codegen.formats import Formats
 from codegen.layout import NamedMessage, name_structs
+from codegen.literals import spell_literal
 from codegen.names import message_kind, module_name, snake_case
 from codegen.spec import FieldSpec, MessageSpec, StructSpec
 from codegen.versions import OPEN
@@ -140,7 +141,7 @@ def plan_constants(spec: MessageSpec) -> list[tuple[str, str]]:
     """Plan what a top-level class says of its schema."""
     is_record = spec.type not in ("request", "response")
     return [
-        ("NAME", repr(spec.name)),
+        ("NAME", spell_literal(spec.name)),
         ("API_KEY", str(-1 if is_record else spec.api_key)),
         ("RECORD_TYPE", str(spec.api_key if is_record else -1)),
         ("MIN_VERSION", str(spec.versions.low)),
@@ -187,4 +188,4 @@ def plan_default(message: NamedMessage, spec: FieldSpec, name: str) -> tuple[str
         assert spec.struct is not None
         return "UNSET", f"{message.class_of(spec.struct)}() if {name} is UNSET else {name}"
     is_uuid = spec.kind == "uuid" and not spec.is_array
-    return ("ZERO_UUID" if is_uuid else repr(spec.default)), name
+    return ("ZERO_UUID" if is_uuid else spell_literal(spec.default)), name

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from codegen.layout import NamedMessage
+from codegen.literals import spell_literal
 from codegen.names import json_name, message_kind, snake_case
 from codegen.plan import ModulePlan, flexible_from
 from codegen.spec import FieldSpec, StructSpec
@@ -48,9 +49,9 @@ def plan_message(message: NamedMessage, module: str) -> MessageRow:
         for struct in spec.root.walk()
     ]
     facts = [
-        repr(spec.name),
-        repr(message_kind(spec)),
-        repr(module),
+        spell_literal(spec.name),
+        spell_literal(message_kind(spec)),
+        spell_literal(module),
         str(spec.api_key),
         str(spec.versions.low),
         str(spec.versions.high),
@@ -71,9 +72,9 @@ def plan_field(message: NamedMessage, field: FieldSpec) -> str:
     struct = field.struct
     return ", ".join(
         [
-            repr(snake_case(field.name)),
-            repr(json_name(field.name)),
-            repr("struct" if struct else field.kind),
+            spell_literal(snake_case(field.name)),
+            spell_literal(json_name(field.name)),
+            spell_literal("struct" if struct else field.kind),
             str(field.is_array),
             variable_of(message, struct) if struct else "None",
             pair(field.versions),
@@ -81,10 +82,10 @@ def plan_field(message: NamedMessage, field: FieldSpec) -> str:
             pair(field.tagged),
             str(field.tag),
             "None" if field.flexible is None else pair(field.flexible),
-            repr(field.default),
+            spell_literal(field.default),
             str(field.ignorable),
             str(field.map_key),
-            repr(field.entity_type),
+            spell_literal(field.entity_type),
             str(field.zero_copy),
         ]
     )
@@ -102,15 +103,15 @@ def plan_registry(modules: list[ModulePlan]) -> list[tuple[str, str]]:
         for message in module.messages:
             spec = message.spec
             facts = [
-                repr(spec.name),
-                repr(message_kind(spec)),
-                repr(module.name),
-                repr(message.class_of(spec.root)),
+                spell_literal(spec.name),
+                spell_literal(message_kind(spec)),
+                spell_literal(module.name),
+                spell_literal(message.class_of(spec.root)),
                 str(spec.api_key),
                 str(spec.versions.low),
                 str(spec.versions.high),
                 str(flexible_from(spec)),
-                repr(spec.listeners),
+                spell_literal(spec.listeners),
                 str(spec.latest_version_unstable),
             ]
             rows.append((spec.name, ", ".join(facts)))

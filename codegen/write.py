@@ -111,8 +111,16 @@ def plan_imports(body: str) -> list[str]:
     for module, names in IMPORTS.items():
         used = [name for name in names if name in words]
         if used:
-            lines.append(f"from {module} import {', '.join(used)}")
+            lines += import_lines(module, used)
     return lines
+
+
+def import_lines(module: str, names: list[str]) -> list[str]:
+    """Return one import, a name per line where it is long."""
+    line = f"from {module} import {', '.join(names)}"
+    if len(line) <= 100:
+        return [line]
+    return [f"from {module} import (", *(f"    {name}," for name in names), ")"]
 
 
 def write_tree(tree: dict[str, str], target: Path) -> None:

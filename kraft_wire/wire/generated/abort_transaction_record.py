@@ -7,9 +7,20 @@ AbortTransactionRecord, type 25, versions 0, flexible 0+.
 
 from kraft_wire.wire.message import Append, Buffer, Message, Part
 from kraft_wire.wire.primitives import Unusual
-from kraft_wire.wire.runtime import compact_text, long_text, new, packers, tag_head, unknown_tag, unpackers, write_tags
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_text,
+    new,
+    packers,
+    tag_head,
+    unknown_tag,
+    unpackers,
+    write_tags,
+)
 
-__all__ = ["AbortTransactionRecord"]
+__all__ = [
+    "AbortTransactionRecord",
+]
 
 compact_s = unpackers("s", "", 1)
 pack__Bs = packers("B", "s", "", 0, 1)
@@ -18,9 +29,12 @@ pack__Bs = packers("B", "s", "", 0, 1)
 class AbortTransactionRecord(Message):
     """AbortTransactionRecord, type 25, versions 0, flexible 0+."""
 
-    __slots__ = ("reason", "unknown_tagged_fields", )
+    __slots__ = (
+        "reason",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AbortTransactionRecord'
+    NAME = "AbortTransactionRecord"
     API_KEY = -1
     RECORD_TYPE = 25
     MIN_VERSION = 0
@@ -40,7 +54,9 @@ class AbortTransactionRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_abort_transaction_record_tags_1(item: AbortTransactionRecord, data: Buffer, pos: int, count: int) -> int:
+def _read_abort_transaction_record_tags_1(
+    item: AbortTransactionRecord, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []

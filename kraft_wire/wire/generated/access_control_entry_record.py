@@ -12,7 +12,9 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import compact_text, long_text, new, packers, unknown_tags, unpackers
 
-__all__ = ["AccessControlEntryRecord"]
+__all__ = [
+    "AccessControlEntryRecord",
+]
 
 unpack_ubB = Codec(">16sbB").unpack_from
 compact_s_bB = unpackers("s", "bB", 1)
@@ -31,9 +33,19 @@ pack_bbx = Codec(">bbx").pack
 class AccessControlEntryRecord(Message):
     """AccessControlEntryRecord, type 18, versions 0, flexible 0+."""
 
-    __slots__ = ("id", "resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission_type", "unknown_tagged_fields", )
+    __slots__ = (
+        "id",
+        "resource_type",
+        "resource_name",
+        "pattern_type",
+        "principal",
+        "host",
+        "operation",
+        "permission_type",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AccessControlEntryRecord'
+    NAME = "AccessControlEntryRecord"
     API_KEY = -1
     RECORD_TYPE = 18
     MIN_VERSION = 0
@@ -55,10 +67,10 @@ class AccessControlEntryRecord(Message):
         *,
         id: Uuid = ZERO_UUID,
         resource_type: int = 0,
-        resource_name: str = '',
+        resource_name: str = "",
         pattern_type: int = 0,
-        principal: str = '',
-        host: str = '',
+        principal: str = "",
+        host: str = "",
         operation: int = 0,
         permission_type: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -74,7 +86,9 @@ class AccessControlEntryRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_access_control_entry_record_1(data: Buffer, pos: int) -> tuple[AccessControlEntryRecord, int]:
+def _read_access_control_entry_record_1(
+    data: Buffer, pos: int
+) -> tuple[AccessControlEntryRecord, int]:
     item = new(AccessControlEntryRecord)
     item.id, item.resource_type, n_resource_name = unpack_ubB(data, pos)
     pos += 18

@@ -11,9 +11,20 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_text, new, packers, unknown_tags, unpackers
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+)
 
-__all__ = ["AddOffsetsToTxnRequest", "AddOffsetsToTxnResponse"]
+__all__ = [
+    "AddOffsetsToTxnRequest",
+    "AddOffsetsToTxnResponse",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s_qhh = unpackers("s", "qhh", 0)
@@ -38,9 +49,15 @@ pack_ihx = Codec(">ihx").pack
 class AddOffsetsToTxnRequest(Message):
     """AddOffsetsToTxnRequest, API key 25, versions 0-4, flexible 3+."""
 
-    __slots__ = ("transactional_id", "producer_id", "producer_epoch", "group_id", "unknown_tagged_fields", )
+    __slots__ = (
+        "transactional_id",
+        "producer_id",
+        "producer_epoch",
+        "group_id",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AddOffsetsToTxnRequest'
+    NAME = "AddOffsetsToTxnRequest"
     API_KEY = 25
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -56,10 +73,10 @@ class AddOffsetsToTxnRequest(Message):
     def __init__(
         self,
         *,
-        transactional_id: str = '',
+        transactional_id: str = "",
         producer_id: int = 0,
         producer_epoch: int = 0,
-        group_id: str = '',
+        group_id: str = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.transactional_id = transactional_id
@@ -72,9 +89,13 @@ class AddOffsetsToTxnRequest(Message):
 class AddOffsetsToTxnResponse(Message):
     """AddOffsetsToTxnResponse, API key 25, versions 0-4, flexible 3+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AddOffsetsToTxnResponse'
+    NAME = "AddOffsetsToTxnResponse"
     API_KEY = 25
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -97,12 +118,19 @@ class AddOffsetsToTxnResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_add_offsets_to_txn_request_1(data: Buffer, pos: int) -> tuple[AddOffsetsToTxnRequest, int]:
+def _read_add_offsets_to_txn_request_1(
+    data: Buffer, pos: int
+) -> tuple[AddOffsetsToTxnRequest, int]:
     item = new(AddOffsetsToTxnRequest)
     (n_transactional_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_transactional_id < 128:
-        raw, item.producer_id, item.producer_epoch, n_group_id = classic_s_qhh[n_transactional_id](data, pos)
+        (
+            raw,
+            item.producer_id,
+            item.producer_epoch,
+            n_group_id,
+        ) = classic_s_qhh[n_transactional_id](data, pos)
         item.transactional_id = raw.decode()
         pos += n_transactional_id + 12
     else:
@@ -119,12 +147,19 @@ def _read_add_offsets_to_txn_request_1(data: Buffer, pos: int) -> tuple[AddOffse
     return item, pos
 
 
-def _read_add_offsets_to_txn_request_2(data: Buffer, pos: int) -> tuple[AddOffsetsToTxnRequest, int]:
+def _read_add_offsets_to_txn_request_2(
+    data: Buffer, pos: int
+) -> tuple[AddOffsetsToTxnRequest, int]:
     item = new(AddOffsetsToTxnRequest)
     n_transactional_id = data[pos]
     pos += 1
     if n_transactional_id < 128:
-        raw, item.producer_id, item.producer_epoch, n_group_id = compact_s_qhB[n_transactional_id](data, pos)
+        (
+            raw,
+            item.producer_id,
+            item.producer_epoch,
+            n_group_id,
+        ) = compact_s_qhB[n_transactional_id](data, pos)
         item.transactional_id = raw.decode()
         pos += n_transactional_id + 10
     else:
@@ -183,7 +218,9 @@ def _write_add_offsets_to_txn_request_2(item: AddOffsetsToTxnRequest, out: Appen
         out(b"\x00")
 
 
-def _read_add_offsets_to_txn_response_1(data: Buffer, pos: int) -> tuple[AddOffsetsToTxnResponse, int]:
+def _read_add_offsets_to_txn_response_1(
+    data: Buffer, pos: int
+) -> tuple[AddOffsetsToTxnResponse, int]:
     item = new(AddOffsetsToTxnResponse)
     item.throttle_time_ms, item.error_code = unpack_ih(data, pos)
     pos += 6
@@ -191,7 +228,9 @@ def _read_add_offsets_to_txn_response_1(data: Buffer, pos: int) -> tuple[AddOffs
     return item, pos
 
 
-def _read_add_offsets_to_txn_response_2(data: Buffer, pos: int) -> tuple[AddOffsetsToTxnResponse, int]:
+def _read_add_offsets_to_txn_response_2(
+    data: Buffer, pos: int
+) -> tuple[AddOffsetsToTxnResponse, int]:
     item = new(AddOffsetsToTxnResponse)
     item.throttle_time_ms, item.error_code, tags = unpack_ihB(data, pos)
     pos += 7

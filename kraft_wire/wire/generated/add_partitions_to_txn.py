@@ -11,9 +11,30 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_numbers, classic_text, compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_numbers,
+    classic_text,
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["AddPartitionsToTxnPartitionResult", "AddPartitionsToTxnRequest", "AddPartitionsToTxnResponse", "AddPartitionsToTxnResult", "AddPartitionsToTxnTopic", "AddPartitionsToTxnTopicResult", "AddPartitionsToTxnTransaction"]
+__all__ = [
+    "AddPartitionsToTxnPartitionResult",
+    "AddPartitionsToTxnRequest",
+    "AddPartitionsToTxnResponse",
+    "AddPartitionsToTxnResult",
+    "AddPartitionsToTxnTopic",
+    "AddPartitionsToTxnTopicResult",
+    "AddPartitionsToTxnTransaction",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s_qhi = unpackers("s", "qhi", 0)
@@ -54,7 +75,11 @@ pack_ihB = Codec(">ihB").pack
 class AddPartitionsToTxnTopic(Struct):
     """AddPartitionsToTxnTopic of AddPartitionsToTxnRequest."""
 
-    __slots__ = ("name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     partitions: list[int]  # 0+
@@ -63,7 +88,7 @@ class AddPartitionsToTxnTopic(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partitions: list[int] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -75,7 +100,14 @@ class AddPartitionsToTxnTopic(Struct):
 class AddPartitionsToTxnTransaction(Struct):
     """AddPartitionsToTxnTransaction of AddPartitionsToTxnRequest."""
 
-    __slots__ = ("transactional_id", "producer_id", "producer_epoch", "verify_only", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "transactional_id",
+        "producer_id",
+        "producer_epoch",
+        "verify_only",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
     transactional_id: str  # 4+
     producer_id: int  # 4+
@@ -87,7 +119,7 @@ class AddPartitionsToTxnTransaction(Struct):
     def __init__(
         self,
         *,
-        transactional_id: str = '',
+        transactional_id: str = "",
         producer_id: int = 0,
         producer_epoch: int = 0,
         verify_only: bool = False,
@@ -105,9 +137,16 @@ class AddPartitionsToTxnTransaction(Struct):
 class AddPartitionsToTxnRequest(Message):
     """AddPartitionsToTxnRequest, API key 24, versions 0-5, flexible 3+."""
 
-    __slots__ = ("transactions", "v3_and_below_transactional_id", "v3_and_below_producer_id", "v3_and_below_producer_epoch", "v3_and_below_topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "transactions",
+        "v3_and_below_transactional_id",
+        "v3_and_below_producer_id",
+        "v3_and_below_producer_epoch",
+        "v3_and_below_topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AddPartitionsToTxnRequest'
+    NAME = "AddPartitionsToTxnRequest"
     API_KEY = 24
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -125,7 +164,7 @@ class AddPartitionsToTxnRequest(Message):
         self,
         *,
         transactions: list[AddPartitionsToTxnTransaction] = UNSET,
-        v3_and_below_transactional_id: str = '',
+        v3_and_below_transactional_id: str = "",
         v3_and_below_producer_id: int = 0,
         v3_and_below_producer_epoch: int = 0,
         v3_and_below_topics: list[AddPartitionsToTxnTopic] = UNSET,
@@ -142,7 +181,11 @@ class AddPartitionsToTxnRequest(Message):
 class AddPartitionsToTxnPartitionResult(Struct):
     """AddPartitionsToTxnPartitionResult of AddPartitionsToTxnResponse."""
 
-    __slots__ = ("partition_index", "partition_error_code", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "partition_error_code",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     partition_error_code: int  # 0+
@@ -163,7 +206,11 @@ class AddPartitionsToTxnPartitionResult(Struct):
 class AddPartitionsToTxnTopicResult(Struct):
     """AddPartitionsToTxnTopicResult of AddPartitionsToTxnResponse."""
 
-    __slots__ = ("name", "results_by_partition", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "results_by_partition",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     results_by_partition: list[AddPartitionsToTxnPartitionResult]  # 0+
@@ -172,7 +219,7 @@ class AddPartitionsToTxnTopicResult(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         results_by_partition: list[AddPartitionsToTxnPartitionResult] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -184,7 +231,11 @@ class AddPartitionsToTxnTopicResult(Struct):
 class AddPartitionsToTxnResult(Struct):
     """AddPartitionsToTxnResult of AddPartitionsToTxnResponse."""
 
-    __slots__ = ("transactional_id", "topic_results", "unknown_tagged_fields", )
+    __slots__ = (
+        "transactional_id",
+        "topic_results",
+        "unknown_tagged_fields",
+    )
 
     transactional_id: str  # 4+
     topic_results: list[AddPartitionsToTxnTopicResult]  # 4+
@@ -193,7 +244,7 @@ class AddPartitionsToTxnResult(Struct):
     def __init__(
         self,
         *,
-        transactional_id: str = '',
+        transactional_id: str = "",
         topic_results: list[AddPartitionsToTxnTopicResult] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -205,9 +256,15 @@ class AddPartitionsToTxnResult(Struct):
 class AddPartitionsToTxnResponse(Message):
     """AddPartitionsToTxnResponse, API key 24, versions 0-5, flexible 3+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "results_by_transaction", "results_by_topic_v3_and_below", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "results_by_transaction",
+        "results_by_topic_v3_and_below",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AddPartitionsToTxnResponse'
+    NAME = "AddPartitionsToTxnResponse"
     API_KEY = 24
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -236,7 +293,9 @@ class AddPartitionsToTxnResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_add_partitions_to_txn_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AddPartitionsToTxnTopic], int]:
+def _read_add_partitions_to_txn_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AddPartitionsToTxnTopic], int]:
     items = []
     for _ in range(count):
         item = new(AddPartitionsToTxnTopic)
@@ -261,22 +320,39 @@ def _read_add_partitions_to_txn_topic_list_1(data: Buffer, pos: int, count: int)
     return items, pos
 
 
-def _read_add_partitions_to_txn_request_1(data: Buffer, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
+def _read_add_partitions_to_txn_request_1(
+    data: Buffer, pos: int
+) -> tuple[AddPartitionsToTxnRequest, int]:
     item = new(AddPartitionsToTxnRequest)
     (n_v3_and_below_transactional_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_v3_and_below_transactional_id < 128:
-        raw, item.v3_and_below_producer_id, item.v3_and_below_producer_epoch, n_v3_and_below_topics = classic_s_qhi[n_v3_and_below_transactional_id](data, pos)
+        (
+            raw,
+            item.v3_and_below_producer_id,
+            item.v3_and_below_producer_epoch,
+            n_v3_and_below_topics,
+        ) = classic_s_qhi[n_v3_and_below_transactional_id](data, pos)
         item.v3_and_below_transactional_id = raw.decode()
         pos += n_v3_and_below_transactional_id + 14
     else:
-        item.v3_and_below_transactional_id, pos = classic_text(data, pos, n_v3_and_below_transactional_id)
-        item.v3_and_below_producer_id, item.v3_and_below_producer_epoch, n_v3_and_below_topics = unpack_qhi(data, pos)
+        (
+            item.v3_and_below_transactional_id,
+            pos,
+        ) = classic_text(data, pos, n_v3_and_below_transactional_id)
+        (
+            item.v3_and_below_producer_id,
+            item.v3_and_below_producer_epoch,
+            n_v3_and_below_topics,
+        ) = unpack_qhi(data, pos)
         pos += 14
     if n_v3_and_below_topics == 0:
         item.v3_and_below_topics = []
     elif n_v3_and_below_topics > 0:
-        item.v3_and_below_topics, pos = _read_add_partitions_to_txn_topic_list_1(data, pos, n_v3_and_below_topics)
+        (
+            item.v3_and_below_topics,
+            pos,
+        ) = _read_add_partitions_to_txn_topic_list_1(data, pos, n_v3_and_below_topics)
     else:
         raise Unusual
     item.transactions = []
@@ -284,7 +360,9 @@ def _read_add_partitions_to_txn_request_1(data: Buffer, pos: int) -> tuple[AddPa
     return item, pos
 
 
-def _read_add_partitions_to_txn_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AddPartitionsToTxnTopic], int]:
+def _read_add_partitions_to_txn_topic_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AddPartitionsToTxnTopic], int]:
     items = []
     for _ in range(count):
         item = new(AddPartitionsToTxnTopic)
@@ -314,25 +392,45 @@ def _read_add_partitions_to_txn_topic_list_2(data: Buffer, pos: int, count: int)
     return items, pos
 
 
-def _read_add_partitions_to_txn_request_2(data: Buffer, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
+def _read_add_partitions_to_txn_request_2(
+    data: Buffer, pos: int
+) -> tuple[AddPartitionsToTxnRequest, int]:
     item = new(AddPartitionsToTxnRequest)
     n_v3_and_below_transactional_id = data[pos]
     pos += 1
     if n_v3_and_below_transactional_id < 128:
-        raw, item.v3_and_below_producer_id, item.v3_and_below_producer_epoch, n_v3_and_below_topics = compact_s_qhB[n_v3_and_below_transactional_id](data, pos)
+        (
+            raw,
+            item.v3_and_below_producer_id,
+            item.v3_and_below_producer_epoch,
+            n_v3_and_below_topics,
+        ) = compact_s_qhB[n_v3_and_below_transactional_id](data, pos)
         item.v3_and_below_transactional_id = raw.decode()
         pos += n_v3_and_below_transactional_id + 10
     else:
-        item.v3_and_below_transactional_id, pos = compact_text(data, pos, n_v3_and_below_transactional_id)
-        item.v3_and_below_producer_id, item.v3_and_below_producer_epoch, n_v3_and_below_topics = unpack_qhB(data, pos)
+        (
+            item.v3_and_below_transactional_id,
+            pos,
+        ) = compact_text(data, pos, n_v3_and_below_transactional_id)
+        (
+            item.v3_and_below_producer_id,
+            item.v3_and_below_producer_epoch,
+            n_v3_and_below_topics,
+        ) = unpack_qhB(data, pos)
         pos += 11
     if n_v3_and_below_topics == 1:
         item.v3_and_below_topics = []
     elif 1 < n_v3_and_below_topics < 128:
-        item.v3_and_below_topics, pos = _read_add_partitions_to_txn_topic_list_2(data, pos, n_v3_and_below_topics - 1)
+        (
+            item.v3_and_below_topics,
+            pos,
+        ) = _read_add_partitions_to_txn_topic_list_2(data, pos, n_v3_and_below_topics - 1)
     elif n_v3_and_below_topics:
         n_v3_and_below_topics, pos = long_count(data, pos, n_v3_and_below_topics)
-        item.v3_and_below_topics, pos = _read_add_partitions_to_txn_topic_list_2(data, pos, n_v3_and_below_topics)
+        (
+            item.v3_and_below_topics,
+            pos,
+        ) = _read_add_partitions_to_txn_topic_list_2(data, pos, n_v3_and_below_topics)
     else:
         raise Unusual
     tags = data[pos]
@@ -344,19 +442,32 @@ def _read_add_partitions_to_txn_request_2(data: Buffer, pos: int) -> tuple[AddPa
     return item, pos
 
 
-def _read_add_partitions_to_txn_transaction_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AddPartitionsToTxnTransaction], int]:
+def _read_add_partitions_to_txn_transaction_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AddPartitionsToTxnTransaction], int]:
     items = []
     for _ in range(count):
         item = new(AddPartitionsToTxnTransaction)
         n_transactional_id = data[pos]
         pos += 1
         if n_transactional_id < 128:
-            raw, item.producer_id, item.producer_epoch, item.verify_only, n_topics = compact_s_qhtB[n_transactional_id](data, pos)
+            (
+                raw,
+                item.producer_id,
+                item.producer_epoch,
+                item.verify_only,
+                n_topics,
+            ) = compact_s_qhtB[n_transactional_id](data, pos)
             item.transactional_id = raw.decode()
             pos += n_transactional_id + 11
         else:
             item.transactional_id, pos = compact_text(data, pos, n_transactional_id)
-            item.producer_id, item.producer_epoch, item.verify_only, n_topics = unpack_qhtB(data, pos)
+            (
+                item.producer_id,
+                item.producer_epoch,
+                item.verify_only,
+                n_topics,
+            ) = unpack_qhtB(data, pos)
             pos += 12
         if n_topics == 1:
             item.topics = []
@@ -376,22 +487,30 @@ def _read_add_partitions_to_txn_transaction_list_1(data: Buffer, pos: int, count
     return items, pos
 
 
-def _read_add_partitions_to_txn_request_3(data: Buffer, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
+def _read_add_partitions_to_txn_request_3(
+    data: Buffer, pos: int
+) -> tuple[AddPartitionsToTxnRequest, int]:
     item = new(AddPartitionsToTxnRequest)
     n_transactions = data[pos]
     pos += 1
     if n_transactions == 1:
         item.transactions = []
     elif 1 < n_transactions < 128:
-        item.transactions, pos = _read_add_partitions_to_txn_transaction_list_1(data, pos, n_transactions - 1)
+        (
+            item.transactions,
+            pos,
+        ) = _read_add_partitions_to_txn_transaction_list_1(data, pos, n_transactions - 1)
     elif n_transactions:
         n_transactions, pos = long_count(data, pos, n_transactions)
-        item.transactions, pos = _read_add_partitions_to_txn_transaction_list_1(data, pos, n_transactions)
+        (
+            item.transactions,
+            pos,
+        ) = _read_add_partitions_to_txn_transaction_list_1(data, pos, n_transactions)
     else:
         raise Unusual
     tags = data[pos]
     pos += 1
-    item.v3_and_below_transactional_id = ''
+    item.v3_and_below_transactional_id = ""
     item.v3_and_below_producer_id = 0
     item.v3_and_below_producer_epoch = 0
     item.v3_and_below_topics = []
@@ -401,7 +520,9 @@ def _read_add_partitions_to_txn_request_3(data: Buffer, pos: int) -> tuple[AddPa
     return item, pos
 
 
-def _write_add_partitions_to_txn_topic_list_1(items: list[AddPartitionsToTxnTopic], out: Append) -> None:
+def _write_add_partitions_to_txn_topic_list_1(
+    items: list[AddPartitionsToTxnTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -439,7 +560,9 @@ def _write_add_partitions_to_txn_request_1(item: AddPartitionsToTxnRequest, out:
     _write_add_partitions_to_txn_topic_list_1(v3_and_below_topics, out)
 
 
-def _write_add_partitions_to_txn_topic_list_2(items: list[AddPartitionsToTxnTopic], out: Append) -> None:
+def _write_add_partitions_to_txn_topic_list_2(
+    items: list[AddPartitionsToTxnTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -481,7 +604,9 @@ def _write_add_partitions_to_txn_request_2(item: AddPartitionsToTxnRequest, out:
     out(b"\x00")
 
 
-def _write_add_partitions_to_txn_transaction_list_1(items: list[AddPartitionsToTxnTransaction], out: Append) -> None:
+def _write_add_partitions_to_txn_transaction_list_1(
+    items: list[AddPartitionsToTxnTransaction], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -505,7 +630,7 @@ def _write_add_partitions_to_txn_transaction_list_1(items: list[AddPartitionsToT
 def _write_add_partitions_to_txn_request_3(item: AddPartitionsToTxnRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.v3_and_below_transactional_id != '':
+    if item.v3_and_below_transactional_id != "":
         raise Unusual
     if item.v3_and_below_producer_id != 0:
         raise Unusual
@@ -523,7 +648,9 @@ def _write_add_partitions_to_txn_request_3(item: AddPartitionsToTxnRequest, out:
     out(b"\x00")
 
 
-def _read_add_partitions_to_txn_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AddPartitionsToTxnPartitionResult], int]:
+def _read_add_partitions_to_txn_partition_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AddPartitionsToTxnPartitionResult], int]:
     end = pos + count * 6
     if end > len(data):
         raise Unusual
@@ -538,7 +665,9 @@ def _read_add_partitions_to_txn_partition_result_list_1(data: Buffer, pos: int, 
     return items, pos
 
 
-def _read_add_partitions_to_txn_topic_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AddPartitionsToTxnTopicResult], int]:
+def _read_add_partitions_to_txn_topic_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AddPartitionsToTxnTopicResult], int]:
     items = []
     for _ in range(count):
         item = new(AddPartitionsToTxnTopicResult)
@@ -555,7 +684,10 @@ def _read_add_partitions_to_txn_topic_result_list_1(data: Buffer, pos: int, coun
         if n_results_by_partition == 0:
             item.results_by_partition = []
         elif n_results_by_partition > 0:
-            item.results_by_partition, pos = _read_add_partitions_to_txn_partition_result_list_1(data, pos, n_results_by_partition)
+            (
+                item.results_by_partition,
+                pos,
+            ) = _read_add_partitions_to_txn_partition_result_list_1(data, pos, n_results_by_partition)
         else:
             raise Unusual
         item.unknown_tagged_fields = None
@@ -563,14 +695,19 @@ def _read_add_partitions_to_txn_topic_result_list_1(data: Buffer, pos: int, coun
     return items, pos
 
 
-def _read_add_partitions_to_txn_response_1(data: Buffer, pos: int) -> tuple[AddPartitionsToTxnResponse, int]:
+def _read_add_partitions_to_txn_response_1(
+    data: Buffer, pos: int
+) -> tuple[AddPartitionsToTxnResponse, int]:
     item = new(AddPartitionsToTxnResponse)
     item.throttle_time_ms, n_results_by_topic_v3_and_below = unpack_ii(data, pos)
     pos += 8
     if n_results_by_topic_v3_and_below == 0:
         item.results_by_topic_v3_and_below = []
     elif n_results_by_topic_v3_and_below > 0:
-        item.results_by_topic_v3_and_below, pos = _read_add_partitions_to_txn_topic_result_list_1(data, pos, n_results_by_topic_v3_and_below)
+        (
+            item.results_by_topic_v3_and_below,
+            pos,
+        ) = _read_add_partitions_to_txn_topic_result_list_1(data, pos, n_results_by_topic_v3_and_below)
     else:
         raise Unusual
     item.error_code = 0
@@ -579,7 +716,9 @@ def _read_add_partitions_to_txn_response_1(data: Buffer, pos: int) -> tuple[AddP
     return item, pos
 
 
-def _read_add_partitions_to_txn_partition_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AddPartitionsToTxnPartitionResult], int]:
+def _read_add_partitions_to_txn_partition_result_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AddPartitionsToTxnPartitionResult], int]:
     end = pos + count * 7
     if end > len(data):
         raise Unusual
@@ -596,7 +735,9 @@ def _read_add_partitions_to_txn_partition_result_list_2(data: Buffer, pos: int, 
     return items, pos
 
 
-def _read_add_partitions_to_txn_topic_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AddPartitionsToTxnTopicResult], int]:
+def _read_add_partitions_to_txn_topic_result_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AddPartitionsToTxnTopicResult], int]:
     items = []
     for _ in range(count):
         item = new(AddPartitionsToTxnTopicResult)
@@ -613,10 +754,16 @@ def _read_add_partitions_to_txn_topic_result_list_2(data: Buffer, pos: int, coun
         if n_results_by_partition == 1:
             item.results_by_partition = []
         elif 1 < n_results_by_partition < 128:
-            item.results_by_partition, pos = _read_add_partitions_to_txn_partition_result_list_2(data, pos, n_results_by_partition - 1)
+            (
+                item.results_by_partition,
+                pos,
+            ) = _read_add_partitions_to_txn_partition_result_list_2(data, pos, n_results_by_partition - 1)
         elif n_results_by_partition:
             n_results_by_partition, pos = long_count(data, pos, n_results_by_partition)
-            item.results_by_partition, pos = _read_add_partitions_to_txn_partition_result_list_2(data, pos, n_results_by_partition)
+            (
+                item.results_by_partition,
+                pos,
+            ) = _read_add_partitions_to_txn_partition_result_list_2(data, pos, n_results_by_partition)
         else:
             raise Unusual
         tags = data[pos]
@@ -628,17 +775,28 @@ def _read_add_partitions_to_txn_topic_result_list_2(data: Buffer, pos: int, coun
     return items, pos
 
 
-def _read_add_partitions_to_txn_response_2(data: Buffer, pos: int) -> tuple[AddPartitionsToTxnResponse, int]:
+def _read_add_partitions_to_txn_response_2(
+    data: Buffer, pos: int
+) -> tuple[AddPartitionsToTxnResponse, int]:
     item = new(AddPartitionsToTxnResponse)
     item.throttle_time_ms, n_results_by_topic_v3_and_below = unpack_iB(data, pos)
     pos += 5
     if n_results_by_topic_v3_and_below == 1:
         item.results_by_topic_v3_and_below = []
     elif 1 < n_results_by_topic_v3_and_below < 128:
-        item.results_by_topic_v3_and_below, pos = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_results_by_topic_v3_and_below - 1)
+        (
+            item.results_by_topic_v3_and_below,
+            pos,
+        ) = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_results_by_topic_v3_and_below - 1)
     elif n_results_by_topic_v3_and_below:
-        n_results_by_topic_v3_and_below, pos = long_count(data, pos, n_results_by_topic_v3_and_below)
-        item.results_by_topic_v3_and_below, pos = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_results_by_topic_v3_and_below)
+        (
+            n_results_by_topic_v3_and_below,
+            pos,
+        ) = long_count(data, pos, n_results_by_topic_v3_and_below)
+        (
+            item.results_by_topic_v3_and_below,
+            pos,
+        ) = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_results_by_topic_v3_and_below)
     else:
         raise Unusual
     tags = data[pos]
@@ -651,7 +809,9 @@ def _read_add_partitions_to_txn_response_2(data: Buffer, pos: int) -> tuple[AddP
     return item, pos
 
 
-def _read_add_partitions_to_txn_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AddPartitionsToTxnResult], int]:
+def _read_add_partitions_to_txn_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AddPartitionsToTxnResult], int]:
     items = []
     for _ in range(count):
         item = new(AddPartitionsToTxnResult)
@@ -668,10 +828,16 @@ def _read_add_partitions_to_txn_result_list_1(data: Buffer, pos: int, count: int
         if n_topic_results == 1:
             item.topic_results = []
         elif 1 < n_topic_results < 128:
-            item.topic_results, pos = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_topic_results - 1)
+            (
+                item.topic_results,
+                pos,
+            ) = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_topic_results - 1)
         elif n_topic_results:
             n_topic_results, pos = long_count(data, pos, n_topic_results)
-            item.topic_results, pos = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_topic_results)
+            (
+                item.topic_results,
+                pos,
+            ) = _read_add_partitions_to_txn_topic_result_list_2(data, pos, n_topic_results)
         else:
             raise Unusual
         tags = data[pos]
@@ -683,17 +849,25 @@ def _read_add_partitions_to_txn_result_list_1(data: Buffer, pos: int, count: int
     return items, pos
 
 
-def _read_add_partitions_to_txn_response_3(data: Buffer, pos: int) -> tuple[AddPartitionsToTxnResponse, int]:
+def _read_add_partitions_to_txn_response_3(
+    data: Buffer, pos: int
+) -> tuple[AddPartitionsToTxnResponse, int]:
     item = new(AddPartitionsToTxnResponse)
     item.throttle_time_ms, item.error_code, n_results_by_transaction = unpack_ihB(data, pos)
     pos += 7
     if n_results_by_transaction == 1:
         item.results_by_transaction = []
     elif 1 < n_results_by_transaction < 128:
-        item.results_by_transaction, pos = _read_add_partitions_to_txn_result_list_1(data, pos, n_results_by_transaction - 1)
+        (
+            item.results_by_transaction,
+            pos,
+        ) = _read_add_partitions_to_txn_result_list_1(data, pos, n_results_by_transaction - 1)
     elif n_results_by_transaction:
         n_results_by_transaction, pos = long_count(data, pos, n_results_by_transaction)
-        item.results_by_transaction, pos = _read_add_partitions_to_txn_result_list_1(data, pos, n_results_by_transaction)
+        (
+            item.results_by_transaction,
+            pos,
+        ) = _read_add_partitions_to_txn_result_list_1(data, pos, n_results_by_transaction)
     else:
         raise Unusual
     tags = data[pos]
@@ -705,14 +879,18 @@ def _read_add_partitions_to_txn_response_3(data: Buffer, pos: int) -> tuple[AddP
     return item, pos
 
 
-def _write_add_partitions_to_txn_partition_result_list_1(items: list[AddPartitionsToTxnPartitionResult], out: Append) -> None:
+def _write_add_partitions_to_txn_partition_result_list_1(
+    items: list[AddPartitionsToTxnPartitionResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         out(pack_ih(item.partition_index, item.partition_error_code))
 
 
-def _write_add_partitions_to_txn_topic_result_list_1(items: list[AddPartitionsToTxnTopicResult], out: Append) -> None:
+def _write_add_partitions_to_txn_topic_result_list_1(
+    items: list[AddPartitionsToTxnTopicResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -740,14 +918,18 @@ def _write_add_partitions_to_txn_response_1(item: AddPartitionsToTxnResponse, ou
     _write_add_partitions_to_txn_topic_result_list_1(results_by_topic_v3_and_below, out)
 
 
-def _write_add_partitions_to_txn_partition_result_list_2(items: list[AddPartitionsToTxnPartitionResult], out: Append) -> None:
+def _write_add_partitions_to_txn_partition_result_list_2(
+    items: list[AddPartitionsToTxnPartitionResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         out(pack_ihx(item.partition_index, item.partition_error_code))
 
 
-def _write_add_partitions_to_txn_topic_result_list_2(items: list[AddPartitionsToTxnTopicResult], out: Append) -> None:
+def _write_add_partitions_to_txn_topic_result_list_2(
+    items: list[AddPartitionsToTxnTopicResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -783,7 +965,9 @@ def _write_add_partitions_to_txn_response_2(item: AddPartitionsToTxnResponse, ou
     out(b"\x00")
 
 
-def _write_add_partitions_to_txn_result_list_1(items: list[AddPartitionsToTxnResult], out: Append) -> None:
+def _write_add_partitions_to_txn_result_list_1(
+    items: list[AddPartitionsToTxnResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual

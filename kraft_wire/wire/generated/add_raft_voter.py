@@ -12,9 +12,22 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["AddRaftVoterRequest", "AddRaftVoterResponse", "Listener"]
+__all__ = [
+    "AddRaftVoterRequest",
+    "AddRaftVoterResponse",
+    "Listener",
+]
 
 compact_s_iiuB = unpackers("s", "ii16sB", 1)
 unpack_iiuB = Codec(">ii16sB").unpack_from
@@ -38,7 +51,12 @@ pack_ih = Codec(">ih").pack
 class Listener(Struct):
     """Listener of AddRaftVoterRequest."""
 
-    __slots__ = ("name", "host", "port", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "host",
+        "port",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     host: str  # 0+
@@ -48,8 +66,8 @@ class Listener(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
-        host: str = '',
+        name: str = "",
+        host: str = "",
         port: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -62,9 +80,17 @@ class Listener(Struct):
 class AddRaftVoterRequest(Message):
     """AddRaftVoterRequest, API key 80, versions 0-1, flexible 0+."""
 
-    __slots__ = ("cluster_id", "timeout_ms", "voter_id", "voter_directory_id", "listeners", "ack_when_committed", "unknown_tagged_fields", )
+    __slots__ = (
+        "cluster_id",
+        "timeout_ms",
+        "voter_id",
+        "voter_directory_id",
+        "listeners",
+        "ack_when_committed",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AddRaftVoterRequest'
+    NAME = "AddRaftVoterRequest"
     API_KEY = 80
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -82,7 +108,7 @@ class AddRaftVoterRequest(Message):
     def __init__(
         self,
         *,
-        cluster_id: str | None = '',
+        cluster_id: str | None = "",
         timeout_ms: int = 0,
         voter_id: int = 0,
         voter_directory_id: Uuid = ZERO_UUID,
@@ -102,9 +128,14 @@ class AddRaftVoterRequest(Message):
 class AddRaftVoterResponse(Message):
     """AddRaftVoterResponse, API key 80, versions 0-1, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "error_message", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AddRaftVoterResponse'
+    NAME = "AddRaftVoterResponse"
     API_KEY = 80
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -121,7 +152,7 @@ class AddRaftVoterResponse(Message):
         *,
         throttle_time_ms: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.throttle_time_ms = throttle_time_ms
@@ -165,15 +196,31 @@ def _read_add_raft_voter_request_1(data: Buffer, pos: int) -> tuple[AddRaftVoter
     pos += 1
     if n_cluster_id == 0:
         item.cluster_id = None
-        item.timeout_ms, item.voter_id, item.voter_directory_id, n_listeners = unpack_iiuB(data, pos)
+        (
+            item.timeout_ms,
+            item.voter_id,
+            item.voter_directory_id,
+            n_listeners,
+        ) = unpack_iiuB(data, pos)
         pos += 25
     elif n_cluster_id < 128:
-        raw, item.timeout_ms, item.voter_id, item.voter_directory_id, n_listeners = compact_s_iiuB[n_cluster_id](data, pos)
+        (
+            raw,
+            item.timeout_ms,
+            item.voter_id,
+            item.voter_directory_id,
+            n_listeners,
+        ) = compact_s_iiuB[n_cluster_id](data, pos)
         item.cluster_id = raw.decode()
         pos += n_cluster_id + 24
     else:
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
-        item.timeout_ms, item.voter_id, item.voter_directory_id, n_listeners = unpack_iiuB(data, pos)
+        (
+            item.timeout_ms,
+            item.voter_id,
+            item.voter_directory_id,
+            n_listeners,
+        ) = unpack_iiuB(data, pos)
         pos += 25
     if n_listeners == 1:
         item.listeners = []
@@ -199,15 +246,31 @@ def _read_add_raft_voter_request_2(data: Buffer, pos: int) -> tuple[AddRaftVoter
     pos += 1
     if n_cluster_id == 0:
         item.cluster_id = None
-        item.timeout_ms, item.voter_id, item.voter_directory_id, n_listeners = unpack_iiuB(data, pos)
+        (
+            item.timeout_ms,
+            item.voter_id,
+            item.voter_directory_id,
+            n_listeners,
+        ) = unpack_iiuB(data, pos)
         pos += 25
     elif n_cluster_id < 128:
-        raw, item.timeout_ms, item.voter_id, item.voter_directory_id, n_listeners = compact_s_iiuB[n_cluster_id](data, pos)
+        (
+            raw,
+            item.timeout_ms,
+            item.voter_id,
+            item.voter_directory_id,
+            n_listeners,
+        ) = compact_s_iiuB[n_cluster_id](data, pos)
         item.cluster_id = raw.decode()
         pos += n_cluster_id + 24
     else:
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
-        item.timeout_ms, item.voter_id, item.voter_directory_id, n_listeners = unpack_iiuB(data, pos)
+        (
+            item.timeout_ms,
+            item.voter_id,
+            item.voter_directory_id,
+            n_listeners,
+        ) = unpack_iiuB(data, pos)
         pos += 25
     if n_listeners == 1:
         item.listeners = []

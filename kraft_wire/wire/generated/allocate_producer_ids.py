@@ -13,7 +13,10 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import new, unknown_tags
 
-__all__ = ["AllocateProducerIdsRequest", "AllocateProducerIdsResponse"]
+__all__ = [
+    "AllocateProducerIdsRequest",
+    "AllocateProducerIdsResponse",
+]
 
 unpack_iqB = Codec(">iqB").unpack_from
 pack_iqx = Codec(">iqx").pack
@@ -24,9 +27,13 @@ pack_ihqix = Codec(">ihqix").pack
 class AllocateProducerIdsRequest(Message):
     """AllocateProducerIdsRequest, API key 67, versions 0, flexible 0+."""
 
-    __slots__ = ("broker_id", "broker_epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "broker_id",
+        "broker_epoch",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AllocateProducerIdsRequest'
+    NAME = "AllocateProducerIdsRequest"
     API_KEY = 67
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -52,9 +59,15 @@ class AllocateProducerIdsRequest(Message):
 class AllocateProducerIdsResponse(Message):
     """AllocateProducerIdsResponse, API key 67, versions 0, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "producer_id_start", "producer_id_len", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "producer_id_start",
+        "producer_id_len",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AllocateProducerIdsResponse'
+    NAME = "AllocateProducerIdsResponse"
     API_KEY = 67
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -83,7 +96,9 @@ class AllocateProducerIdsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_allocate_producer_ids_request_1(data: Buffer, pos: int) -> tuple[AllocateProducerIdsRequest, int]:
+def _read_allocate_producer_ids_request_1(
+    data: Buffer, pos: int
+) -> tuple[AllocateProducerIdsRequest, int]:
     item = new(AllocateProducerIdsRequest)
     item.broker_id, item.broker_epoch, tags = unpack_iqB(data, pos)
     pos += 13
@@ -99,9 +114,17 @@ def _write_allocate_producer_ids_request_1(item: AllocateProducerIdsRequest, out
     out(pack_iqx(item.broker_id, item.broker_epoch))
 
 
-def _read_allocate_producer_ids_response_1(data: Buffer, pos: int) -> tuple[AllocateProducerIdsResponse, int]:
+def _read_allocate_producer_ids_response_1(
+    data: Buffer, pos: int
+) -> tuple[AllocateProducerIdsResponse, int]:
     item = new(AllocateProducerIdsResponse)
-    item.throttle_time_ms, item.error_code, item.producer_id_start, item.producer_id_len, tags = unpack_ihqiB(data, pos)
+    (
+        item.throttle_time_ms,
+        item.error_code,
+        item.producer_id_start,
+        item.producer_id_len,
+        tags,
+    ) = unpack_ihqiB(data, pos)
     pos += 19
     item.unknown_tagged_fields = None
     if tags:
@@ -112,7 +135,14 @@ def _read_allocate_producer_ids_response_1(data: Buffer, pos: int) -> tuple[Allo
 def _write_allocate_producer_ids_response_1(item: AllocateProducerIdsResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    out(pack_ihqix(item.throttle_time_ms, item.error_code, item.producer_id_start, item.producer_id_len))
+    out(
+        pack_ihqix(
+            item.throttle_time_ms,
+            item.error_code,
+            item.producer_id_start,
+            item.producer_id_len,
+        )
+    )
 
 
 AllocateProducerIdsRequest._decoders = {

@@ -11,9 +11,27 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["AlterClientQuotasRequest", "AlterClientQuotasResponse", "EntityData", "EntryData", "OpData", "ResponseEntityData", "ResponseEntryData"]
+__all__ = [
+    "AlterClientQuotasRequest",
+    "AlterClientQuotasResponse",
+    "EntityData",
+    "EntryData",
+    "OpData",
+    "ResponseEntityData",
+    "ResponseEntryData",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_h = Codec(">h").unpack_from
@@ -55,7 +73,11 @@ pack_iB = Codec(">iB").pack
 class EntityData(Struct):
     """EntityData of AlterClientQuotasRequest."""
 
-    __slots__ = ("entity_type", "entity_name", "unknown_tagged_fields", )
+    __slots__ = (
+        "entity_type",
+        "entity_name",
+        "unknown_tagged_fields",
+    )
 
     entity_type: str  # 0+
     entity_name: str | None  # 0+
@@ -64,8 +86,8 @@ class EntityData(Struct):
     def __init__(
         self,
         *,
-        entity_type: str = '',
-        entity_name: str | None = '',
+        entity_type: str = "",
+        entity_name: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.entity_type = entity_type
@@ -76,7 +98,12 @@ class EntityData(Struct):
 class OpData(Struct):
     """OpData of AlterClientQuotasRequest."""
 
-    __slots__ = ("key", "value", "remove", "unknown_tagged_fields", )
+    __slots__ = (
+        "key",
+        "value",
+        "remove",
+        "unknown_tagged_fields",
+    )
 
     key: str  # 0+
     value: float  # 0+
@@ -86,7 +113,7 @@ class OpData(Struct):
     def __init__(
         self,
         *,
-        key: str = '',
+        key: str = "",
         value: float = 0.0,
         remove: bool = False,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -100,7 +127,11 @@ class OpData(Struct):
 class EntryData(Struct):
     """EntryData of AlterClientQuotasRequest."""
 
-    __slots__ = ("entity", "ops", "unknown_tagged_fields", )
+    __slots__ = (
+        "entity",
+        "ops",
+        "unknown_tagged_fields",
+    )
 
     entity: list[EntityData]  # 0+
     ops: list[OpData]  # 0+
@@ -121,9 +152,13 @@ class EntryData(Struct):
 class AlterClientQuotasRequest(Message):
     """AlterClientQuotasRequest, API key 49, versions 0-1, flexible 1+."""
 
-    __slots__ = ("entries", "validate_only", "unknown_tagged_fields", )
+    __slots__ = (
+        "entries",
+        "validate_only",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AlterClientQuotasRequest'
+    NAME = "AlterClientQuotasRequest"
     API_KEY = 49
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -149,7 +184,11 @@ class AlterClientQuotasRequest(Message):
 class ResponseEntityData(Struct):
     """EntityData of AlterClientQuotasResponse."""
 
-    __slots__ = ("entity_type", "entity_name", "unknown_tagged_fields", )
+    __slots__ = (
+        "entity_type",
+        "entity_name",
+        "unknown_tagged_fields",
+    )
 
     entity_type: str  # 0+
     entity_name: str | None  # 0+
@@ -158,8 +197,8 @@ class ResponseEntityData(Struct):
     def __init__(
         self,
         *,
-        entity_type: str = '',
-        entity_name: str | None = '',
+        entity_type: str = "",
+        entity_name: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.entity_type = entity_type
@@ -170,7 +209,12 @@ class ResponseEntityData(Struct):
 class ResponseEntryData(Struct):
     """EntryData of AlterClientQuotasResponse."""
 
-    __slots__ = ("error_code", "error_message", "entity", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "error_message",
+        "entity",
+        "unknown_tagged_fields",
+    )
 
     error_code: int  # 0+
     error_message: str | None  # 0+
@@ -181,7 +225,7 @@ class ResponseEntryData(Struct):
         self,
         *,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         entity: list[ResponseEntityData] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -194,9 +238,13 @@ class ResponseEntryData(Struct):
 class AlterClientQuotasResponse(Message):
     """AlterClientQuotasResponse, API key 49, versions 0-1, flexible 1+."""
 
-    __slots__ = ("throttle_time_ms", "entries", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "entries",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AlterClientQuotasResponse'
+    NAME = "AlterClientQuotasResponse"
     API_KEY = 49
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -290,7 +338,9 @@ def _read_entry_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[En
     return items, pos
 
 
-def _read_alter_client_quotas_request_1(data: Buffer, pos: int) -> tuple[AlterClientQuotasRequest, int]:
+def _read_alter_client_quotas_request_1(
+    data: Buffer, pos: int
+) -> tuple[AlterClientQuotasRequest, int]:
     item = new(AlterClientQuotasRequest)
     (n_entries,) = unpack_i(data, pos)
     pos += 4
@@ -395,7 +445,9 @@ def _read_entry_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[En
     return items, pos
 
 
-def _read_alter_client_quotas_request_2(data: Buffer, pos: int) -> tuple[AlterClientQuotasRequest, int]:
+def _read_alter_client_quotas_request_2(
+    data: Buffer, pos: int
+) -> tuple[AlterClientQuotasRequest, int]:
     item = new(AlterClientQuotasRequest)
     n_entries = data[pos]
     pos += 1
@@ -548,7 +600,9 @@ def _write_alter_client_quotas_request_2(item: AlterClientQuotasRequest, out: Ap
     out(pack_tx(item.validate_only))
 
 
-def _read_response_entity_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseEntityData], int]:
+def _read_response_entity_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponseEntityData], int]:
     items = []
     for _ in range(count):
         item = new(ResponseEntityData)
@@ -575,7 +629,9 @@ def _read_response_entity_data_list_1(data: Buffer, pos: int, count: int) -> tup
     return items, pos
 
 
-def _read_response_entry_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseEntryData], int]:
+def _read_response_entry_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponseEntryData], int]:
     items = []
     for _ in range(count):
         item = new(ResponseEntryData)
@@ -604,7 +660,9 @@ def _read_response_entry_data_list_1(data: Buffer, pos: int, count: int) -> tupl
     return items, pos
 
 
-def _read_alter_client_quotas_response_1(data: Buffer, pos: int) -> tuple[AlterClientQuotasResponse, int]:
+def _read_alter_client_quotas_response_1(
+    data: Buffer, pos: int
+) -> tuple[AlterClientQuotasResponse, int]:
     item = new(AlterClientQuotasResponse)
     item.throttle_time_ms, n_entries = unpack_ii(data, pos)
     pos += 8
@@ -618,7 +676,9 @@ def _read_alter_client_quotas_response_1(data: Buffer, pos: int) -> tuple[AlterC
     return item, pos
 
 
-def _read_response_entity_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ResponseEntityData], int]:
+def _read_response_entity_data_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponseEntityData], int]:
     items = []
     for _ in range(count):
         item = new(ResponseEntityData)
@@ -651,7 +711,9 @@ def _read_response_entity_data_list_2(data: Buffer, pos: int, count: int) -> tup
     return items, pos
 
 
-def _read_response_entry_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ResponseEntryData], int]:
+def _read_response_entry_data_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponseEntryData], int]:
     items = []
     for _ in range(count):
         item = new(ResponseEntryData)
@@ -687,7 +749,9 @@ def _read_response_entry_data_list_2(data: Buffer, pos: int, count: int) -> tupl
     return items, pos
 
 
-def _read_alter_client_quotas_response_2(data: Buffer, pos: int) -> tuple[AlterClientQuotasResponse, int]:
+def _read_alter_client_quotas_response_2(
+    data: Buffer, pos: int
+) -> tuple[AlterClientQuotasResponse, int]:
     item = new(AlterClientQuotasResponse)
     item.throttle_time_ms, n_entries = unpack_iB(data, pos)
     pos += 5

@@ -11,9 +11,25 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["AlterConfigsRequest", "AlterConfigsResource", "AlterConfigsResourceResponse", "AlterConfigsResponse", "AlterableConfig"]
+__all__ = [
+    "AlterConfigsRequest",
+    "AlterConfigsResource",
+    "AlterConfigsResourceResponse",
+    "AlterConfigsResponse",
+    "AlterableConfig",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_bh = Codec(">bh").unpack_from
@@ -56,7 +72,11 @@ pack_iB = Codec(">iB").pack
 class AlterableConfig(Struct):
     """AlterableConfig of AlterConfigsRequest."""
 
-    __slots__ = ("name", "value", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "value",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     value: str | None  # 0+
@@ -65,8 +85,8 @@ class AlterableConfig(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
-        value: str | None = '',
+        name: str = "",
+        value: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.name = name
@@ -77,7 +97,12 @@ class AlterableConfig(Struct):
 class AlterConfigsResource(Struct):
     """AlterConfigsResource of AlterConfigsRequest."""
 
-    __slots__ = ("resource_type", "resource_name", "configs", "unknown_tagged_fields", )
+    __slots__ = (
+        "resource_type",
+        "resource_name",
+        "configs",
+        "unknown_tagged_fields",
+    )
 
     resource_type: int  # 0+
     resource_name: str  # 0+
@@ -88,7 +113,7 @@ class AlterConfigsResource(Struct):
         self,
         *,
         resource_type: int = 0,
-        resource_name: str = '',
+        resource_name: str = "",
         configs: list[AlterableConfig] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -101,9 +126,13 @@ class AlterConfigsResource(Struct):
 class AlterConfigsRequest(Message):
     """AlterConfigsRequest, API key 33, versions 0-2, flexible 2+."""
 
-    __slots__ = ("resources", "validate_only", "unknown_tagged_fields", )
+    __slots__ = (
+        "resources",
+        "validate_only",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AlterConfigsRequest'
+    NAME = "AlterConfigsRequest"
     API_KEY = 33
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -129,7 +158,13 @@ class AlterConfigsRequest(Message):
 class AlterConfigsResourceResponse(Struct):
     """AlterConfigsResourceResponse of AlterConfigsResponse."""
 
-    __slots__ = ("error_code", "error_message", "resource_type", "resource_name", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "error_message",
+        "resource_type",
+        "resource_name",
+        "unknown_tagged_fields",
+    )
 
     error_code: int  # 0+
     error_message: str | None  # 0+
@@ -141,9 +176,9 @@ class AlterConfigsResourceResponse(Struct):
         self,
         *,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         resource_type: int = 0,
-        resource_name: str = '',
+        resource_name: str = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.error_code = error_code
@@ -156,9 +191,13 @@ class AlterConfigsResourceResponse(Struct):
 class AlterConfigsResponse(Message):
     """AlterConfigsResponse, API key 33, versions 0-2, flexible 2+."""
 
-    __slots__ = ("throttle_time_ms", "responses", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "responses",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AlterConfigsResponse'
+    NAME = "AlterConfigsResponse"
     API_KEY = 33
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -181,7 +220,9 @@ class AlterConfigsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_alterable_config_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterableConfig], int]:
+def _read_alterable_config_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterableConfig], int]:
     items = []
     for _ in range(count):
         item = new(AlterableConfig)
@@ -208,7 +249,9 @@ def _read_alterable_config_list_1(data: Buffer, pos: int, count: int) -> tuple[l
     return items, pos
 
 
-def _read_alter_configs_resource_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterConfigsResource], int]:
+def _read_alter_configs_resource_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterConfigsResource], int]:
     items = []
     for _ in range(count):
         item = new(AlterConfigsResource)
@@ -249,7 +292,9 @@ def _read_alter_configs_request_1(data: Buffer, pos: int) -> tuple[AlterConfigsR
     return item, pos
 
 
-def _read_alterable_config_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AlterableConfig], int]:
+def _read_alterable_config_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterableConfig], int]:
     items = []
     for _ in range(count):
         item = new(AlterableConfig)
@@ -282,7 +327,9 @@ def _read_alterable_config_list_2(data: Buffer, pos: int, count: int) -> tuple[l
     return items, pos
 
 
-def _read_alter_configs_resource_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AlterConfigsResource], int]:
+def _read_alter_configs_resource_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterConfigsResource], int]:
     items = []
     for _ in range(count):
         item = new(AlterConfigsResource)
@@ -443,7 +490,9 @@ def _write_alter_configs_request_2(item: AlterConfigsRequest, out: Append) -> No
     out(pack_tx(item.validate_only))
 
 
-def _read_alter_configs_resource_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterConfigsResourceResponse], int]:
+def _read_alter_configs_resource_response_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterConfigsResourceResponse], int]:
     items = []
     for _ in range(count):
         item = new(AlterConfigsResourceResponse)
@@ -486,7 +535,9 @@ def _read_alter_configs_response_1(data: Buffer, pos: int) -> tuple[AlterConfigs
     return item, pos
 
 
-def _read_alter_configs_resource_response_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AlterConfigsResourceResponse], int]:
+def _read_alter_configs_resource_response_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterConfigsResourceResponse], int]:
     items = []
     for _ in range(count):
         item = new(AlterConfigsResourceResponse)
@@ -526,7 +577,10 @@ def _read_alter_configs_response_2(data: Buffer, pos: int) -> tuple[AlterConfigs
     if n_responses == 1:
         item.responses = []
     elif 1 < n_responses < 128:
-        item.responses, pos = _read_alter_configs_resource_response_list_2(data, pos, n_responses - 1)
+        (
+            item.responses,
+            pos,
+        ) = _read_alter_configs_resource_response_list_2(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
         item.responses, pos = _read_alter_configs_resource_response_list_2(data, pos, n_responses)
@@ -540,7 +594,9 @@ def _read_alter_configs_response_2(data: Buffer, pos: int) -> tuple[AlterConfigs
     return item, pos
 
 
-def _write_alter_configs_resource_response_list_1(items: list[AlterConfigsResourceResponse], out: Append) -> None:
+def _write_alter_configs_resource_response_list_1(
+    items: list[AlterConfigsResourceResponse], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -573,7 +629,9 @@ def _write_alter_configs_response_1(item: AlterConfigsResponse, out: Append) -> 
     _write_alter_configs_resource_response_list_1(responses, out)
 
 
-def _write_alter_configs_resource_response_list_2(items: list[AlterConfigsResourceResponse], out: Append) -> None:
+def _write_alter_configs_resource_response_list_2(
+    items: list[AlterConfigsResourceResponse], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual

@@ -12,9 +12,26 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, long_count, long_numbers, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    long_count,
+    long_numbers,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["AlterPartitionRequest", "AlterPartitionResponse", "BrokerState", "PartitionData", "ResponsePartitionData", "ResponseTopicData", "TopicData"]
+__all__ = [
+    "AlterPartitionRequest",
+    "AlterPartitionResponse",
+    "BrokerState",
+    "PartitionData",
+    "ResponsePartitionData",
+    "ResponseTopicData",
+    "TopicData",
+]
 
 unpack_iqB = Codec(">iqB").unpack_from
 unpack_uB = Codec(">16sB").unpack_from
@@ -42,7 +59,11 @@ pack_ihB = Codec(">ihB").pack
 class BrokerState(Struct):
     """BrokerState of AlterPartitionRequest."""
 
-    __slots__ = ("broker_id", "broker_epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "broker_id",
+        "broker_epoch",
+        "unknown_tagged_fields",
+    )
 
     broker_id: int  # 3+
     broker_epoch: int  # 3+
@@ -63,7 +84,15 @@ class BrokerState(Struct):
 class PartitionData(Struct):
     """PartitionData of AlterPartitionRequest."""
 
-    __slots__ = ("partition_index", "leader_epoch", "new_isr", "new_isr_with_epochs", "leader_recovery_state", "partition_epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "leader_epoch",
+        "new_isr",
+        "new_isr_with_epochs",
+        "leader_recovery_state",
+        "partition_epoch",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     leader_epoch: int  # 0+
@@ -96,7 +125,11 @@ class PartitionData(Struct):
 class TopicData(Struct):
     """TopicData of AlterPartitionRequest."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 2+
     partitions: list[PartitionData]  # 0+
@@ -117,9 +150,14 @@ class TopicData(Struct):
 class AlterPartitionRequest(Message):
     """AlterPartitionRequest, API key 56, versions 2-3, flexible 0+."""
 
-    __slots__ = ("broker_id", "broker_epoch", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "broker_id",
+        "broker_epoch",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AlterPartitionRequest'
+    NAME = "AlterPartitionRequest"
     API_KEY = 56
     RECORD_TYPE = -1
     MIN_VERSION = 2
@@ -148,7 +186,16 @@ class AlterPartitionRequest(Message):
 class ResponsePartitionData(Struct):
     """PartitionData of AlterPartitionResponse."""
 
-    __slots__ = ("partition_index", "error_code", "leader_id", "leader_epoch", "isr", "leader_recovery_state", "partition_epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "error_code",
+        "leader_id",
+        "leader_epoch",
+        "isr",
+        "leader_recovery_state",
+        "partition_epoch",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     error_code: int  # 0+
@@ -184,7 +231,11 @@ class ResponsePartitionData(Struct):
 class ResponseTopicData(Struct):
     """TopicData of AlterPartitionResponse."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 2+
     partitions: list[ResponsePartitionData]  # 0+
@@ -205,9 +256,14 @@ class ResponseTopicData(Struct):
 class AlterPartitionResponse(Message):
     """AlterPartitionResponse, API key 56, versions 2-3, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AlterPartitionResponse'
+    NAME = "AlterPartitionResponse"
     API_KEY = 56
     RECORD_TYPE = -1
     MIN_VERSION = 2
@@ -233,7 +289,9 @@ class AlterPartitionResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+def _read_partition_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionData], int]:
     items = []
     for _ in range(count):
         item = new(PartitionData)
@@ -320,7 +378,9 @@ def _read_broker_state_list_1(data: Buffer, pos: int, count: int) -> tuple[list[
     return items, pos
 
 
-def _read_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+def _read_partition_data_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionData], int]:
     items = []
     for _ in range(count):
         item = new(PartitionData)
@@ -329,10 +389,16 @@ def _read_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[lis
         if n_new_isr_with_epochs == 1:
             item.new_isr_with_epochs = []
         elif 1 < n_new_isr_with_epochs < 128:
-            item.new_isr_with_epochs, pos = _read_broker_state_list_1(data, pos, n_new_isr_with_epochs - 1)
+            (
+                item.new_isr_with_epochs,
+                pos,
+            ) = _read_broker_state_list_1(data, pos, n_new_isr_with_epochs - 1)
         elif n_new_isr_with_epochs:
             n_new_isr_with_epochs, pos = long_count(data, pos, n_new_isr_with_epochs)
-            item.new_isr_with_epochs, pos = _read_broker_state_list_1(data, pos, n_new_isr_with_epochs)
+            (
+                item.new_isr_with_epochs,
+                pos,
+            ) = _read_broker_state_list_1(data, pos, n_new_isr_with_epochs)
         else:
             raise Unusual
         item.leader_recovery_state, item.partition_epoch, tags = unpack_biB(data, pos)
@@ -399,7 +465,16 @@ def _write_partition_data_list_1(items: list[PartitionData], out: Append) -> Non
         new_isr = item.new_isr
         n = len(new_isr)
         if n < 127:
-            out(pack_ii_Bi_bix[n](item.partition_index, item.leader_epoch, n + 1, *new_isr, item.leader_recovery_state, item.partition_epoch))
+            out(
+                pack_ii_Bi_bix[n](
+                    item.partition_index,
+                    item.leader_epoch,
+                    n + 1,
+                    *new_isr,
+                    item.leader_recovery_state,
+                    item.partition_epoch,
+                )
+            )
         else:
             out(pack_ii(item.partition_index, item.leader_epoch))
             out(varint(n + 1))
@@ -489,11 +564,19 @@ def _write_alter_partition_request_2(item: AlterPartitionRequest, out: Append) -
     out(b"\x00")
 
 
-def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponsePartitionData], int]:
+def _read_response_partition_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponsePartitionData], int]:
     items = []
     for _ in range(count):
         item = new(ResponsePartitionData)
-        item.partition_index, item.error_code, item.leader_id, item.leader_epoch, n_isr = unpack_ihiiB(data, pos)
+        (
+            item.partition_index,
+            item.error_code,
+            item.leader_id,
+            item.leader_epoch,
+            n_isr,
+        ) = unpack_ihiiB(data, pos)
         pos += 15
         if n_isr < 128:
             values = [*compact_i_biB[n_isr](data, pos)]
@@ -513,7 +596,9 @@ def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicData], int]:
+def _read_response_topic_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponseTopicData], int]:
     items = []
     for _ in range(count):
         item = new(ResponseTopicData)
@@ -565,7 +650,18 @@ def _write_response_partition_data_list_1(items: list[ResponsePartitionData], ou
         isr = item.isr
         n = len(isr)
         if n < 127:
-            out(pack_ihii_Bi_bix[n](item.partition_index, item.error_code, item.leader_id, item.leader_epoch, n + 1, *isr, item.leader_recovery_state, item.partition_epoch))
+            out(
+                pack_ihii_Bi_bix[n](
+                    item.partition_index,
+                    item.error_code,
+                    item.leader_id,
+                    item.leader_epoch,
+                    n + 1,
+                    *isr,
+                    item.leader_recovery_state,
+                    item.partition_epoch,
+                )
+            )
         else:
             out(pack_ihii(item.partition_index, item.error_code, item.leader_id, item.leader_epoch))
             out(varint(n + 1))

@@ -11,9 +11,27 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["AlterPartitionReassignmentsRequest", "AlterPartitionReassignmentsResponse", "ReassignablePartition", "ReassignablePartitionResponse", "ReassignableTopic", "ReassignableTopicResponse"]
+__all__ = [
+    "AlterPartitionReassignmentsRequest",
+    "AlterPartitionReassignmentsResponse",
+    "ReassignablePartition",
+    "ReassignablePartitionResponse",
+    "ReassignableTopic",
+    "ReassignableTopicResponse",
+]
 
 unpack_iB = Codec(">iB").unpack_from
 compact_s_B = unpackers("s", "B", 1)
@@ -42,7 +60,11 @@ pack_ith = Codec(">i?h").pack
 class ReassignablePartition(Struct):
     """ReassignablePartition of AlterPartitionReassignmentsRequest."""
 
-    __slots__ = ("partition_index", "replicas", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "replicas",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     replicas: list[int] | None  # 0+
@@ -63,7 +85,11 @@ class ReassignablePartition(Struct):
 class ReassignableTopic(Struct):
     """ReassignableTopic of AlterPartitionReassignmentsRequest."""
 
-    __slots__ = ("name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     partitions: list[ReassignablePartition]  # 0+
@@ -72,7 +98,7 @@ class ReassignableTopic(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partitions: list[ReassignablePartition] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -84,9 +110,14 @@ class ReassignableTopic(Struct):
 class AlterPartitionReassignmentsRequest(Message):
     """AlterPartitionReassignmentsRequest, API key 45, versions 0-1, flexible 0+."""
 
-    __slots__ = ("timeout_ms", "allow_replication_factor_change", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "timeout_ms",
+        "allow_replication_factor_change",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AlterPartitionReassignmentsRequest'
+    NAME = "AlterPartitionReassignmentsRequest"
     API_KEY = 45
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -115,7 +146,12 @@ class AlterPartitionReassignmentsRequest(Message):
 class ReassignablePartitionResponse(Struct):
     """ReassignablePartitionResponse of AlterPartitionReassignmentsResponse."""
 
-    __slots__ = ("partition_index", "error_code", "error_message", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "error_code",
+        "error_message",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     error_code: int  # 0+
@@ -127,7 +163,7 @@ class ReassignablePartitionResponse(Struct):
         *,
         partition_index: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.partition_index = partition_index
@@ -139,7 +175,11 @@ class ReassignablePartitionResponse(Struct):
 class ReassignableTopicResponse(Struct):
     """ReassignableTopicResponse of AlterPartitionReassignmentsResponse."""
 
-    __slots__ = ("name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     partitions: list[ReassignablePartitionResponse]  # 0+
@@ -148,7 +188,7 @@ class ReassignableTopicResponse(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partitions: list[ReassignablePartitionResponse] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -160,9 +200,16 @@ class ReassignableTopicResponse(Struct):
 class AlterPartitionReassignmentsResponse(Message):
     """AlterPartitionReassignmentsResponse, API key 45, versions 0-1, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "allow_replication_factor_change", "error_code", "error_message", "responses", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "allow_replication_factor_change",
+        "error_code",
+        "error_message",
+        "responses",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AlterPartitionReassignmentsResponse'
+    NAME = "AlterPartitionReassignmentsResponse"
     API_KEY = 45
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -182,7 +229,7 @@ class AlterPartitionReassignmentsResponse(Message):
         throttle_time_ms: int = 0,
         allow_replication_factor_change: bool = True,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         responses: list[ReassignableTopicResponse] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -194,7 +241,9 @@ class AlterPartitionReassignmentsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_reassignable_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ReassignablePartition], int]:
+def _read_reassignable_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ReassignablePartition], int]:
     items = []
     for _ in range(count):
         item = new(ReassignablePartition)
@@ -220,7 +269,9 @@ def _read_reassignable_partition_list_1(data: Buffer, pos: int, count: int) -> t
     return items, pos
 
 
-def _read_reassignable_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ReassignableTopic], int]:
+def _read_reassignable_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ReassignableTopic], int]:
     items = []
     for _ in range(count):
         item = new(ReassignableTopic)
@@ -252,7 +303,9 @@ def _read_reassignable_topic_list_1(data: Buffer, pos: int, count: int) -> tuple
     return items, pos
 
 
-def _read_alter_partition_reassignments_request_1(data: Buffer, pos: int) -> tuple[AlterPartitionReassignmentsRequest, int]:
+def _read_alter_partition_reassignments_request_1(
+    data: Buffer, pos: int
+) -> tuple[AlterPartitionReassignmentsRequest, int]:
     item = new(AlterPartitionReassignmentsRequest)
     item.timeout_ms, n_topics = unpack_iB(data, pos)
     pos += 5
@@ -274,7 +327,9 @@ def _read_alter_partition_reassignments_request_1(data: Buffer, pos: int) -> tup
     return item, pos
 
 
-def _read_alter_partition_reassignments_request_2(data: Buffer, pos: int) -> tuple[AlterPartitionReassignmentsRequest, int]:
+def _read_alter_partition_reassignments_request_2(
+    data: Buffer, pos: int
+) -> tuple[AlterPartitionReassignmentsRequest, int]:
     item = new(AlterPartitionReassignmentsRequest)
     item.timeout_ms, item.allow_replication_factor_change, n_topics = unpack_itB(data, pos)
     pos += 6
@@ -333,7 +388,9 @@ def _write_reassignable_topic_list_1(items: list[ReassignableTopic], out: Append
         out(b"\x00")
 
 
-def _write_alter_partition_reassignments_request_1(item: AlterPartitionReassignmentsRequest, out: Append) -> None:
+def _write_alter_partition_reassignments_request_1(
+    item: AlterPartitionReassignmentsRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     if not item.allow_replication_factor_change:
@@ -349,7 +406,9 @@ def _write_alter_partition_reassignments_request_1(item: AlterPartitionReassignm
     out(b"\x00")
 
 
-def _write_alter_partition_reassignments_request_2(item: AlterPartitionReassignmentsRequest, out: Append) -> None:
+def _write_alter_partition_reassignments_request_2(
+    item: AlterPartitionReassignmentsRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     topics = item.topics
@@ -363,7 +422,9 @@ def _write_alter_partition_reassignments_request_2(item: AlterPartitionReassignm
     out(b"\x00")
 
 
-def _read_reassignable_partition_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ReassignablePartitionResponse], int]:
+def _read_reassignable_partition_response_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ReassignablePartitionResponse], int]:
     items = []
     for _ in range(count):
         item = new(ReassignablePartitionResponse)
@@ -388,7 +449,9 @@ def _read_reassignable_partition_response_list_1(data: Buffer, pos: int, count: 
     return items, pos
 
 
-def _read_reassignable_topic_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ReassignableTopicResponse], int]:
+def _read_reassignable_topic_response_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ReassignableTopicResponse], int]:
     items = []
     for _ in range(count):
         item = new(ReassignableTopicResponse)
@@ -405,10 +468,16 @@ def _read_reassignable_topic_response_list_1(data: Buffer, pos: int, count: int)
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_reassignable_partition_response_list_1(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_reassignable_partition_response_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_reassignable_partition_response_list_1(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_reassignable_partition_response_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
@@ -420,7 +489,9 @@ def _read_reassignable_topic_response_list_1(data: Buffer, pos: int, count: int)
     return items, pos
 
 
-def _read_alter_partition_reassignments_response_1(data: Buffer, pos: int) -> tuple[AlterPartitionReassignmentsResponse, int]:
+def _read_alter_partition_reassignments_response_1(
+    data: Buffer, pos: int
+) -> tuple[AlterPartitionReassignmentsResponse, int]:
     item = new(AlterPartitionReassignmentsResponse)
     item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
@@ -454,9 +525,16 @@ def _read_alter_partition_reassignments_response_1(data: Buffer, pos: int) -> tu
     return item, pos
 
 
-def _read_alter_partition_reassignments_response_2(data: Buffer, pos: int) -> tuple[AlterPartitionReassignmentsResponse, int]:
+def _read_alter_partition_reassignments_response_2(
+    data: Buffer, pos: int
+) -> tuple[AlterPartitionReassignmentsResponse, int]:
     item = new(AlterPartitionReassignmentsResponse)
-    item.throttle_time_ms, item.allow_replication_factor_change, item.error_code, n_error_message = unpack_ithB(data, pos)
+    (
+        item.throttle_time_ms,
+        item.allow_replication_factor_change,
+        item.error_code,
+        n_error_message,
+    ) = unpack_ithB(data, pos)
     pos += 8
     if n_error_message == 0:
         item.error_message = None
@@ -487,7 +565,9 @@ def _read_alter_partition_reassignments_response_2(data: Buffer, pos: int) -> tu
     return item, pos
 
 
-def _write_reassignable_partition_response_list_1(items: list[ReassignablePartitionResponse], out: Append) -> None:
+def _write_reassignable_partition_response_list_1(
+    items: list[ReassignablePartitionResponse], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -505,7 +585,9 @@ def _write_reassignable_partition_response_list_1(items: list[ReassignablePartit
                 out(b"\x00")
 
 
-def _write_reassignable_topic_response_list_1(items: list[ReassignableTopicResponse], out: Append) -> None:
+def _write_reassignable_topic_response_list_1(
+    items: list[ReassignableTopicResponse], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -525,7 +607,9 @@ def _write_reassignable_topic_response_list_1(items: list[ReassignableTopicRespo
         out(b"\x00")
 
 
-def _write_alter_partition_reassignments_response_1(item: AlterPartitionReassignmentsResponse, out: Append) -> None:
+def _write_alter_partition_reassignments_response_1(
+    item: AlterPartitionReassignmentsResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     error_message = item.error_message
@@ -549,19 +633,42 @@ def _write_alter_partition_reassignments_response_1(item: AlterPartitionReassign
     out(b"\x00")
 
 
-def _write_alter_partition_reassignments_response_2(item: AlterPartitionReassignmentsResponse, out: Append) -> None:
+def _write_alter_partition_reassignments_response_2(
+    item: AlterPartitionReassignmentsResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     error_message = item.error_message
     if error_message is None:
-        out(pack_ithB(item.throttle_time_ms, item.allow_replication_factor_change, item.error_code, 0))
+        out(
+            pack_ithB(
+                item.throttle_time_ms,
+                item.allow_replication_factor_change,
+                item.error_code,
+                0,
+            )
+        )
     else:
         raw = error_message.encode()
         n = len(raw)
         if n < 127:
-            out(pack_ith_Bs[n](item.throttle_time_ms, item.allow_replication_factor_change, item.error_code, n + 1, raw))
+            out(
+                pack_ith_Bs[n](
+                    item.throttle_time_ms,
+                    item.allow_replication_factor_change,
+                    item.error_code,
+                    n + 1,
+                    raw,
+                )
+            )
         else:
-            out(pack_ith(item.throttle_time_ms, item.allow_replication_factor_change, item.error_code))
+            out(
+                pack_ith(
+                    item.throttle_time_ms,
+                    item.allow_replication_factor_change,
+                    item.error_code,
+                )
+            )
             out(long_text(raw))
     responses = item.responses
     n = len(responses)

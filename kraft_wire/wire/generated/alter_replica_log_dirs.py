@@ -11,9 +11,29 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_numbers, classic_text, compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_numbers,
+    classic_text,
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["AlterReplicaLogDir", "AlterReplicaLogDirPartitionResult", "AlterReplicaLogDirTopic", "AlterReplicaLogDirTopicResult", "AlterReplicaLogDirsRequest", "AlterReplicaLogDirsResponse"]
+__all__ = [
+    "AlterReplicaLogDir",
+    "AlterReplicaLogDirPartitionResult",
+    "AlterReplicaLogDirTopic",
+    "AlterReplicaLogDirTopicResult",
+    "AlterReplicaLogDirsRequest",
+    "AlterReplicaLogDirsResponse",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_h = Codec(">h").unpack_from
@@ -41,7 +61,11 @@ pack_iB = Codec(">iB").pack
 class AlterReplicaLogDirTopic(Struct):
     """AlterReplicaLogDirTopic of AlterReplicaLogDirsRequest."""
 
-    __slots__ = ("name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     partitions: list[int]  # 0+
@@ -50,7 +74,7 @@ class AlterReplicaLogDirTopic(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partitions: list[int] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -62,7 +86,11 @@ class AlterReplicaLogDirTopic(Struct):
 class AlterReplicaLogDir(Struct):
     """AlterReplicaLogDir of AlterReplicaLogDirsRequest."""
 
-    __slots__ = ("path", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "path",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
     path: str  # 0+
     topics: list[AlterReplicaLogDirTopic]  # 0+
@@ -71,7 +99,7 @@ class AlterReplicaLogDir(Struct):
     def __init__(
         self,
         *,
-        path: str = '',
+        path: str = "",
         topics: list[AlterReplicaLogDirTopic] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -83,9 +111,12 @@ class AlterReplicaLogDir(Struct):
 class AlterReplicaLogDirsRequest(Message):
     """AlterReplicaLogDirsRequest, API key 34, versions 1-2, flexible 2+."""
 
-    __slots__ = ("dirs", "unknown_tagged_fields", )
+    __slots__ = (
+        "dirs",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AlterReplicaLogDirsRequest'
+    NAME = "AlterReplicaLogDirsRequest"
     API_KEY = 34
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -108,7 +139,11 @@ class AlterReplicaLogDirsRequest(Message):
 class AlterReplicaLogDirPartitionResult(Struct):
     """AlterReplicaLogDirPartitionResult of AlterReplicaLogDirsResponse."""
 
-    __slots__ = ("partition_index", "error_code", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "error_code",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     error_code: int  # 0+
@@ -129,7 +164,11 @@ class AlterReplicaLogDirPartitionResult(Struct):
 class AlterReplicaLogDirTopicResult(Struct):
     """AlterReplicaLogDirTopicResult of AlterReplicaLogDirsResponse."""
 
-    __slots__ = ("topic_name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_name: str  # 0+
     partitions: list[AlterReplicaLogDirPartitionResult]  # 0+
@@ -138,7 +177,7 @@ class AlterReplicaLogDirTopicResult(Struct):
     def __init__(
         self,
         *,
-        topic_name: str = '',
+        topic_name: str = "",
         partitions: list[AlterReplicaLogDirPartitionResult] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -150,9 +189,13 @@ class AlterReplicaLogDirTopicResult(Struct):
 class AlterReplicaLogDirsResponse(Message):
     """AlterReplicaLogDirsResponse, API key 34, versions 1-2, flexible 2+."""
 
-    __slots__ = ("throttle_time_ms", "results", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "results",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AlterReplicaLogDirsResponse'
+    NAME = "AlterReplicaLogDirsResponse"
     API_KEY = 34
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -175,7 +218,9 @@ class AlterReplicaLogDirsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_alter_replica_log_dir_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterReplicaLogDirTopic], int]:
+def _read_alter_replica_log_dir_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterReplicaLogDirTopic], int]:
     items = []
     for _ in range(count):
         item = new(AlterReplicaLogDirTopic)
@@ -200,7 +245,9 @@ def _read_alter_replica_log_dir_topic_list_1(data: Buffer, pos: int, count: int)
     return items, pos
 
 
-def _read_alter_replica_log_dir_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterReplicaLogDir], int]:
+def _read_alter_replica_log_dir_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterReplicaLogDir], int]:
     items = []
     for _ in range(count):
         item = new(AlterReplicaLogDir)
@@ -225,7 +272,9 @@ def _read_alter_replica_log_dir_list_1(data: Buffer, pos: int, count: int) -> tu
     return items, pos
 
 
-def _read_alter_replica_log_dirs_request_1(data: Buffer, pos: int) -> tuple[AlterReplicaLogDirsRequest, int]:
+def _read_alter_replica_log_dirs_request_1(
+    data: Buffer, pos: int
+) -> tuple[AlterReplicaLogDirsRequest, int]:
     item = new(AlterReplicaLogDirsRequest)
     (n_dirs,) = unpack_i(data, pos)
     pos += 4
@@ -239,7 +288,9 @@ def _read_alter_replica_log_dirs_request_1(data: Buffer, pos: int) -> tuple[Alte
     return item, pos
 
 
-def _read_alter_replica_log_dir_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AlterReplicaLogDirTopic], int]:
+def _read_alter_replica_log_dir_topic_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterReplicaLogDirTopic], int]:
     items = []
     for _ in range(count):
         item = new(AlterReplicaLogDirTopic)
@@ -269,7 +320,9 @@ def _read_alter_replica_log_dir_topic_list_2(data: Buffer, pos: int, count: int)
     return items, pos
 
 
-def _read_alter_replica_log_dir_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AlterReplicaLogDir], int]:
+def _read_alter_replica_log_dir_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterReplicaLogDir], int]:
     items = []
     for _ in range(count):
         item = new(AlterReplicaLogDir)
@@ -301,7 +354,9 @@ def _read_alter_replica_log_dir_list_2(data: Buffer, pos: int, count: int) -> tu
     return items, pos
 
 
-def _read_alter_replica_log_dirs_request_2(data: Buffer, pos: int) -> tuple[AlterReplicaLogDirsRequest, int]:
+def _read_alter_replica_log_dirs_request_2(
+    data: Buffer, pos: int
+) -> tuple[AlterReplicaLogDirsRequest, int]:
     item = new(AlterReplicaLogDirsRequest)
     n_dirs = data[pos]
     pos += 1
@@ -322,7 +377,9 @@ def _read_alter_replica_log_dirs_request_2(data: Buffer, pos: int) -> tuple[Alte
     return item, pos
 
 
-def _write_alter_replica_log_dir_topic_list_1(items: list[AlterReplicaLogDirTopic], out: Append) -> None:
+def _write_alter_replica_log_dir_topic_list_1(
+    items: list[AlterReplicaLogDirTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -368,7 +425,9 @@ def _write_alter_replica_log_dirs_request_1(item: AlterReplicaLogDirsRequest, ou
     _write_alter_replica_log_dir_list_1(dirs, out)
 
 
-def _write_alter_replica_log_dir_topic_list_2(items: list[AlterReplicaLogDirTopic], out: Append) -> None:
+def _write_alter_replica_log_dir_topic_list_2(
+    items: list[AlterReplicaLogDirTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -421,7 +480,9 @@ def _write_alter_replica_log_dirs_request_2(item: AlterReplicaLogDirsRequest, ou
     out(b"\x00")
 
 
-def _read_alter_replica_log_dir_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterReplicaLogDirPartitionResult], int]:
+def _read_alter_replica_log_dir_partition_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterReplicaLogDirPartitionResult], int]:
     end = pos + count * 6
     if end > len(data):
         raise Unusual
@@ -436,7 +497,9 @@ def _read_alter_replica_log_dir_partition_result_list_1(data: Buffer, pos: int, 
     return items, pos
 
 
-def _read_alter_replica_log_dir_topic_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterReplicaLogDirTopicResult], int]:
+def _read_alter_replica_log_dir_topic_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterReplicaLogDirTopicResult], int]:
     items = []
     for _ in range(count):
         item = new(AlterReplicaLogDirTopicResult)
@@ -453,7 +516,10 @@ def _read_alter_replica_log_dir_topic_result_list_1(data: Buffer, pos: int, coun
         if n_partitions == 0:
             item.partitions = []
         elif n_partitions > 0:
-            item.partitions, pos = _read_alter_replica_log_dir_partition_result_list_1(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_alter_replica_log_dir_partition_result_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         item.unknown_tagged_fields = None
@@ -461,7 +527,9 @@ def _read_alter_replica_log_dir_topic_result_list_1(data: Buffer, pos: int, coun
     return items, pos
 
 
-def _read_alter_replica_log_dirs_response_1(data: Buffer, pos: int) -> tuple[AlterReplicaLogDirsResponse, int]:
+def _read_alter_replica_log_dirs_response_1(
+    data: Buffer, pos: int
+) -> tuple[AlterReplicaLogDirsResponse, int]:
     item = new(AlterReplicaLogDirsResponse)
     item.throttle_time_ms, n_results = unpack_ii(data, pos)
     pos += 8
@@ -475,7 +543,9 @@ def _read_alter_replica_log_dirs_response_1(data: Buffer, pos: int) -> tuple[Alt
     return item, pos
 
 
-def _read_alter_replica_log_dir_partition_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AlterReplicaLogDirPartitionResult], int]:
+def _read_alter_replica_log_dir_partition_result_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterReplicaLogDirPartitionResult], int]:
     end = pos + count * 7
     if end > len(data):
         raise Unusual
@@ -492,7 +562,9 @@ def _read_alter_replica_log_dir_partition_result_list_2(data: Buffer, pos: int, 
     return items, pos
 
 
-def _read_alter_replica_log_dir_topic_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AlterReplicaLogDirTopicResult], int]:
+def _read_alter_replica_log_dir_topic_result_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterReplicaLogDirTopicResult], int]:
     items = []
     for _ in range(count):
         item = new(AlterReplicaLogDirTopicResult)
@@ -509,10 +581,16 @@ def _read_alter_replica_log_dir_topic_result_list_2(data: Buffer, pos: int, coun
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_alter_replica_log_dir_partition_result_list_2(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_alter_replica_log_dir_partition_result_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_alter_replica_log_dir_partition_result_list_2(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_alter_replica_log_dir_partition_result_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
@@ -524,14 +602,19 @@ def _read_alter_replica_log_dir_topic_result_list_2(data: Buffer, pos: int, coun
     return items, pos
 
 
-def _read_alter_replica_log_dirs_response_2(data: Buffer, pos: int) -> tuple[AlterReplicaLogDirsResponse, int]:
+def _read_alter_replica_log_dirs_response_2(
+    data: Buffer, pos: int
+) -> tuple[AlterReplicaLogDirsResponse, int]:
     item = new(AlterReplicaLogDirsResponse)
     item.throttle_time_ms, n_results = unpack_iB(data, pos)
     pos += 5
     if n_results == 1:
         item.results = []
     elif 1 < n_results < 128:
-        item.results, pos = _read_alter_replica_log_dir_topic_result_list_2(data, pos, n_results - 1)
+        (
+            item.results,
+            pos,
+        ) = _read_alter_replica_log_dir_topic_result_list_2(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)
         item.results, pos = _read_alter_replica_log_dir_topic_result_list_2(data, pos, n_results)
@@ -545,14 +628,18 @@ def _read_alter_replica_log_dirs_response_2(data: Buffer, pos: int) -> tuple[Alt
     return item, pos
 
 
-def _write_alter_replica_log_dir_partition_result_list_1(items: list[AlterReplicaLogDirPartitionResult], out: Append) -> None:
+def _write_alter_replica_log_dir_partition_result_list_1(
+    items: list[AlterReplicaLogDirPartitionResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         out(pack_ih(item.partition_index, item.error_code))
 
 
-def _write_alter_replica_log_dir_topic_result_list_1(items: list[AlterReplicaLogDirTopicResult], out: Append) -> None:
+def _write_alter_replica_log_dir_topic_result_list_1(
+    items: list[AlterReplicaLogDirTopicResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -569,7 +656,9 @@ def _write_alter_replica_log_dir_topic_result_list_1(items: list[AlterReplicaLog
         _write_alter_replica_log_dir_partition_result_list_1(partitions, out)
 
 
-def _write_alter_replica_log_dirs_response_1(item: AlterReplicaLogDirsResponse, out: Append) -> None:
+def _write_alter_replica_log_dirs_response_1(
+    item: AlterReplicaLogDirsResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     results = item.results
@@ -578,14 +667,18 @@ def _write_alter_replica_log_dirs_response_1(item: AlterReplicaLogDirsResponse, 
     _write_alter_replica_log_dir_topic_result_list_1(results, out)
 
 
-def _write_alter_replica_log_dir_partition_result_list_2(items: list[AlterReplicaLogDirPartitionResult], out: Append) -> None:
+def _write_alter_replica_log_dir_partition_result_list_2(
+    items: list[AlterReplicaLogDirPartitionResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         out(pack_ihx(item.partition_index, item.error_code))
 
 
-def _write_alter_replica_log_dir_topic_result_list_2(items: list[AlterReplicaLogDirTopicResult], out: Append) -> None:
+def _write_alter_replica_log_dir_topic_result_list_2(
+    items: list[AlterReplicaLogDirTopicResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -605,7 +698,9 @@ def _write_alter_replica_log_dir_topic_result_list_2(items: list[AlterReplicaLog
         out(b"\x00")
 
 
-def _write_alter_replica_log_dirs_response_2(item: AlterReplicaLogDirsResponse, out: Append) -> None:
+def _write_alter_replica_log_dirs_response_2(
+    item: AlterReplicaLogDirsResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     results = item.results

@@ -12,9 +12,25 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["AlterShareGroupOffsetsRequest", "AlterShareGroupOffsetsRequestPartition", "AlterShareGroupOffsetsRequestTopic", "AlterShareGroupOffsetsResponse", "AlterShareGroupOffsetsResponsePartition", "AlterShareGroupOffsetsResponseTopic"]
+__all__ = [
+    "AlterShareGroupOffsetsRequest",
+    "AlterShareGroupOffsetsRequestPartition",
+    "AlterShareGroupOffsetsRequestTopic",
+    "AlterShareGroupOffsetsResponse",
+    "AlterShareGroupOffsetsResponsePartition",
+    "AlterShareGroupOffsetsResponseTopic",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 iterate_iqB = Codec(">iqB").iter_unpack
@@ -36,7 +52,11 @@ pack_uB = Codec(">16sB").pack
 class AlterShareGroupOffsetsRequestPartition(Struct):
     """AlterShareGroupOffsetsRequestPartition of AlterShareGroupOffsetsRequest."""
 
-    __slots__ = ("partition_index", "start_offset", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "start_offset",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     start_offset: int  # 0+
@@ -57,7 +77,11 @@ class AlterShareGroupOffsetsRequestPartition(Struct):
 class AlterShareGroupOffsetsRequestTopic(Struct):
     """AlterShareGroupOffsetsRequestTopic of AlterShareGroupOffsetsRequest."""
 
-    __slots__ = ("topic_name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_name: str  # 0+
     partitions: list[AlterShareGroupOffsetsRequestPartition]  # 0+
@@ -66,7 +90,7 @@ class AlterShareGroupOffsetsRequestTopic(Struct):
     def __init__(
         self,
         *,
-        topic_name: str = '',
+        topic_name: str = "",
         partitions: list[AlterShareGroupOffsetsRequestPartition] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -78,9 +102,13 @@ class AlterShareGroupOffsetsRequestTopic(Struct):
 class AlterShareGroupOffsetsRequest(Message):
     """AlterShareGroupOffsetsRequest, API key 91, versions 0, flexible 0+."""
 
-    __slots__ = ("group_id", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AlterShareGroupOffsetsRequest'
+    NAME = "AlterShareGroupOffsetsRequest"
     API_KEY = 91
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -94,7 +122,7 @@ class AlterShareGroupOffsetsRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topics: list[AlterShareGroupOffsetsRequestTopic] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -106,7 +134,12 @@ class AlterShareGroupOffsetsRequest(Message):
 class AlterShareGroupOffsetsResponsePartition(Struct):
     """AlterShareGroupOffsetsResponsePartition of AlterShareGroupOffsetsResponse."""
 
-    __slots__ = ("partition_index", "error_code", "error_message", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "error_code",
+        "error_message",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     error_code: int  # 0+
@@ -130,7 +163,12 @@ class AlterShareGroupOffsetsResponsePartition(Struct):
 class AlterShareGroupOffsetsResponseTopic(Struct):
     """AlterShareGroupOffsetsResponseTopic of AlterShareGroupOffsetsResponse."""
 
-    __slots__ = ("topic_name", "topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_name",
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_name: str  # 0+
     topic_id: Uuid  # 0+
@@ -140,7 +178,7 @@ class AlterShareGroupOffsetsResponseTopic(Struct):
     def __init__(
         self,
         *,
-        topic_name: str = '',
+        topic_name: str = "",
         topic_id: Uuid = ZERO_UUID,
         partitions: list[AlterShareGroupOffsetsResponsePartition] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -154,9 +192,15 @@ class AlterShareGroupOffsetsResponseTopic(Struct):
 class AlterShareGroupOffsetsResponse(Message):
     """AlterShareGroupOffsetsResponse, API key 91, versions 0, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "error_message", "responses", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "responses",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AlterShareGroupOffsetsResponse'
+    NAME = "AlterShareGroupOffsetsResponse"
     API_KEY = 91
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -185,7 +229,9 @@ class AlterShareGroupOffsetsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_alter_share_group_offsets_request_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterShareGroupOffsetsRequestPartition], int]:
+def _read_alter_share_group_offsets_request_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterShareGroupOffsetsRequestPartition], int]:
     end = pos + count * 13
     if end > len(data):
         raise Unusual
@@ -202,7 +248,9 @@ def _read_alter_share_group_offsets_request_partition_list_1(data: Buffer, pos: 
     return items, pos
 
 
-def _read_alter_share_group_offsets_request_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterShareGroupOffsetsRequestTopic], int]:
+def _read_alter_share_group_offsets_request_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterShareGroupOffsetsRequestTopic], int]:
     items = []
     for _ in range(count):
         item = new(AlterShareGroupOffsetsRequestTopic)
@@ -219,10 +267,16 @@ def _read_alter_share_group_offsets_request_topic_list_1(data: Buffer, pos: int,
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_alter_share_group_offsets_request_partition_list_1(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_alter_share_group_offsets_request_partition_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_alter_share_group_offsets_request_partition_list_1(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_alter_share_group_offsets_request_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
@@ -234,7 +288,9 @@ def _read_alter_share_group_offsets_request_topic_list_1(data: Buffer, pos: int,
     return items, pos
 
 
-def _read_alter_share_group_offsets_request_1(data: Buffer, pos: int) -> tuple[AlterShareGroupOffsetsRequest, int]:
+def _read_alter_share_group_offsets_request_1(
+    data: Buffer, pos: int
+) -> tuple[AlterShareGroupOffsetsRequest, int]:
     item = new(AlterShareGroupOffsetsRequest)
     n_group_id = data[pos]
     pos += 1
@@ -249,7 +305,10 @@ def _read_alter_share_group_offsets_request_1(data: Buffer, pos: int) -> tuple[A
     if n_topics == 1:
         item.topics = []
     elif 1 < n_topics < 128:
-        item.topics, pos = _read_alter_share_group_offsets_request_topic_list_1(data, pos, n_topics - 1)
+        (
+            item.topics,
+            pos,
+        ) = _read_alter_share_group_offsets_request_topic_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
         item.topics, pos = _read_alter_share_group_offsets_request_topic_list_1(data, pos, n_topics)
@@ -263,14 +322,18 @@ def _read_alter_share_group_offsets_request_1(data: Buffer, pos: int) -> tuple[A
     return item, pos
 
 
-def _write_alter_share_group_offsets_request_partition_list_1(items: list[AlterShareGroupOffsetsRequestPartition], out: Append) -> None:
+def _write_alter_share_group_offsets_request_partition_list_1(
+    items: list[AlterShareGroupOffsetsRequestPartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         out(pack_iqx(item.partition_index, item.start_offset))
 
 
-def _write_alter_share_group_offsets_request_topic_list_1(items: list[AlterShareGroupOffsetsRequestTopic], out: Append) -> None:
+def _write_alter_share_group_offsets_request_topic_list_1(
+    items: list[AlterShareGroupOffsetsRequestTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -290,7 +353,9 @@ def _write_alter_share_group_offsets_request_topic_list_1(items: list[AlterShare
         out(b"\x00")
 
 
-def _write_alter_share_group_offsets_request_1(item: AlterShareGroupOffsetsRequest, out: Append) -> None:
+def _write_alter_share_group_offsets_request_1(
+    item: AlterShareGroupOffsetsRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     raw = item.group_id.encode()
@@ -309,7 +374,9 @@ def _write_alter_share_group_offsets_request_1(item: AlterShareGroupOffsetsReque
     out(b"\x00")
 
 
-def _read_alter_share_group_offsets_response_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterShareGroupOffsetsResponsePartition], int]:
+def _read_alter_share_group_offsets_response_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterShareGroupOffsetsResponsePartition], int]:
     items = []
     for _ in range(count):
         item = new(AlterShareGroupOffsetsResponsePartition)
@@ -334,7 +401,9 @@ def _read_alter_share_group_offsets_response_partition_list_1(data: Buffer, pos:
     return items, pos
 
 
-def _read_alter_share_group_offsets_response_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterShareGroupOffsetsResponseTopic], int]:
+def _read_alter_share_group_offsets_response_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterShareGroupOffsetsResponseTopic], int]:
     items = []
     for _ in range(count):
         item = new(AlterShareGroupOffsetsResponseTopic)
@@ -351,10 +420,16 @@ def _read_alter_share_group_offsets_response_topic_list_1(data: Buffer, pos: int
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_alter_share_group_offsets_response_partition_list_1(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_alter_share_group_offsets_response_partition_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_alter_share_group_offsets_response_partition_list_1(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_alter_share_group_offsets_response_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
@@ -366,7 +441,9 @@ def _read_alter_share_group_offsets_response_topic_list_1(data: Buffer, pos: int
     return items, pos
 
 
-def _read_alter_share_group_offsets_response_1(data: Buffer, pos: int) -> tuple[AlterShareGroupOffsetsResponse, int]:
+def _read_alter_share_group_offsets_response_1(
+    data: Buffer, pos: int
+) -> tuple[AlterShareGroupOffsetsResponse, int]:
     item = new(AlterShareGroupOffsetsResponse)
     item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
@@ -385,10 +462,16 @@ def _read_alter_share_group_offsets_response_1(data: Buffer, pos: int) -> tuple[
     if n_responses == 1:
         item.responses = []
     elif 1 < n_responses < 128:
-        item.responses, pos = _read_alter_share_group_offsets_response_topic_list_1(data, pos, n_responses - 1)
+        (
+            item.responses,
+            pos,
+        ) = _read_alter_share_group_offsets_response_topic_list_1(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
-        item.responses, pos = _read_alter_share_group_offsets_response_topic_list_1(data, pos, n_responses)
+        (
+            item.responses,
+            pos,
+        ) = _read_alter_share_group_offsets_response_topic_list_1(data, pos, n_responses)
     else:
         raise Unusual
     tags = data[pos]
@@ -399,7 +482,9 @@ def _read_alter_share_group_offsets_response_1(data: Buffer, pos: int) -> tuple[
     return item, pos
 
 
-def _write_alter_share_group_offsets_response_partition_list_1(items: list[AlterShareGroupOffsetsResponsePartition], out: Append) -> None:
+def _write_alter_share_group_offsets_response_partition_list_1(
+    items: list[AlterShareGroupOffsetsResponsePartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -417,7 +502,9 @@ def _write_alter_share_group_offsets_response_partition_list_1(items: list[Alter
                 out(b"\x00")
 
 
-def _write_alter_share_group_offsets_response_topic_list_1(items: list[AlterShareGroupOffsetsResponseTopic], out: Append) -> None:
+def _write_alter_share_group_offsets_response_topic_list_1(
+    items: list[AlterShareGroupOffsetsResponseTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -438,7 +525,9 @@ def _write_alter_share_group_offsets_response_topic_list_1(items: list[AlterShar
         out(b"\x00")
 
 
-def _write_alter_share_group_offsets_response_1(item: AlterShareGroupOffsetsResponse, out: Append) -> None:
+def _write_alter_share_group_offsets_response_1(
+    item: AlterShareGroupOffsetsResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     error_message = item.error_message

@@ -11,9 +11,24 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["AlterUserScramCredentialsRequest", "AlterUserScramCredentialsResponse", "AlterUserScramCredentialsResult", "ScramCredentialDeletion", "ScramCredentialUpsertion"]
+__all__ = [
+    "AlterUserScramCredentialsRequest",
+    "AlterUserScramCredentialsResponse",
+    "AlterUserScramCredentialsResult",
+    "ScramCredentialDeletion",
+    "ScramCredentialUpsertion",
+]
 
 compact_s_bB = unpackers("s", "bB", 1)
 unpack_bB = Codec(">bB").unpack_from
@@ -39,7 +54,11 @@ pack_iB = Codec(">iB").pack
 class ScramCredentialDeletion(Struct):
     """ScramCredentialDeletion of AlterUserScramCredentialsRequest."""
 
-    __slots__ = ("name", "mechanism", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "mechanism",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     mechanism: int  # 0+
@@ -48,7 +67,7 @@ class ScramCredentialDeletion(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         mechanism: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -60,7 +79,14 @@ class ScramCredentialDeletion(Struct):
 class ScramCredentialUpsertion(Struct):
     """ScramCredentialUpsertion of AlterUserScramCredentialsRequest."""
 
-    __slots__ = ("name", "mechanism", "iterations", "salt", "salted_password", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "mechanism",
+        "iterations",
+        "salt",
+        "salted_password",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     mechanism: int  # 0+
@@ -72,11 +98,11 @@ class ScramCredentialUpsertion(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         mechanism: int = 0,
         iterations: int = 0,
-        salt: bytes | memoryview = b'',
-        salted_password: bytes | memoryview = b'',
+        salt: bytes | memoryview = b"",
+        salted_password: bytes | memoryview = b"",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.name = name
@@ -90,9 +116,13 @@ class ScramCredentialUpsertion(Struct):
 class AlterUserScramCredentialsRequest(Message):
     """AlterUserScramCredentialsRequest, API key 51, versions 0, flexible 0+."""
 
-    __slots__ = ("deletions", "upsertions", "unknown_tagged_fields", )
+    __slots__ = (
+        "deletions",
+        "upsertions",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AlterUserScramCredentialsRequest'
+    NAME = "AlterUserScramCredentialsRequest"
     API_KEY = 51
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -118,7 +148,12 @@ class AlterUserScramCredentialsRequest(Message):
 class AlterUserScramCredentialsResult(Struct):
     """AlterUserScramCredentialsResult of AlterUserScramCredentialsResponse."""
 
-    __slots__ = ("user", "error_code", "error_message", "unknown_tagged_fields", )
+    __slots__ = (
+        "user",
+        "error_code",
+        "error_message",
+        "unknown_tagged_fields",
+    )
 
     user: str  # 0+
     error_code: int  # 0+
@@ -128,9 +163,9 @@ class AlterUserScramCredentialsResult(Struct):
     def __init__(
         self,
         *,
-        user: str = '',
+        user: str = "",
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.user = user
@@ -142,9 +177,13 @@ class AlterUserScramCredentialsResult(Struct):
 class AlterUserScramCredentialsResponse(Message):
     """AlterUserScramCredentialsResponse, API key 51, versions 0, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "results", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "results",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AlterUserScramCredentialsResponse'
+    NAME = "AlterUserScramCredentialsResponse"
     API_KEY = 51
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -167,7 +206,9 @@ class AlterUserScramCredentialsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_scram_credential_deletion_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ScramCredentialDeletion], int]:
+def _read_scram_credential_deletion_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ScramCredentialDeletion], int]:
     items = []
     for _ in range(count):
         item = new(ScramCredentialDeletion)
@@ -188,7 +229,9 @@ def _read_scram_credential_deletion_list_1(data: Buffer, pos: int, count: int) -
     return items, pos
 
 
-def _read_scram_credential_upsertion_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ScramCredentialUpsertion], int]:
+def _read_scram_credential_upsertion_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ScramCredentialUpsertion], int]:
     items = []
     for _ in range(count):
         item = new(ScramCredentialUpsertion)
@@ -237,7 +280,9 @@ def _read_scram_credential_upsertion_list_1(data: Buffer, pos: int, count: int) 
     return items, pos
 
 
-def _read_alter_user_scram_credentials_request_1(data: Buffer, pos: int) -> tuple[AlterUserScramCredentialsRequest, int]:
+def _read_alter_user_scram_credentials_request_1(
+    data: Buffer, pos: int
+) -> tuple[AlterUserScramCredentialsRequest, int]:
     item = new(AlterUserScramCredentialsRequest)
     n_deletions = data[pos]
     pos += 1
@@ -269,7 +314,9 @@ def _read_alter_user_scram_credentials_request_1(data: Buffer, pos: int) -> tupl
     return item, pos
 
 
-def _write_scram_credential_deletion_list_1(items: list[ScramCredentialDeletion], out: Append) -> None:
+def _write_scram_credential_deletion_list_1(
+    items: list[ScramCredentialDeletion], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -282,7 +329,9 @@ def _write_scram_credential_deletion_list_1(items: list[ScramCredentialDeletion]
             out(pack_bx(item.mechanism))
 
 
-def _write_scram_credential_upsertion_list_1(items: list[ScramCredentialUpsertion], out: Append) -> None:
+def _write_scram_credential_upsertion_list_1(
+    items: list[ScramCredentialUpsertion], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -310,7 +359,9 @@ def _write_scram_credential_upsertion_list_1(items: list[ScramCredentialUpsertio
         out(b"\x00")
 
 
-def _write_alter_user_scram_credentials_request_1(item: AlterUserScramCredentialsRequest, out: Append) -> None:
+def _write_alter_user_scram_credentials_request_1(
+    item: AlterUserScramCredentialsRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     deletions = item.deletions
@@ -330,7 +381,9 @@ def _write_alter_user_scram_credentials_request_1(item: AlterUserScramCredential
     out(b"\x00")
 
 
-def _read_alter_user_scram_credentials_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterUserScramCredentialsResult], int]:
+def _read_alter_user_scram_credentials_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterUserScramCredentialsResult], int]:
     items = []
     for _ in range(count):
         item = new(AlterUserScramCredentialsResult)
@@ -363,14 +416,19 @@ def _read_alter_user_scram_credentials_result_list_1(data: Buffer, pos: int, cou
     return items, pos
 
 
-def _read_alter_user_scram_credentials_response_1(data: Buffer, pos: int) -> tuple[AlterUserScramCredentialsResponse, int]:
+def _read_alter_user_scram_credentials_response_1(
+    data: Buffer, pos: int
+) -> tuple[AlterUserScramCredentialsResponse, int]:
     item = new(AlterUserScramCredentialsResponse)
     item.throttle_time_ms, n_results = unpack_iB(data, pos)
     pos += 5
     if n_results == 1:
         item.results = []
     elif 1 < n_results < 128:
-        item.results, pos = _read_alter_user_scram_credentials_result_list_1(data, pos, n_results - 1)
+        (
+            item.results,
+            pos,
+        ) = _read_alter_user_scram_credentials_result_list_1(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)
         item.results, pos = _read_alter_user_scram_credentials_result_list_1(data, pos, n_results)
@@ -384,7 +442,9 @@ def _read_alter_user_scram_credentials_response_1(data: Buffer, pos: int) -> tup
     return item, pos
 
 
-def _write_alter_user_scram_credentials_result_list_1(items: list[AlterUserScramCredentialsResult], out: Append) -> None:
+def _write_alter_user_scram_credentials_result_list_1(
+    items: list[AlterUserScramCredentialsResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -408,7 +468,9 @@ def _write_alter_user_scram_credentials_result_list_1(items: list[AlterUserScram
                 out(b"\x00")
 
 
-def _write_alter_user_scram_credentials_response_1(item: AlterUserScramCredentialsResponse, out: Append) -> None:
+def _write_alter_user_scram_credentials_response_1(
+    item: AlterUserScramCredentialsResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     results = item.results

@@ -11,9 +11,27 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    tag_head,
+    unknown_tag,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_tags,
+)
 
-__all__ = ["ApiVersion", "ApiVersionsRequest", "ApiVersionsResponse", "FinalizedFeatureKey", "SupportedFeatureKey"]
+__all__ = [
+    "ApiVersion",
+    "ApiVersionsRequest",
+    "ApiVersionsResponse",
+    "FinalizedFeatureKey",
+    "SupportedFeatureKey",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 pack__Bs = packers("B", "s", "", 0, 1)
@@ -44,9 +62,13 @@ pack_t = Codec(">?").pack
 class ApiVersionsRequest(Message):
     """ApiVersionsRequest, API key 18, versions 0-4, flexible 3+."""
 
-    __slots__ = ("client_software_name", "client_software_version", "unknown_tagged_fields", )
+    __slots__ = (
+        "client_software_name",
+        "client_software_version",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ApiVersionsRequest'
+    NAME = "ApiVersionsRequest"
     API_KEY = 18
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -60,8 +82,8 @@ class ApiVersionsRequest(Message):
     def __init__(
         self,
         *,
-        client_software_name: str = '',
-        client_software_version: str = '',
+        client_software_name: str = "",
+        client_software_version: str = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.client_software_name = client_software_name
@@ -72,7 +94,12 @@ class ApiVersionsRequest(Message):
 class ApiVersion(Struct):
     """ApiVersion of ApiVersionsResponse."""
 
-    __slots__ = ("api_key", "min_version", "max_version", "unknown_tagged_fields", )
+    __slots__ = (
+        "api_key",
+        "min_version",
+        "max_version",
+        "unknown_tagged_fields",
+    )
 
     api_key: int  # 0+
     min_version: int  # 0+
@@ -96,7 +123,12 @@ class ApiVersion(Struct):
 class SupportedFeatureKey(Struct):
     """SupportedFeatureKey of ApiVersionsResponse."""
 
-    __slots__ = ("name", "min_version", "max_version", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "min_version",
+        "max_version",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 3+
     min_version: int  # 3+
@@ -106,7 +138,7 @@ class SupportedFeatureKey(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         min_version: int = 0,
         max_version: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -120,7 +152,12 @@ class SupportedFeatureKey(Struct):
 class FinalizedFeatureKey(Struct):
     """FinalizedFeatureKey of ApiVersionsResponse."""
 
-    __slots__ = ("name", "max_version_level", "min_version_level", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "max_version_level",
+        "min_version_level",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 3+
     max_version_level: int  # 3+
@@ -130,7 +167,7 @@ class FinalizedFeatureKey(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         max_version_level: int = 0,
         min_version_level: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -144,9 +181,18 @@ class FinalizedFeatureKey(Struct):
 class ApiVersionsResponse(Message):
     """ApiVersionsResponse, API key 18, versions 0-4, flexible 3+."""
 
-    __slots__ = ("error_code", "api_keys", "throttle_time_ms", "supported_features", "finalized_features_epoch", "finalized_features", "zk_migration_ready", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "api_keys",
+        "throttle_time_ms",
+        "supported_features",
+        "finalized_features_epoch",
+        "finalized_features",
+        "zk_migration_ready",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ApiVersionsResponse'
+    NAME = "ApiVersionsResponse"
     API_KEY = 18
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -186,8 +232,8 @@ class ApiVersionsResponse(Message):
 
 def _read_api_versions_request_1(data: Buffer, pos: int) -> tuple[ApiVersionsRequest, int]:
     item = new(ApiVersionsRequest)
-    item.client_software_name = ''
-    item.client_software_version = ''
+    item.client_software_name = ""
+    item.client_software_version = ""
     item.unknown_tagged_fields = None
     return item, pos
 
@@ -314,7 +360,9 @@ def _read_api_version_list_2(data: Buffer, pos: int, count: int) -> tuple[list[A
     return items, pos
 
 
-def _read_supported_feature_key_list_1(data: Buffer, pos: int, count: int) -> tuple[list[SupportedFeatureKey], int]:
+def _read_supported_feature_key_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[SupportedFeatureKey], int]:
     items = []
     for _ in range(count):
         item = new(SupportedFeatureKey)
@@ -335,14 +383,21 @@ def _read_supported_feature_key_list_1(data: Buffer, pos: int, count: int) -> tu
     return items, pos
 
 
-def _read_finalized_feature_key_list_1(data: Buffer, pos: int, count: int) -> tuple[list[FinalizedFeatureKey], int]:
+def _read_finalized_feature_key_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[FinalizedFeatureKey], int]:
     items = []
     for _ in range(count):
         item = new(FinalizedFeatureKey)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            raw, item.max_version_level, item.min_version_level, tags = compact_s_hhB[n_name](data, pos)
+            (
+                raw,
+                item.max_version_level,
+                item.min_version_level,
+                tags,
+            ) = compact_s_hhB[n_name](data, pos)
             item.name = raw.decode()
             pos += n_name + 4
         else:
@@ -356,7 +411,9 @@ def _read_finalized_feature_key_list_1(data: Buffer, pos: int, count: int) -> tu
     return items, pos
 
 
-def _read_api_versions_response_tags_1(item: ApiVersionsResponse, data: Buffer, pos: int, count: int) -> int:
+def _read_api_versions_response_tags_1(
+    item: ApiVersionsResponse, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -368,10 +425,16 @@ def _read_api_versions_response_tags_1(item: ApiVersionsResponse, data: Buffer, 
             if n_supported_features == 1:
                 item.supported_features = []
             elif 1 < n_supported_features < 128:
-                item.supported_features, pos = _read_supported_feature_key_list_1(data, pos, n_supported_features - 1)
+                (
+                    item.supported_features,
+                    pos,
+                ) = _read_supported_feature_key_list_1(data, pos, n_supported_features - 1)
             elif n_supported_features:
                 n_supported_features, pos = long_count(data, pos, n_supported_features)
-                item.supported_features, pos = _read_supported_feature_key_list_1(data, pos, n_supported_features)
+                (
+                    item.supported_features,
+                    pos,
+                ) = _read_supported_feature_key_list_1(data, pos, n_supported_features)
             else:
                 raise Unusual
         elif tag == 1:
@@ -383,10 +446,16 @@ def _read_api_versions_response_tags_1(item: ApiVersionsResponse, data: Buffer, 
             if n_finalized_features == 1:
                 item.finalized_features = []
             elif 1 < n_finalized_features < 128:
-                item.finalized_features, pos = _read_finalized_feature_key_list_1(data, pos, n_finalized_features - 1)
+                (
+                    item.finalized_features,
+                    pos,
+                ) = _read_finalized_feature_key_list_1(data, pos, n_finalized_features - 1)
             elif n_finalized_features:
                 n_finalized_features, pos = long_count(data, pos, n_finalized_features)
-                item.finalized_features, pos = _read_finalized_feature_key_list_1(data, pos, n_finalized_features)
+                (
+                    item.finalized_features,
+                    pos,
+                ) = _read_finalized_feature_key_list_1(data, pos, n_finalized_features)
             else:
                 raise Unusual
         elif tag == 3:
@@ -533,7 +602,13 @@ def _write_api_versions_response_3(item: ApiVersionsResponse, out: Append) -> No
         out(varint(n + 1))
     _write_api_version_list_2(api_keys, out)
     out(pack_i(item.throttle_time_ms))
-    if item.unknown_tagged_fields is None and item.supported_features == [] and item.finalized_features_epoch == -1 and item.finalized_features == [] and not item.zk_migration_ready:
+    if (
+        item.unknown_tagged_fields is None
+        and item.supported_features == []
+        and item.finalized_features_epoch == -1
+        and item.finalized_features == []
+        and not item.zk_migration_ready
+    ):
         out(b"\x00")
     else:
         _write_api_versions_response_tags_1(item, out)

@@ -14,7 +14,16 @@ from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
 from kraft_wire.wire.runtime import long_count, new, unknown_tags, varint
 
-__all__ = ["AssignReplicasToDirsRequest", "AssignReplicasToDirsResponse", "DirectoryData", "PartitionData", "ResponseDirectoryData", "ResponsePartitionData", "ResponseTopicData", "TopicData"]
+__all__ = [
+    "AssignReplicasToDirsRequest",
+    "AssignReplicasToDirsResponse",
+    "DirectoryData",
+    "PartitionData",
+    "ResponseDirectoryData",
+    "ResponsePartitionData",
+    "ResponseTopicData",
+    "TopicData",
+]
 
 unpack_iqB = Codec(">iqB").unpack_from
 unpack_uB = Codec(">16sB").unpack_from
@@ -34,7 +43,10 @@ pack_ihB = Codec(">ihB").pack
 class PartitionData(Struct):
     """PartitionData of AssignReplicasToDirsRequest."""
 
-    __slots__ = ("partition_index", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     unknown_tagged_fields: list[tuple[int, bytes]] | None  # 0+
@@ -52,7 +64,11 @@ class PartitionData(Struct):
 class TopicData(Struct):
     """TopicData of AssignReplicasToDirsRequest."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     partitions: list[PartitionData]  # 0+
@@ -73,7 +89,11 @@ class TopicData(Struct):
 class DirectoryData(Struct):
     """DirectoryData of AssignReplicasToDirsRequest."""
 
-    __slots__ = ("id", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "id",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
     id: Uuid  # 0+
     topics: list[TopicData]  # 0+
@@ -94,9 +114,14 @@ class DirectoryData(Struct):
 class AssignReplicasToDirsRequest(Message):
     """AssignReplicasToDirsRequest, API key 73, versions 0, flexible 0+."""
 
-    __slots__ = ("broker_id", "broker_epoch", "directories", "unknown_tagged_fields", )
+    __slots__ = (
+        "broker_id",
+        "broker_epoch",
+        "directories",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AssignReplicasToDirsRequest'
+    NAME = "AssignReplicasToDirsRequest"
     API_KEY = 73
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -125,7 +150,11 @@ class AssignReplicasToDirsRequest(Message):
 class ResponsePartitionData(Struct):
     """PartitionData of AssignReplicasToDirsResponse."""
 
-    __slots__ = ("partition_index", "error_code", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "error_code",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     error_code: int  # 0+
@@ -146,7 +175,11 @@ class ResponsePartitionData(Struct):
 class ResponseTopicData(Struct):
     """TopicData of AssignReplicasToDirsResponse."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     partitions: list[ResponsePartitionData]  # 0+
@@ -167,7 +200,11 @@ class ResponseTopicData(Struct):
 class ResponseDirectoryData(Struct):
     """DirectoryData of AssignReplicasToDirsResponse."""
 
-    __slots__ = ("id", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "id",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
     id: Uuid  # 0+
     topics: list[ResponseTopicData]  # 0+
@@ -188,9 +225,14 @@ class ResponseDirectoryData(Struct):
 class AssignReplicasToDirsResponse(Message):
     """AssignReplicasToDirsResponse, API key 73, versions 0, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "directories", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "directories",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'AssignReplicasToDirsResponse'
+    NAME = "AssignReplicasToDirsResponse"
     API_KEY = 73
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -216,7 +258,9 @@ class AssignReplicasToDirsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+def _read_partition_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionData], int]:
     end = pos + count * 5
     if end > len(data):
         raise Unusual
@@ -256,7 +300,9 @@ def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
     return items, pos
 
 
-def _read_directory_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DirectoryData], int]:
+def _read_directory_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DirectoryData], int]:
     items = []
     for _ in range(count):
         item = new(DirectoryData)
@@ -280,7 +326,9 @@ def _read_directory_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     return items, pos
 
 
-def _read_assign_replicas_to_dirs_request_1(data: Buffer, pos: int) -> tuple[AssignReplicasToDirsRequest, int]:
+def _read_assign_replicas_to_dirs_request_1(
+    data: Buffer, pos: int
+) -> tuple[AssignReplicasToDirsRequest, int]:
     item = new(AssignReplicasToDirsRequest)
     item.broker_id, item.broker_epoch, n_directories = unpack_iqB(data, pos)
     pos += 13
@@ -338,7 +386,9 @@ def _write_directory_data_list_1(items: list[DirectoryData], out: Append) -> Non
         out(b"\x00")
 
 
-def _write_assign_replicas_to_dirs_request_1(item: AssignReplicasToDirsRequest, out: Append) -> None:
+def _write_assign_replicas_to_dirs_request_1(
+    item: AssignReplicasToDirsRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     directories = item.directories
@@ -352,7 +402,9 @@ def _write_assign_replicas_to_dirs_request_1(item: AssignReplicasToDirsRequest, 
     out(b"\x00")
 
 
-def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponsePartitionData], int]:
+def _read_response_partition_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponsePartitionData], int]:
     end = pos + count * 7
     if end > len(data):
         raise Unusual
@@ -369,7 +421,9 @@ def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicData], int]:
+def _read_response_topic_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponseTopicData], int]:
     items = []
     for _ in range(count):
         item = new(ResponseTopicData)
@@ -393,7 +447,9 @@ def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tupl
     return items, pos
 
 
-def _read_response_directory_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseDirectoryData], int]:
+def _read_response_directory_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponseDirectoryData], int]:
     items = []
     for _ in range(count):
         item = new(ResponseDirectoryData)
@@ -417,7 +473,9 @@ def _read_response_directory_data_list_1(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_assign_replicas_to_dirs_response_1(data: Buffer, pos: int) -> tuple[AssignReplicasToDirsResponse, int]:
+def _read_assign_replicas_to_dirs_response_1(
+    data: Buffer, pos: int
+) -> tuple[AssignReplicasToDirsResponse, int]:
     item = new(AssignReplicasToDirsResponse)
     item.throttle_time_ms, item.error_code, n_directories = unpack_ihB(data, pos)
     pos += 7
@@ -475,7 +533,9 @@ def _write_response_directory_data_list_1(items: list[ResponseDirectoryData], ou
         out(b"\x00")
 
 
-def _write_assign_replicas_to_dirs_response_1(item: AssignReplicasToDirsResponse, out: Append) -> None:
+def _write_assign_replicas_to_dirs_response_1(
+    item: AssignReplicasToDirsResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     directories = item.directories

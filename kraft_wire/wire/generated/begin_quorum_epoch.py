@@ -12,9 +12,31 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    tag_head,
+    unknown_tag,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_tags,
+)
 
-__all__ = ["BeginQuorumEpochRequest", "BeginQuorumEpochResponse", "LeaderEndpoint", "NodeEndpoint", "PartitionData", "ResponsePartitionData", "ResponseTopicData", "TopicData"]
+__all__ = [
+    "BeginQuorumEpochRequest",
+    "BeginQuorumEpochResponse",
+    "LeaderEndpoint",
+    "NodeEndpoint",
+    "PartitionData",
+    "ResponsePartitionData",
+    "ResponseTopicData",
+    "TopicData",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s_i = unpackers("s", "i", 0)
@@ -50,7 +72,13 @@ pack_i_Bs_Hx = packers("iB", "s", "Hx", 1, 1)
 class PartitionData(Struct):
     """PartitionData of BeginQuorumEpochRequest."""
 
-    __slots__ = ("partition_index", "voter_directory_id", "leader_id", "leader_epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "voter_directory_id",
+        "leader_id",
+        "leader_epoch",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     voter_directory_id: Uuid  # 1+
@@ -77,7 +105,11 @@ class PartitionData(Struct):
 class TopicData(Struct):
     """TopicData of BeginQuorumEpochRequest."""
 
-    __slots__ = ("topic_name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_name: str  # 0+
     partitions: list[PartitionData]  # 0+
@@ -86,7 +118,7 @@ class TopicData(Struct):
     def __init__(
         self,
         *,
-        topic_name: str = '',
+        topic_name: str = "",
         partitions: list[PartitionData] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -98,7 +130,12 @@ class TopicData(Struct):
 class LeaderEndpoint(Struct):
     """LeaderEndpoint of BeginQuorumEpochRequest."""
 
-    __slots__ = ("name", "host", "port", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "host",
+        "port",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 1+
     host: str  # 1+
@@ -108,8 +145,8 @@ class LeaderEndpoint(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
-        host: str = '',
+        name: str = "",
+        host: str = "",
         port: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -122,9 +159,15 @@ class LeaderEndpoint(Struct):
 class BeginQuorumEpochRequest(Message):
     """BeginQuorumEpochRequest, API key 53, versions 0-1, flexible 1+."""
 
-    __slots__ = ("cluster_id", "voter_id", "topics", "leader_endpoints", "unknown_tagged_fields", )
+    __slots__ = (
+        "cluster_id",
+        "voter_id",
+        "topics",
+        "leader_endpoints",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'BeginQuorumEpochRequest'
+    NAME = "BeginQuorumEpochRequest"
     API_KEY = 53
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -156,7 +199,13 @@ class BeginQuorumEpochRequest(Message):
 class ResponsePartitionData(Struct):
     """PartitionData of BeginQuorumEpochResponse."""
 
-    __slots__ = ("partition_index", "error_code", "leader_id", "leader_epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "error_code",
+        "leader_id",
+        "leader_epoch",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     error_code: int  # 0+
@@ -183,7 +232,11 @@ class ResponsePartitionData(Struct):
 class ResponseTopicData(Struct):
     """TopicData of BeginQuorumEpochResponse."""
 
-    __slots__ = ("topic_name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_name: str  # 0+
     partitions: list[ResponsePartitionData]  # 0+
@@ -192,7 +245,7 @@ class ResponseTopicData(Struct):
     def __init__(
         self,
         *,
-        topic_name: str = '',
+        topic_name: str = "",
         partitions: list[ResponsePartitionData] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -204,7 +257,12 @@ class ResponseTopicData(Struct):
 class NodeEndpoint(Struct):
     """NodeEndpoint of BeginQuorumEpochResponse."""
 
-    __slots__ = ("node_id", "host", "port", "unknown_tagged_fields", )
+    __slots__ = (
+        "node_id",
+        "host",
+        "port",
+        "unknown_tagged_fields",
+    )
 
     node_id: int  # 1+
     host: str  # 1+
@@ -215,7 +273,7 @@ class NodeEndpoint(Struct):
         self,
         *,
         node_id: int = 0,
-        host: str = '',
+        host: str = "",
         port: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -228,9 +286,14 @@ class NodeEndpoint(Struct):
 class BeginQuorumEpochResponse(Message):
     """BeginQuorumEpochResponse, API key 53, versions 0-1, flexible 1+."""
 
-    __slots__ = ("error_code", "topics", "node_endpoints", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "topics",
+        "node_endpoints",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'BeginQuorumEpochResponse'
+    NAME = "BeginQuorumEpochResponse"
     API_KEY = 53
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -256,7 +319,9 @@ class BeginQuorumEpochResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+def _read_partition_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionData], int]:
     end = pos + count * 12
     if end > len(data):
         raise Unusual
@@ -298,7 +363,9 @@ def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
     return items, pos
 
 
-def _read_begin_quorum_epoch_request_1(data: Buffer, pos: int) -> tuple[BeginQuorumEpochRequest, int]:
+def _read_begin_quorum_epoch_request_1(
+    data: Buffer, pos: int
+) -> tuple[BeginQuorumEpochRequest, int]:
     item = new(BeginQuorumEpochRequest)
     (n_cluster_id,) = unpack_h(data, pos)
     pos += 2
@@ -326,7 +393,9 @@ def _read_begin_quorum_epoch_request_1(data: Buffer, pos: int) -> tuple[BeginQuo
     return item, pos
 
 
-def _read_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+def _read_partition_data_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionData], int]:
     end = pos + count * 29
     if end > len(data):
         raise Unusual
@@ -377,7 +446,9 @@ def _read_topic_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[To
     return items, pos
 
 
-def _read_leader_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[LeaderEndpoint], int]:
+def _read_leader_endpoint_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[LeaderEndpoint], int]:
     items = []
     for _ in range(count):
         item = new(LeaderEndpoint)
@@ -406,7 +477,9 @@ def _read_leader_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[li
     return items, pos
 
 
-def _read_begin_quorum_epoch_request_2(data: Buffer, pos: int) -> tuple[BeginQuorumEpochRequest, int]:
+def _read_begin_quorum_epoch_request_2(
+    data: Buffer, pos: int
+) -> tuple[BeginQuorumEpochRequest, int]:
     item = new(BeginQuorumEpochRequest)
     n_cluster_id = data[pos]
     pos += 1
@@ -498,7 +571,14 @@ def _write_partition_data_list_2(items: list[PartitionData], out: Append) -> Non
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
-        out(pack_iuiix(item.partition_index, item.voter_directory_id, item.leader_id, item.leader_epoch))
+        out(
+            pack_iuiix(
+                item.partition_index,
+                item.voter_directory_id,
+                item.leader_id,
+                item.leader_epoch,
+            )
+        )
 
 
 def _write_topic_data_list_2(items: list[TopicData], out: Append) -> None:
@@ -571,7 +651,9 @@ def _write_begin_quorum_epoch_request_2(item: BeginQuorumEpochRequest, out: Appe
     out(b"\x00")
 
 
-def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponsePartitionData], int]:
+def _read_response_partition_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponsePartitionData], int]:
     end = pos + count * 14
     if end > len(data):
         raise Unusual
@@ -588,7 +670,9 @@ def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicData], int]:
+def _read_response_topic_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponseTopicData], int]:
     items = []
     for _ in range(count):
         item = new(ResponseTopicData)
@@ -613,7 +697,9 @@ def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tupl
     return items, pos
 
 
-def _read_begin_quorum_epoch_response_1(data: Buffer, pos: int) -> tuple[BeginQuorumEpochResponse, int]:
+def _read_begin_quorum_epoch_response_1(
+    data: Buffer, pos: int
+) -> tuple[BeginQuorumEpochResponse, int]:
     item = new(BeginQuorumEpochResponse)
     item.error_code, n_topics = unpack_hi(data, pos)
     pos += 6
@@ -628,7 +714,9 @@ def _read_begin_quorum_epoch_response_1(data: Buffer, pos: int) -> tuple[BeginQu
     return item, pos
 
 
-def _read_response_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ResponsePartitionData], int]:
+def _read_response_partition_data_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponsePartitionData], int]:
     end = pos + count * 15
     if end > len(data):
         raise Unusual
@@ -647,7 +735,9 @@ def _read_response_partition_data_list_2(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_response_topic_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicData], int]:
+def _read_response_topic_data_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponseTopicData], int]:
     items = []
     for _ in range(count):
         item = new(ResponseTopicData)
@@ -679,7 +769,9 @@ def _read_response_topic_data_list_2(data: Buffer, pos: int, count: int) -> tupl
     return items, pos
 
 
-def _read_node_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[NodeEndpoint], int]:
+def _read_node_endpoint_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[NodeEndpoint], int]:
     items = []
     for _ in range(count):
         item = new(NodeEndpoint)
@@ -700,7 +792,9 @@ def _read_node_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list
     return items, pos
 
 
-def _read_begin_quorum_epoch_response_tags_1(item: BeginQuorumEpochResponse, data: Buffer, pos: int, count: int) -> int:
+def _read_begin_quorum_epoch_response_tags_1(
+    item: BeginQuorumEpochResponse, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -712,7 +806,10 @@ def _read_begin_quorum_epoch_response_tags_1(item: BeginQuorumEpochResponse, dat
             if n_node_endpoints == 1:
                 item.node_endpoints = []
             elif 1 < n_node_endpoints < 128:
-                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
+                (
+                    item.node_endpoints,
+                    pos,
+                ) = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
             elif n_node_endpoints:
                 n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
                 item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
@@ -726,7 +823,9 @@ def _read_begin_quorum_epoch_response_tags_1(item: BeginQuorumEpochResponse, dat
     return pos
 
 
-def _read_begin_quorum_epoch_response_2(data: Buffer, pos: int) -> tuple[BeginQuorumEpochResponse, int]:
+def _read_begin_quorum_epoch_response_2(
+    data: Buffer, pos: int
+) -> tuple[BeginQuorumEpochResponse, int]:
     item = new(BeginQuorumEpochResponse)
     item.error_code, n_topics = unpack_hB(data, pos)
     pos += 3

@@ -12,9 +12,23 @@ from struct import Struct as Codec
 from kraft_wire.model import Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Part
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, long_numbers, new, packers, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    long_numbers,
+    new,
+    packers,
+    tag_head,
+    unknown_tag,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_tags,
+)
 
-__all__ = ["BrokerHeartbeatRequest", "BrokerHeartbeatResponse"]
+__all__ = [
+    "BrokerHeartbeatRequest",
+    "BrokerHeartbeatResponse",
+]
 
 unpack_iqqttB = Codec(">iqq??B").unpack_from
 compact_16s = unpackers("16s", "", 1)
@@ -28,9 +42,18 @@ pack_ihtttx = Codec(">ih???x").pack
 class BrokerHeartbeatRequest(Message):
     """BrokerHeartbeatRequest, API key 63, versions 0-2, flexible 0+."""
 
-    __slots__ = ("broker_id", "broker_epoch", "current_metadata_offset", "want_fence", "want_shut_down", "offline_log_dirs", "cordoned_log_dirs", "unknown_tagged_fields", )
+    __slots__ = (
+        "broker_id",
+        "broker_epoch",
+        "current_metadata_offset",
+        "want_fence",
+        "want_shut_down",
+        "offline_log_dirs",
+        "cordoned_log_dirs",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'BrokerHeartbeatRequest'
+    NAME = "BrokerHeartbeatRequest"
     API_KEY = 63
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -71,9 +94,16 @@ class BrokerHeartbeatRequest(Message):
 class BrokerHeartbeatResponse(Message):
     """BrokerHeartbeatResponse, API key 63, versions 0-2, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "is_caught_up", "is_fenced", "should_shut_down", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "is_caught_up",
+        "is_fenced",
+        "should_shut_down",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'BrokerHeartbeatResponse'
+    NAME = "BrokerHeartbeatResponse"
     API_KEY = 63
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -105,7 +135,9 @@ class BrokerHeartbeatResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_broker_heartbeat_request_tags_1(item: BrokerHeartbeatRequest, data: Buffer, pos: int, count: int) -> int:
+def _read_broker_heartbeat_request_tags_1(
+    item: BrokerHeartbeatRequest, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -123,7 +155,14 @@ def _read_broker_heartbeat_request_tags_1(item: BrokerHeartbeatRequest, data: Bu
 
 def _read_broker_heartbeat_request_1(data: Buffer, pos: int) -> tuple[BrokerHeartbeatRequest, int]:
     item = new(BrokerHeartbeatRequest)
-    item.broker_id, item.broker_epoch, item.current_metadata_offset, item.want_fence, item.want_shut_down, tags = unpack_iqqttB(data, pos)
+    (
+        item.broker_id,
+        item.broker_epoch,
+        item.current_metadata_offset,
+        item.want_fence,
+        item.want_shut_down,
+        tags,
+    ) = unpack_iqqttB(data, pos)
     pos += 23
     item.offline_log_dirs = []
     item.cordoned_log_dirs = None
@@ -133,7 +172,9 @@ def _read_broker_heartbeat_request_1(data: Buffer, pos: int) -> tuple[BrokerHear
     return item, pos
 
 
-def _read_broker_heartbeat_request_tags_2(item: BrokerHeartbeatRequest, data: Buffer, pos: int, count: int) -> int:
+def _read_broker_heartbeat_request_tags_2(
+    item: BrokerHeartbeatRequest, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -147,7 +188,10 @@ def _read_broker_heartbeat_request_tags_2(item: BrokerHeartbeatRequest, data: Bu
                 item.offline_log_dirs = values
                 pos += 16 * n_offline_log_dirs - 16
             else:
-                item.offline_log_dirs, pos = compact_numbers(data, pos, n_offline_log_dirs, "16s", 16)
+                (
+                    item.offline_log_dirs,
+                    pos,
+                ) = compact_numbers(data, pos, n_offline_log_dirs, "16s", 16)
         elif tag in (1,):
             raise Unusual
         else:
@@ -160,7 +204,14 @@ def _read_broker_heartbeat_request_tags_2(item: BrokerHeartbeatRequest, data: Bu
 
 def _read_broker_heartbeat_request_2(data: Buffer, pos: int) -> tuple[BrokerHeartbeatRequest, int]:
     item = new(BrokerHeartbeatRequest)
-    item.broker_id, item.broker_epoch, item.current_metadata_offset, item.want_fence, item.want_shut_down, tags = unpack_iqqttB(data, pos)
+    (
+        item.broker_id,
+        item.broker_epoch,
+        item.current_metadata_offset,
+        item.want_fence,
+        item.want_shut_down,
+        tags,
+    ) = unpack_iqqttB(data, pos)
     pos += 23
     item.offline_log_dirs = []
     item.cordoned_log_dirs = None
@@ -170,7 +221,9 @@ def _read_broker_heartbeat_request_2(data: Buffer, pos: int) -> tuple[BrokerHear
     return item, pos
 
 
-def _read_broker_heartbeat_request_tags_3(item: BrokerHeartbeatRequest, data: Buffer, pos: int, count: int) -> int:
+def _read_broker_heartbeat_request_tags_3(
+    item: BrokerHeartbeatRequest, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -184,7 +237,10 @@ def _read_broker_heartbeat_request_tags_3(item: BrokerHeartbeatRequest, data: Bu
                 item.offline_log_dirs = values
                 pos += 16 * n_offline_log_dirs - 16
             else:
-                item.offline_log_dirs, pos = compact_numbers(data, pos, n_offline_log_dirs, "16s", 16)
+                (
+                    item.offline_log_dirs,
+                    pos,
+                ) = compact_numbers(data, pos, n_offline_log_dirs, "16s", 16)
         elif tag == 1:
             n_cordoned_log_dirs = data[pos]
             pos += 1
@@ -195,7 +251,10 @@ def _read_broker_heartbeat_request_tags_3(item: BrokerHeartbeatRequest, data: Bu
                 item.cordoned_log_dirs = values
                 pos += 16 * n_cordoned_log_dirs - 16
             else:
-                item.cordoned_log_dirs, pos = compact_numbers(data, pos, n_cordoned_log_dirs, "16s", 16)
+                (
+                    item.cordoned_log_dirs,
+                    pos,
+                ) = compact_numbers(data, pos, n_cordoned_log_dirs, "16s", 16)
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -206,7 +265,14 @@ def _read_broker_heartbeat_request_tags_3(item: BrokerHeartbeatRequest, data: Bu
 
 def _read_broker_heartbeat_request_3(data: Buffer, pos: int) -> tuple[BrokerHeartbeatRequest, int]:
     item = new(BrokerHeartbeatRequest)
-    item.broker_id, item.broker_epoch, item.current_metadata_offset, item.want_fence, item.want_shut_down, tags = unpack_iqqttB(data, pos)
+    (
+        item.broker_id,
+        item.broker_epoch,
+        item.current_metadata_offset,
+        item.want_fence,
+        item.want_shut_down,
+        tags,
+    ) = unpack_iqqttB(data, pos)
     pos += 23
     item.offline_log_dirs = []
     item.cordoned_log_dirs = None
@@ -223,7 +289,15 @@ def _write_broker_heartbeat_request_1(item: BrokerHeartbeatRequest, out: Append)
         raise Unusual
     if item.cordoned_log_dirs is not None:
         raise Unusual
-    out(pack_iqqttx(item.broker_id, item.broker_epoch, item.current_metadata_offset, item.want_fence, item.want_shut_down))
+    out(
+        pack_iqqttx(
+            item.broker_id,
+            item.broker_epoch,
+            item.current_metadata_offset,
+            item.want_fence,
+            item.want_shut_down,
+        )
+    )
 
 
 def _write_broker_heartbeat_request_tags_1(item: BrokerHeartbeatRequest, out: Append) -> None:
@@ -247,7 +321,15 @@ def _write_broker_heartbeat_request_tags_1(item: BrokerHeartbeatRequest, out: Ap
 def _write_broker_heartbeat_request_2(item: BrokerHeartbeatRequest, out: Append) -> None:
     if item.cordoned_log_dirs is not None:
         raise Unusual
-    out(pack_iqqtt(item.broker_id, item.broker_epoch, item.current_metadata_offset, item.want_fence, item.want_shut_down))
+    out(
+        pack_iqqtt(
+            item.broker_id,
+            item.broker_epoch,
+            item.current_metadata_offset,
+            item.want_fence,
+            item.want_shut_down,
+        )
+    )
     if item.unknown_tagged_fields is None and item.offline_log_dirs == []:
         out(b"\x00")
     else:
@@ -284,16 +366,37 @@ def _write_broker_heartbeat_request_tags_2(item: BrokerHeartbeatRequest, out: Ap
 
 
 def _write_broker_heartbeat_request_3(item: BrokerHeartbeatRequest, out: Append) -> None:
-    out(pack_iqqtt(item.broker_id, item.broker_epoch, item.current_metadata_offset, item.want_fence, item.want_shut_down))
-    if item.unknown_tagged_fields is None and item.offline_log_dirs == [] and item.cordoned_log_dirs is None:
+    out(
+        pack_iqqtt(
+            item.broker_id,
+            item.broker_epoch,
+            item.current_metadata_offset,
+            item.want_fence,
+            item.want_shut_down,
+        )
+    )
+    if (
+        item.unknown_tagged_fields is None
+        and item.offline_log_dirs == []
+        and item.cordoned_log_dirs is None
+    ):
         out(b"\x00")
     else:
         _write_broker_heartbeat_request_tags_2(item, out)
 
 
-def _read_broker_heartbeat_response_1(data: Buffer, pos: int) -> tuple[BrokerHeartbeatResponse, int]:
+def _read_broker_heartbeat_response_1(
+    data: Buffer, pos: int
+) -> tuple[BrokerHeartbeatResponse, int]:
     item = new(BrokerHeartbeatResponse)
-    item.throttle_time_ms, item.error_code, item.is_caught_up, item.is_fenced, item.should_shut_down, tags = unpack_ihtttB(data, pos)
+    (
+        item.throttle_time_ms,
+        item.error_code,
+        item.is_caught_up,
+        item.is_fenced,
+        item.should_shut_down,
+        tags,
+    ) = unpack_ihtttB(data, pos)
     pos += 10
     item.unknown_tagged_fields = None
     if tags:
@@ -304,7 +407,15 @@ def _read_broker_heartbeat_response_1(data: Buffer, pos: int) -> tuple[BrokerHea
 def _write_broker_heartbeat_response_1(item: BrokerHeartbeatResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    out(pack_ihtttx(item.throttle_time_ms, item.error_code, item.is_caught_up, item.is_fenced, item.should_shut_down))
+    out(
+        pack_ihtttx(
+            item.throttle_time_ms,
+            item.error_code,
+            item.is_caught_up,
+            item.is_fenced,
+            item.should_shut_down,
+        )
+    )
 
 
 BrokerHeartbeatRequest._decoders = {

@@ -12,9 +12,25 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["BrokerRegistrationRequest", "BrokerRegistrationResponse", "Feature", "Listener"]
+__all__ = [
+    "BrokerRegistrationRequest",
+    "BrokerRegistrationResponse",
+    "Feature",
+    "Listener",
+]
 
 unpack_iB = Codec(">iB").unpack_from
 compact_s_uB = unpackers("s", "16sB", 1)
@@ -55,7 +71,13 @@ pack_ihqx = Codec(">ihqx").pack
 class Listener(Struct):
     """Listener of BrokerRegistrationRequest."""
 
-    __slots__ = ("name", "host", "port", "security_protocol", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "host",
+        "port",
+        "security_protocol",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     host: str  # 0+
@@ -66,8 +88,8 @@ class Listener(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
-        host: str = '',
+        name: str = "",
+        host: str = "",
         port: int = 0,
         security_protocol: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -82,7 +104,12 @@ class Listener(Struct):
 class Feature(Struct):
     """Feature of BrokerRegistrationRequest."""
 
-    __slots__ = ("name", "min_supported_version", "max_supported_version", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "min_supported_version",
+        "max_supported_version",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     min_supported_version: int  # 0+
@@ -92,7 +119,7 @@ class Feature(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         min_supported_version: int = 0,
         max_supported_version: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -106,9 +133,20 @@ class Feature(Struct):
 class BrokerRegistrationRequest(Message):
     """BrokerRegistrationRequest, API key 62, versions 0-4, flexible 0+."""
 
-    __slots__ = ("broker_id", "cluster_id", "incarnation_id", "listeners", "features", "rack", "is_migrating_zk_broker", "log_dirs", "previous_broker_epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "broker_id",
+        "cluster_id",
+        "incarnation_id",
+        "listeners",
+        "features",
+        "rack",
+        "is_migrating_zk_broker",
+        "log_dirs",
+        "previous_broker_epoch",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'BrokerRegistrationRequest'
+    NAME = "BrokerRegistrationRequest"
     API_KEY = 62
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -130,11 +168,11 @@ class BrokerRegistrationRequest(Message):
         self,
         *,
         broker_id: int = 0,
-        cluster_id: str = '',
+        cluster_id: str = "",
         incarnation_id: Uuid = ZERO_UUID,
         listeners: list[Listener] = UNSET,
         features: list[Feature] = UNSET,
-        rack: str | None = '',
+        rack: str | None = "",
         is_migrating_zk_broker: bool = False,
         log_dirs: list[Uuid] = UNSET,
         previous_broker_epoch: int = -1,
@@ -155,9 +193,14 @@ class BrokerRegistrationRequest(Message):
 class BrokerRegistrationResponse(Message):
     """BrokerRegistrationResponse, API key 62, versions 0-4, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "broker_epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "broker_epoch",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'BrokerRegistrationResponse'
+    NAME = "BrokerRegistrationResponse"
     API_KEY = 62
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -219,7 +262,12 @@ def _read_feature_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Featu
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            raw, item.min_supported_version, item.max_supported_version, tags = compact_s_hhB[n_name](data, pos)
+            (
+                raw,
+                item.min_supported_version,
+                item.max_supported_version,
+                tags,
+            ) = compact_s_hhB[n_name](data, pos)
             item.name = raw.decode()
             pos += n_name + 4
         else:
@@ -233,7 +281,9 @@ def _read_feature_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Featu
     return items, pos
 
 
-def _read_broker_registration_request_1(data: Buffer, pos: int) -> tuple[BrokerRegistrationRequest, int]:
+def _read_broker_registration_request_1(
+    data: Buffer, pos: int
+) -> tuple[BrokerRegistrationRequest, int]:
     item = new(BrokerRegistrationRequest)
     item.broker_id, n_cluster_id = unpack_iB(data, pos)
     pos += 5
@@ -288,7 +338,9 @@ def _read_broker_registration_request_1(data: Buffer, pos: int) -> tuple[BrokerR
     return item, pos
 
 
-def _read_broker_registration_request_2(data: Buffer, pos: int) -> tuple[BrokerRegistrationRequest, int]:
+def _read_broker_registration_request_2(
+    data: Buffer, pos: int
+) -> tuple[BrokerRegistrationRequest, int]:
     item = new(BrokerRegistrationRequest)
     item.broker_id, n_cluster_id = unpack_iB(data, pos)
     pos += 5
@@ -342,7 +394,9 @@ def _read_broker_registration_request_2(data: Buffer, pos: int) -> tuple[BrokerR
     return item, pos
 
 
-def _read_broker_registration_request_3(data: Buffer, pos: int) -> tuple[BrokerRegistrationRequest, int]:
+def _read_broker_registration_request_3(
+    data: Buffer, pos: int
+) -> tuple[BrokerRegistrationRequest, int]:
     item = new(BrokerRegistrationRequest)
     item.broker_id, n_cluster_id = unpack_iB(data, pos)
     pos += 5
@@ -404,7 +458,9 @@ def _read_broker_registration_request_3(data: Buffer, pos: int) -> tuple[BrokerR
     return item, pos
 
 
-def _read_broker_registration_request_4(data: Buffer, pos: int) -> tuple[BrokerRegistrationRequest, int]:
+def _read_broker_registration_request_4(
+    data: Buffer, pos: int
+) -> tuple[BrokerRegistrationRequest, int]:
     item = new(BrokerRegistrationRequest)
     item.broker_id, n_cluster_id = unpack_iB(data, pos)
     pos += 5
@@ -660,7 +716,14 @@ def _write_broker_registration_request_4(item: BrokerRegistrationRequest, out: A
     log_dirs = item.log_dirs
     n = len(log_dirs)
     if n < 127:
-        out(pack_t_B16s_qx[n](item.is_migrating_zk_broker, n + 1, *log_dirs, item.previous_broker_epoch))
+        out(
+            pack_t_B16s_qx[n](
+                item.is_migrating_zk_broker,
+                n + 1,
+                *log_dirs,
+                item.previous_broker_epoch,
+            )
+        )
     else:
         out(pack_t(item.is_migrating_zk_broker))
         out(varint(n + 1))
@@ -668,7 +731,9 @@ def _write_broker_registration_request_4(item: BrokerRegistrationRequest, out: A
         out(pack_qx(item.previous_broker_epoch))
 
 
-def _read_broker_registration_response_1(data: Buffer, pos: int) -> tuple[BrokerRegistrationResponse, int]:
+def _read_broker_registration_response_1(
+    data: Buffer, pos: int
+) -> tuple[BrokerRegistrationResponse, int]:
     item = new(BrokerRegistrationResponse)
     item.throttle_time_ms, item.error_code, item.broker_epoch, tags = unpack_ihqB(data, pos)
     pos += 15

@@ -10,9 +10,21 @@ from struct import Struct as Codec
 from kraft_wire.model import Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Part
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, long_numbers, new, packers, tag_head, unknown_tag, unpackers, varint, write_tags
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    long_numbers,
+    new,
+    packers,
+    tag_head,
+    unknown_tag,
+    unpackers,
+    varint,
+    write_tags,
+)
 
-__all__ = ["BrokerRegistrationChangeRecord"]
+__all__ = [
+    "BrokerRegistrationChangeRecord",
+]
 
 unpack_iqB = Codec(">iqB").unpack_from
 unpack_b = Codec(">b").unpack_from
@@ -25,9 +37,17 @@ pack__B16s = packers("B", "16s", "", 0, 1)
 class BrokerRegistrationChangeRecord(Message):
     """BrokerRegistrationChangeRecord, type 17, versions 0-3, flexible 0+."""
 
-    __slots__ = ("broker_id", "broker_epoch", "fenced", "in_controlled_shutdown", "log_dirs", "cordoned_log_dirs", "unknown_tagged_fields", )
+    __slots__ = (
+        "broker_id",
+        "broker_epoch",
+        "fenced",
+        "in_controlled_shutdown",
+        "log_dirs",
+        "cordoned_log_dirs",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'BrokerRegistrationChangeRecord'
+    NAME = "BrokerRegistrationChangeRecord"
     API_KEY = -1
     RECORD_TYPE = 17
     MIN_VERSION = 0
@@ -62,7 +82,9 @@ class BrokerRegistrationChangeRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_broker_registration_change_record_tags_1(item: BrokerRegistrationChangeRecord, data: Buffer, pos: int, count: int) -> int:
+def _read_broker_registration_change_record_tags_1(
+    item: BrokerRegistrationChangeRecord, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -81,7 +103,9 @@ def _read_broker_registration_change_record_tags_1(item: BrokerRegistrationChang
     return pos
 
 
-def _read_broker_registration_change_record_1(data: Buffer, pos: int) -> tuple[BrokerRegistrationChangeRecord, int]:
+def _read_broker_registration_change_record_1(
+    data: Buffer, pos: int
+) -> tuple[BrokerRegistrationChangeRecord, int]:
     item = new(BrokerRegistrationChangeRecord)
     item.broker_id, item.broker_epoch, tags = unpack_iqB(data, pos)
     pos += 13
@@ -95,7 +119,9 @@ def _read_broker_registration_change_record_1(data: Buffer, pos: int) -> tuple[B
     return item, pos
 
 
-def _read_broker_registration_change_record_tags_2(item: BrokerRegistrationChangeRecord, data: Buffer, pos: int, count: int) -> int:
+def _read_broker_registration_change_record_tags_2(
+    item: BrokerRegistrationChangeRecord, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -117,7 +143,9 @@ def _read_broker_registration_change_record_tags_2(item: BrokerRegistrationChang
     return pos
 
 
-def _read_broker_registration_change_record_2(data: Buffer, pos: int) -> tuple[BrokerRegistrationChangeRecord, int]:
+def _read_broker_registration_change_record_2(
+    data: Buffer, pos: int
+) -> tuple[BrokerRegistrationChangeRecord, int]:
     item = new(BrokerRegistrationChangeRecord)
     item.broker_id, item.broker_epoch, tags = unpack_iqB(data, pos)
     pos += 13
@@ -131,7 +159,9 @@ def _read_broker_registration_change_record_2(data: Buffer, pos: int) -> tuple[B
     return item, pos
 
 
-def _read_broker_registration_change_record_tags_3(item: BrokerRegistrationChangeRecord, data: Buffer, pos: int, count: int) -> int:
+def _read_broker_registration_change_record_tags_3(
+    item: BrokerRegistrationChangeRecord, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -162,7 +192,9 @@ def _read_broker_registration_change_record_tags_3(item: BrokerRegistrationChang
     return pos
 
 
-def _read_broker_registration_change_record_3(data: Buffer, pos: int) -> tuple[BrokerRegistrationChangeRecord, int]:
+def _read_broker_registration_change_record_3(
+    data: Buffer, pos: int
+) -> tuple[BrokerRegistrationChangeRecord, int]:
     item = new(BrokerRegistrationChangeRecord)
     item.broker_id, item.broker_epoch, tags = unpack_iqB(data, pos)
     pos += 13
@@ -176,7 +208,9 @@ def _read_broker_registration_change_record_3(data: Buffer, pos: int) -> tuple[B
     return item, pos
 
 
-def _read_broker_registration_change_record_tags_4(item: BrokerRegistrationChangeRecord, data: Buffer, pos: int, count: int) -> int:
+def _read_broker_registration_change_record_tags_4(
+    item: BrokerRegistrationChangeRecord, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -207,7 +241,10 @@ def _read_broker_registration_change_record_tags_4(item: BrokerRegistrationChang
                 item.cordoned_log_dirs = values
                 pos += 16 * n_cordoned_log_dirs - 16
             else:
-                item.cordoned_log_dirs, pos = compact_numbers(data, pos, n_cordoned_log_dirs, "16s", 16)
+                (
+                    item.cordoned_log_dirs,
+                    pos,
+                ) = compact_numbers(data, pos, n_cordoned_log_dirs, "16s", 16)
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -216,7 +253,9 @@ def _read_broker_registration_change_record_tags_4(item: BrokerRegistrationChang
     return pos
 
 
-def _read_broker_registration_change_record_4(data: Buffer, pos: int) -> tuple[BrokerRegistrationChangeRecord, int]:
+def _read_broker_registration_change_record_4(
+    data: Buffer, pos: int
+) -> tuple[BrokerRegistrationChangeRecord, int]:
     item = new(BrokerRegistrationChangeRecord)
     item.broker_id, item.broker_epoch, tags = unpack_iqB(data, pos)
     pos += 13
@@ -230,7 +269,9 @@ def _read_broker_registration_change_record_4(data: Buffer, pos: int) -> tuple[B
     return item, pos
 
 
-def _write_broker_registration_change_record_tags_1(item: BrokerRegistrationChangeRecord, out: Append) -> None:
+def _write_broker_registration_change_record_tags_1(
+    item: BrokerRegistrationChangeRecord, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     fields: list[tuple[int, list[Part]]] = []
@@ -242,7 +283,9 @@ def _write_broker_registration_change_record_tags_1(item: BrokerRegistrationChan
     write_tags(fields, out)
 
 
-def _write_broker_registration_change_record_1(item: BrokerRegistrationChangeRecord, out: Append) -> None:
+def _write_broker_registration_change_record_1(
+    item: BrokerRegistrationChangeRecord, out: Append
+) -> None:
     if item.in_controlled_shutdown != 0:
         raise Unusual
     if item.log_dirs != []:
@@ -256,7 +299,9 @@ def _write_broker_registration_change_record_1(item: BrokerRegistrationChangeRec
         _write_broker_registration_change_record_tags_1(item, out)
 
 
-def _write_broker_registration_change_record_tags_2(item: BrokerRegistrationChangeRecord, out: Append) -> None:
+def _write_broker_registration_change_record_tags_2(
+    item: BrokerRegistrationChangeRecord, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     fields: list[tuple[int, list[Part]]] = []
@@ -273,7 +318,9 @@ def _write_broker_registration_change_record_tags_2(item: BrokerRegistrationChan
     write_tags(fields, out)
 
 
-def _write_broker_registration_change_record_2(item: BrokerRegistrationChangeRecord, out: Append) -> None:
+def _write_broker_registration_change_record_2(
+    item: BrokerRegistrationChangeRecord, out: Append
+) -> None:
     if item.log_dirs != []:
         raise Unusual
     if item.cordoned_log_dirs is not None:
@@ -285,7 +332,9 @@ def _write_broker_registration_change_record_2(item: BrokerRegistrationChangeRec
         _write_broker_registration_change_record_tags_2(item, out)
 
 
-def _write_broker_registration_change_record_tags_3(item: BrokerRegistrationChangeRecord, out: Append) -> None:
+def _write_broker_registration_change_record_tags_3(
+    item: BrokerRegistrationChangeRecord, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     fields: list[tuple[int, list[Part]]] = []
@@ -313,17 +362,26 @@ def _write_broker_registration_change_record_tags_3(item: BrokerRegistrationChan
     write_tags(fields, out)
 
 
-def _write_broker_registration_change_record_3(item: BrokerRegistrationChangeRecord, out: Append) -> None:
+def _write_broker_registration_change_record_3(
+    item: BrokerRegistrationChangeRecord, out: Append
+) -> None:
     if item.cordoned_log_dirs is not None:
         raise Unusual
     out(pack_iq(item.broker_id, item.broker_epoch))
-    if item.unknown_tagged_fields is None and item.fenced == 0 and item.in_controlled_shutdown == 0 and item.log_dirs == []:
+    if (
+        item.unknown_tagged_fields is None
+        and item.fenced == 0
+        and item.in_controlled_shutdown == 0
+        and item.log_dirs == []
+    ):
         out(b"\x00")
     else:
         _write_broker_registration_change_record_tags_3(item, out)
 
 
-def _write_broker_registration_change_record_tags_4(item: BrokerRegistrationChangeRecord, out: Append) -> None:
+def _write_broker_registration_change_record_tags_4(
+    item: BrokerRegistrationChangeRecord, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     fields: list[tuple[int, list[Part]]] = []
@@ -362,9 +420,17 @@ def _write_broker_registration_change_record_tags_4(item: BrokerRegistrationChan
     write_tags(fields, out)
 
 
-def _write_broker_registration_change_record_4(item: BrokerRegistrationChangeRecord, out: Append) -> None:
+def _write_broker_registration_change_record_4(
+    item: BrokerRegistrationChangeRecord, out: Append
+) -> None:
     out(pack_iq(item.broker_id, item.broker_epoch))
-    if item.unknown_tagged_fields is None and item.fenced == 0 and item.in_controlled_shutdown == 0 and item.log_dirs == [] and item.cordoned_log_dirs is None:
+    if (
+        item.unknown_tagged_fields is None
+        and item.fenced == 0
+        and item.in_controlled_shutdown == 0
+        and item.log_dirs == []
+        and item.cordoned_log_dirs is None
+    ):
         out(b"\x00")
     else:
         _write_broker_registration_change_record_tags_4(item, out)

@@ -9,7 +9,9 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import compact_text, long_text, new, packers, unknown_tags, unpackers
 
-__all__ = ["ClearElrRecord"]
+__all__ = [
+    "ClearElrRecord",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 pack__Bs_x = packers("B", "s", "x", 0, 1)
@@ -18,9 +20,12 @@ pack__Bs_x = packers("B", "s", "x", 0, 1)
 class ClearElrRecord(Message):
     """ClearElrRecord, type 28, versions 0, flexible 0+."""
 
-    __slots__ = ("topic_name", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_name",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ClearElrRecord'
+    NAME = "ClearElrRecord"
     API_KEY = -1
     RECORD_TYPE = 28
     MIN_VERSION = 0
@@ -33,7 +38,7 @@ class ClearElrRecord(Message):
     def __init__(
         self,
         *,
-        topic_name: str = '',
+        topic_name: str = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.topic_name = topic_name

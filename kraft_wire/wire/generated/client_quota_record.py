@@ -9,9 +9,21 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["ClientQuotaRecord", "EntityData"]
+__all__ = [
+    "ClientQuotaRecord",
+    "EntityData",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 compact_s_dtB = unpackers("s", "d?B", 1)
@@ -27,7 +39,11 @@ pack_dtx = Codec(">d?x").pack
 class EntityData(Struct):
     """EntityData of ClientQuotaRecord."""
 
-    __slots__ = ("entity_type", "entity_name", "unknown_tagged_fields", )
+    __slots__ = (
+        "entity_type",
+        "entity_name",
+        "unknown_tagged_fields",
+    )
 
     entity_type: str  # 0+
     entity_name: str | None  # 0+
@@ -36,8 +52,8 @@ class EntityData(Struct):
     def __init__(
         self,
         *,
-        entity_type: str = '',
-        entity_name: str | None = '',
+        entity_type: str = "",
+        entity_name: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.entity_type = entity_type
@@ -48,9 +64,15 @@ class EntityData(Struct):
 class ClientQuotaRecord(Message):
     """ClientQuotaRecord, type 14, versions 0, flexible 0+."""
 
-    __slots__ = ("entity", "key", "value", "remove", "unknown_tagged_fields", )
+    __slots__ = (
+        "entity",
+        "key",
+        "value",
+        "remove",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ClientQuotaRecord'
+    NAME = "ClientQuotaRecord"
     API_KEY = -1
     RECORD_TYPE = 14
     MIN_VERSION = 0
@@ -67,7 +89,7 @@ class ClientQuotaRecord(Message):
         self,
         *,
         entity: list[EntityData] = UNSET,
-        key: str = '',
+        key: str = "",
         value: float = 0.0,
         remove: bool = False,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,

@@ -11,7 +11,9 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import compact_text, long_text, new, packers, unknown_tags, unpackers
 
-__all__ = ["ConfigRecord"]
+__all__ = [
+    "ConfigRecord",
+]
 
 unpack_bB = Codec(">bB").unpack_from
 compact_s_B = unpackers("s", "B", 1)
@@ -25,9 +27,15 @@ pack__Bs_x = packers("B", "s", "x", 0, 1)
 class ConfigRecord(Message):
     """ConfigRecord, type 4, versions 0, flexible 0+."""
 
-    __slots__ = ("resource_type", "resource_name", "name", "value", "unknown_tagged_fields", )
+    __slots__ = (
+        "resource_type",
+        "resource_name",
+        "name",
+        "value",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ConfigRecord'
+    NAME = "ConfigRecord"
     API_KEY = -1
     RECORD_TYPE = 4
     MIN_VERSION = 0
@@ -44,9 +52,9 @@ class ConfigRecord(Message):
         self,
         *,
         resource_type: int = 0,
-        resource_name: str = '',
-        name: str = '',
-        value: str | None = '',
+        resource_name: str = "",
+        name: str = "",
+        value: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.resource_type = resource_type

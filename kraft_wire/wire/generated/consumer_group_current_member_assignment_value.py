@@ -10,9 +10,24 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, long_count, long_numbers, new, packers, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    long_count,
+    long_numbers,
+    new,
+    packers,
+    tag_head,
+    unknown_tag,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_tags,
+)
 
-__all__ = ["ConsumerGroupCurrentMemberAssignmentValue", "TopicPartitions"]
+__all__ = [
+    "ConsumerGroupCurrentMemberAssignmentValue",
+    "TopicPartitions",
+]
 
 unpack_iibB = Codec(">iibB").unpack_from
 unpack_uB = Codec(">16sB").unpack_from
@@ -29,7 +44,12 @@ pack_iibB = Codec(">iibB").pack
 class TopicPartitions(Struct):
     """TopicPartitions of ConsumerGroupCurrentMemberAssignmentValue."""
 
-    __slots__ = ("topic_id", "partitions", "assignment_epochs", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "assignment_epochs",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     partitions: list[int]  # 0+
@@ -53,9 +73,16 @@ class TopicPartitions(Struct):
 class ConsumerGroupCurrentMemberAssignmentValue(Message):
     """ConsumerGroupCurrentMemberAssignmentValue, type 8, versions 0, flexible 0+."""
 
-    __slots__ = ("member_epoch", "previous_member_epoch", "state", "assigned_partitions", "partitions_pending_revocation", "unknown_tagged_fields", )
+    __slots__ = (
+        "member_epoch",
+        "previous_member_epoch",
+        "state",
+        "assigned_partitions",
+        "partitions_pending_revocation",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ConsumerGroupCurrentMemberAssignmentValue'
+    NAME = "ConsumerGroupCurrentMemberAssignmentValue"
     API_KEY = -1
     RECORD_TYPE = 8
     MIN_VERSION = 0
@@ -103,7 +130,10 @@ def _read_topic_partitions_tags_1(item: TopicPartitions, data: Buffer, pos: int,
                 item.assignment_epochs = values
                 pos += 4 * n_assignment_epochs - 4
             else:
-                item.assignment_epochs, pos = compact_numbers(data, pos, n_assignment_epochs, "i", 4)
+                (
+                    item.assignment_epochs,
+                    pos,
+                ) = compact_numbers(data, pos, n_assignment_epochs, "i", 4)
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -112,7 +142,9 @@ def _read_topic_partitions_tags_1(item: TopicPartitions, data: Buffer, pos: int,
     return pos
 
 
-def _read_topic_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartitions], int]:
+def _read_topic_partitions_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicPartitions], int]:
     items = []
     for _ in range(count):
         item = new(TopicPartitions)
@@ -135,17 +167,30 @@ def _read_topic_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[l
     return items, pos
 
 
-def _read_consumer_group_current_member_assignment_value_1(data: Buffer, pos: int) -> tuple[ConsumerGroupCurrentMemberAssignmentValue, int]:
+def _read_consumer_group_current_member_assignment_value_1(
+    data: Buffer, pos: int
+) -> tuple[ConsumerGroupCurrentMemberAssignmentValue, int]:
     item = new(ConsumerGroupCurrentMemberAssignmentValue)
-    item.member_epoch, item.previous_member_epoch, item.state, n_assigned_partitions = unpack_iibB(data, pos)
+    (
+        item.member_epoch,
+        item.previous_member_epoch,
+        item.state,
+        n_assigned_partitions,
+    ) = unpack_iibB(data, pos)
     pos += 10
     if n_assigned_partitions == 1:
         item.assigned_partitions = []
     elif 1 < n_assigned_partitions < 128:
-        item.assigned_partitions, pos = _read_topic_partitions_list_1(data, pos, n_assigned_partitions - 1)
+        (
+            item.assigned_partitions,
+            pos,
+        ) = _read_topic_partitions_list_1(data, pos, n_assigned_partitions - 1)
     elif n_assigned_partitions:
         n_assigned_partitions, pos = long_count(data, pos, n_assigned_partitions)
-        item.assigned_partitions, pos = _read_topic_partitions_list_1(data, pos, n_assigned_partitions)
+        (
+            item.assigned_partitions,
+            pos,
+        ) = _read_topic_partitions_list_1(data, pos, n_assigned_partitions)
     else:
         raise Unusual
     n_partitions_pending_revocation = data[pos]
@@ -153,10 +198,19 @@ def _read_consumer_group_current_member_assignment_value_1(data: Buffer, pos: in
     if n_partitions_pending_revocation == 1:
         item.partitions_pending_revocation = []
     elif 1 < n_partitions_pending_revocation < 128:
-        item.partitions_pending_revocation, pos = _read_topic_partitions_list_1(data, pos, n_partitions_pending_revocation - 1)
+        (
+            item.partitions_pending_revocation,
+            pos,
+        ) = _read_topic_partitions_list_1(data, pos, n_partitions_pending_revocation - 1)
     elif n_partitions_pending_revocation:
-        n_partitions_pending_revocation, pos = long_count(data, pos, n_partitions_pending_revocation)
-        item.partitions_pending_revocation, pos = _read_topic_partitions_list_1(data, pos, n_partitions_pending_revocation)
+        (
+            n_partitions_pending_revocation,
+            pos,
+        ) = long_count(data, pos, n_partitions_pending_revocation)
+        (
+            item.partitions_pending_revocation,
+            pos,
+        ) = _read_topic_partitions_list_1(data, pos, n_partitions_pending_revocation)
     else:
         raise Unusual
     tags = data[pos]
@@ -204,7 +258,9 @@ def _write_topic_partitions_list_1(items: list[TopicPartitions], out: Append) ->
             _write_topic_partitions_tags_1(item, out)
 
 
-def _write_consumer_group_current_member_assignment_value_1(item: ConsumerGroupCurrentMemberAssignmentValue, out: Append) -> None:
+def _write_consumer_group_current_member_assignment_value_1(
+    item: ConsumerGroupCurrentMemberAssignmentValue, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     assigned_partitions = item.assigned_partitions

@@ -12,9 +12,29 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_text, compact_texts, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint, write_compact_texts
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_text,
+    compact_texts,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_compact_texts,
+)
 
-__all__ = ["Assignment", "ConsumerGroupDescribeRequest", "ConsumerGroupDescribeResponse", "DescribedGroup", "Member", "TopicPartitions"]
+__all__ = [
+    "Assignment",
+    "ConsumerGroupDescribeRequest",
+    "ConsumerGroupDescribeResponse",
+    "DescribedGroup",
+    "Member",
+    "TopicPartitions",
+]
 
 unpack_tB = Codec(">?B").unpack_from
 pack_B = Codec(">B").pack
@@ -48,9 +68,13 @@ pack_bx = Codec(">bx").pack
 class ConsumerGroupDescribeRequest(Message):
     """ConsumerGroupDescribeRequest, API key 69, versions 0-1, flexible 0+."""
 
-    __slots__ = ("group_ids", "include_authorized_operations", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_ids",
+        "include_authorized_operations",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ConsumerGroupDescribeRequest'
+    NAME = "ConsumerGroupDescribeRequest"
     API_KEY = 69
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -76,7 +100,12 @@ class ConsumerGroupDescribeRequest(Message):
 class TopicPartitions(Struct):
     """TopicPartitions of ConsumerGroupDescribeResponse."""
 
-    __slots__ = ("topic_id", "topic_name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "topic_name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     topic_name: str  # 0+
@@ -87,7 +116,7 @@ class TopicPartitions(Struct):
         self,
         *,
         topic_id: Uuid = ZERO_UUID,
-        topic_name: str = '',
+        topic_name: str = "",
         partitions: list[int] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -100,7 +129,10 @@ class TopicPartitions(Struct):
 class Assignment(Struct):
     """Assignment of ConsumerGroupDescribeResponse."""
 
-    __slots__ = ("topic_partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_partitions: list[TopicPartitions]  # 0+
     unknown_tagged_fields: list[tuple[int, bytes]] | None  # 0+
@@ -118,7 +150,20 @@ class Assignment(Struct):
 class Member(Struct):
     """Member of ConsumerGroupDescribeResponse."""
 
-    __slots__ = ("member_id", "instance_id", "rack_id", "member_epoch", "client_id", "client_host", "subscribed_topic_names", "subscribed_topic_regex", "assignment", "target_assignment", "member_type", "unknown_tagged_fields", )
+    __slots__ = (
+        "member_id",
+        "instance_id",
+        "rack_id",
+        "member_epoch",
+        "client_id",
+        "client_host",
+        "subscribed_topic_names",
+        "subscribed_topic_regex",
+        "assignment",
+        "target_assignment",
+        "member_type",
+        "unknown_tagged_fields",
+    )
 
     member_id: str  # 0+
     instance_id: str | None  # 0+
@@ -136,12 +181,12 @@ class Member(Struct):
     def __init__(
         self,
         *,
-        member_id: str = '',
+        member_id: str = "",
         instance_id: str | None = None,
         rack_id: str | None = None,
         member_epoch: int = 0,
-        client_id: str = '',
-        client_host: str = '',
+        client_id: str = "",
+        client_host: str = "",
         subscribed_topic_names: list[str] = UNSET,
         subscribed_topic_regex: str | None = None,
         assignment: Assignment = UNSET,
@@ -166,7 +211,18 @@ class Member(Struct):
 class DescribedGroup(Struct):
     """DescribedGroup of ConsumerGroupDescribeResponse."""
 
-    __slots__ = ("error_code", "error_message", "group_id", "group_state", "group_epoch", "assignment_epoch", "assignor_name", "members", "authorized_operations", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "error_message",
+        "group_id",
+        "group_state",
+        "group_epoch",
+        "assignment_epoch",
+        "assignor_name",
+        "members",
+        "authorized_operations",
+        "unknown_tagged_fields",
+    )
 
     error_code: int  # 0+
     error_message: str | None  # 0+
@@ -184,11 +240,11 @@ class DescribedGroup(Struct):
         *,
         error_code: int = 0,
         error_message: str | None = None,
-        group_id: str = '',
-        group_state: str = '',
+        group_id: str = "",
+        group_state: str = "",
         group_epoch: int = 0,
         assignment_epoch: int = 0,
-        assignor_name: str = '',
+        assignor_name: str = "",
         members: list[Member] = UNSET,
         authorized_operations: int = -2147483648,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -208,9 +264,13 @@ class DescribedGroup(Struct):
 class ConsumerGroupDescribeResponse(Message):
     """ConsumerGroupDescribeResponse, API key 69, versions 0-1, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "groups", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "groups",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ConsumerGroupDescribeResponse'
+    NAME = "ConsumerGroupDescribeResponse"
     API_KEY = 69
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -233,7 +293,9 @@ class ConsumerGroupDescribeResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_consumer_group_describe_request_1(data: Buffer, pos: int) -> tuple[ConsumerGroupDescribeRequest, int]:
+def _read_consumer_group_describe_request_1(
+    data: Buffer, pos: int
+) -> tuple[ConsumerGroupDescribeRequest, int]:
     item = new(ConsumerGroupDescribeRequest)
     n_group_ids = data[pos]
     pos += 1
@@ -246,7 +308,9 @@ def _read_consumer_group_describe_request_1(data: Buffer, pos: int) -> tuple[Con
     return item, pos
 
 
-def _write_consumer_group_describe_request_1(item: ConsumerGroupDescribeRequest, out: Append) -> None:
+def _write_consumer_group_describe_request_1(
+    item: ConsumerGroupDescribeRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     group_ids = item.group_ids
@@ -259,7 +323,9 @@ def _write_consumer_group_describe_request_1(item: ConsumerGroupDescribeRequest,
     out(pack_tx(item.include_authorized_operations))
 
 
-def _read_topic_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartitions], int]:
+def _read_topic_partitions_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicPartitions], int]:
     items = []
     for _ in range(count):
         item = new(TopicPartitions)
@@ -296,7 +362,10 @@ def _read_assignment_1(data: Buffer, pos: int) -> tuple[Assignment, int]:
     if n_topic_partitions == 1:
         item.topic_partitions = []
     elif 1 < n_topic_partitions < 128:
-        item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
+        (
+            item.topic_partitions,
+            pos,
+        ) = _read_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
     elif n_topic_partitions:
         n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
         item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
@@ -387,7 +456,9 @@ def _read_member_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Member
     return items, pos
 
 
-def _read_described_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribedGroup], int]:
+def _read_described_group_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribedGroup], int]:
     items = []
     for _ in range(count):
         item = new(DescribedGroup)
@@ -414,7 +485,12 @@ def _read_described_group_list_1(data: Buffer, pos: int, count: int) -> tuple[li
             n_group_state = data[pos]
             pos += 1
         if n_group_state < 128:
-            raw, item.group_epoch, item.assignment_epoch, n_assignor_name = compact_s_iiB[n_group_state](data, pos)
+            (
+                raw,
+                item.group_epoch,
+                item.assignment_epoch,
+                n_assignor_name,
+            ) = compact_s_iiB[n_group_state](data, pos)
             item.group_state = raw.decode()
             pos += n_group_state + 8
         else:
@@ -447,7 +523,9 @@ def _read_described_group_list_1(data: Buffer, pos: int, count: int) -> tuple[li
     return items, pos
 
 
-def _read_consumer_group_describe_response_1(data: Buffer, pos: int) -> tuple[ConsumerGroupDescribeResponse, int]:
+def _read_consumer_group_describe_response_1(
+    data: Buffer, pos: int
+) -> tuple[ConsumerGroupDescribeResponse, int]:
     item = new(ConsumerGroupDescribeResponse)
     item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5
@@ -544,7 +622,9 @@ def _read_member_list_2(data: Buffer, pos: int, count: int) -> tuple[list[Member
     return items, pos
 
 
-def _read_described_group_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribedGroup], int]:
+def _read_described_group_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribedGroup], int]:
     items = []
     for _ in range(count):
         item = new(DescribedGroup)
@@ -571,7 +651,12 @@ def _read_described_group_list_2(data: Buffer, pos: int, count: int) -> tuple[li
             n_group_state = data[pos]
             pos += 1
         if n_group_state < 128:
-            raw, item.group_epoch, item.assignment_epoch, n_assignor_name = compact_s_iiB[n_group_state](data, pos)
+            (
+                raw,
+                item.group_epoch,
+                item.assignment_epoch,
+                n_assignor_name,
+            ) = compact_s_iiB[n_group_state](data, pos)
             item.group_state = raw.decode()
             pos += n_group_state + 8
         else:
@@ -604,7 +689,9 @@ def _read_described_group_list_2(data: Buffer, pos: int, count: int) -> tuple[li
     return items, pos
 
 
-def _read_consumer_group_describe_response_2(data: Buffer, pos: int) -> tuple[ConsumerGroupDescribeResponse, int]:
+def _read_consumer_group_describe_response_2(
+    data: Buffer, pos: int
+) -> tuple[ConsumerGroupDescribeResponse, int]:
     item = new(ConsumerGroupDescribeResponse)
     item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5
@@ -770,7 +857,9 @@ def _write_described_group_list_1(items: list[DescribedGroup], out: Append) -> N
         out(pack_ix(item.authorized_operations))
 
 
-def _write_consumer_group_describe_response_1(item: ConsumerGroupDescribeResponse, out: Append) -> None:
+def _write_consumer_group_describe_response_1(
+    item: ConsumerGroupDescribeResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     groups = item.groups
@@ -895,7 +984,9 @@ def _write_described_group_list_2(items: list[DescribedGroup], out: Append) -> N
         out(pack_ix(item.authorized_operations))
 
 
-def _write_consumer_group_describe_response_2(item: ConsumerGroupDescribeResponse, out: Append) -> None:
+def _write_consumer_group_describe_response_2(
+    item: ConsumerGroupDescribeResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     groups = item.groups

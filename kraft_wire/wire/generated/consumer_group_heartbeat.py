@@ -12,9 +12,28 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_text, compact_texts, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint, write_compact_texts
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_text,
+    compact_texts,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_compact_texts,
+)
 
-__all__ = ["Assignment", "ConsumerGroupHeartbeatRequest", "ConsumerGroupHeartbeatResponse", "ResponseTopicPartitions", "TopicPartitions"]
+__all__ = [
+    "Assignment",
+    "ConsumerGroupHeartbeatRequest",
+    "ConsumerGroupHeartbeatResponse",
+    "ResponseTopicPartitions",
+    "TopicPartitions",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 compact_s_iB = unpackers("s", "iB", 1)
@@ -40,7 +59,11 @@ pack_iib = Codec(">iib").pack
 class TopicPartitions(Struct):
     """TopicPartitions of ConsumerGroupHeartbeatRequest."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     partitions: list[int]  # 0+
@@ -61,9 +84,21 @@ class TopicPartitions(Struct):
 class ConsumerGroupHeartbeatRequest(Message):
     """ConsumerGroupHeartbeatRequest, API key 68, versions 0-1, flexible 0+."""
 
-    __slots__ = ("group_id", "member_id", "member_epoch", "instance_id", "rack_id", "rebalance_timeout_ms", "subscribed_topic_names", "subscribed_topic_regex", "server_assignor", "topic_partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "member_id",
+        "member_epoch",
+        "instance_id",
+        "rack_id",
+        "rebalance_timeout_ms",
+        "subscribed_topic_names",
+        "subscribed_topic_regex",
+        "server_assignor",
+        "topic_partitions",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ConsumerGroupHeartbeatRequest'
+    NAME = "ConsumerGroupHeartbeatRequest"
     API_KEY = 68
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -85,8 +120,8 @@ class ConsumerGroupHeartbeatRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        member_id: str = '',
+        group_id: str = "",
+        member_id: str = "",
         member_epoch: int = 0,
         instance_id: str | None = None,
         rack_id: str | None = None,
@@ -113,7 +148,11 @@ class ConsumerGroupHeartbeatRequest(Message):
 class ResponseTopicPartitions(Struct):
     """TopicPartitions of ConsumerGroupHeartbeatResponse."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     partitions: list[int]  # 0+
@@ -134,7 +173,10 @@ class ResponseTopicPartitions(Struct):
 class Assignment(Struct):
     """Assignment of ConsumerGroupHeartbeatResponse."""
 
-    __slots__ = ("topic_partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_partitions: list[ResponseTopicPartitions]  # 0+
     unknown_tagged_fields: list[tuple[int, bytes]] | None  # 0+
@@ -152,9 +194,18 @@ class Assignment(Struct):
 class ConsumerGroupHeartbeatResponse(Message):
     """ConsumerGroupHeartbeatResponse, API key 68, versions 0-1, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "error_message", "member_id", "member_epoch", "heartbeat_interval_ms", "assignment", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "member_id",
+        "member_epoch",
+        "heartbeat_interval_ms",
+        "assignment",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ConsumerGroupHeartbeatResponse'
+    NAME = "ConsumerGroupHeartbeatResponse"
     API_KEY = 68
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -192,7 +243,9 @@ class ConsumerGroupHeartbeatResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_topic_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartitions], int]:
+def _read_topic_partitions_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicPartitions], int]:
     items = []
     for _ in range(count):
         item = new(TopicPartitions)
@@ -214,7 +267,9 @@ def _read_topic_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[l
     return items, pos
 
 
-def _read_consumer_group_heartbeat_request_1(data: Buffer, pos: int) -> tuple[ConsumerGroupHeartbeatRequest, int]:
+def _read_consumer_group_heartbeat_request_1(
+    data: Buffer, pos: int
+) -> tuple[ConsumerGroupHeartbeatRequest, int]:
     item = new(ConsumerGroupHeartbeatRequest)
     n_group_id = data[pos]
     pos += 1
@@ -251,7 +306,11 @@ def _read_consumer_group_heartbeat_request_1(data: Buffer, pos: int) -> tuple[Co
         item.rebalance_timeout_ms, n_subscribed_topic_names = unpack_iB(data, pos)
         pos += 5
     elif n_rack_id < 128:
-        raw, item.rebalance_timeout_ms, n_subscribed_topic_names = compact_s_iB[n_rack_id](data, pos)
+        (
+            raw,
+            item.rebalance_timeout_ms,
+            n_subscribed_topic_names,
+        ) = compact_s_iB[n_rack_id](data, pos)
         item.rack_id = raw.decode()
         pos += n_rack_id + 4
     else:
@@ -279,7 +338,10 @@ def _read_consumer_group_heartbeat_request_1(data: Buffer, pos: int) -> tuple[Co
     if n_topic_partitions == 1:
         item.topic_partitions = []
     elif 1 < n_topic_partitions < 128:
-        item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
+        (
+            item.topic_partitions,
+            pos,
+        ) = _read_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
     elif n_topic_partitions:
         n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
         item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
@@ -294,7 +356,9 @@ def _read_consumer_group_heartbeat_request_1(data: Buffer, pos: int) -> tuple[Co
     return item, pos
 
 
-def _read_consumer_group_heartbeat_request_2(data: Buffer, pos: int) -> tuple[ConsumerGroupHeartbeatRequest, int]:
+def _read_consumer_group_heartbeat_request_2(
+    data: Buffer, pos: int
+) -> tuple[ConsumerGroupHeartbeatRequest, int]:
     item = new(ConsumerGroupHeartbeatRequest)
     n_group_id = data[pos]
     pos += 1
@@ -331,7 +395,11 @@ def _read_consumer_group_heartbeat_request_2(data: Buffer, pos: int) -> tuple[Co
         item.rebalance_timeout_ms, n_subscribed_topic_names = unpack_iB(data, pos)
         pos += 5
     elif n_rack_id < 128:
-        raw, item.rebalance_timeout_ms, n_subscribed_topic_names = compact_s_iB[n_rack_id](data, pos)
+        (
+            raw,
+            item.rebalance_timeout_ms,
+            n_subscribed_topic_names,
+        ) = compact_s_iB[n_rack_id](data, pos)
         item.rack_id = raw.decode()
         pos += n_rack_id + 4
     else:
@@ -371,7 +439,10 @@ def _read_consumer_group_heartbeat_request_2(data: Buffer, pos: int) -> tuple[Co
     if n_topic_partitions == 1:
         item.topic_partitions = []
     elif 1 < n_topic_partitions < 128:
-        item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
+        (
+            item.topic_partitions,
+            pos,
+        ) = _read_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
     elif n_topic_partitions:
         n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
         item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
@@ -400,7 +471,9 @@ def _write_topic_partitions_list_1(items: list[TopicPartitions], out: Append) ->
             out(b"\x00")
 
 
-def _write_consumer_group_heartbeat_request_1(item: ConsumerGroupHeartbeatRequest, out: Append) -> None:
+def _write_consumer_group_heartbeat_request_1(
+    item: ConsumerGroupHeartbeatRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     if item.subscribed_topic_regex is not None:
@@ -472,7 +545,9 @@ def _write_consumer_group_heartbeat_request_1(item: ConsumerGroupHeartbeatReques
     out(b"\x00")
 
 
-def _write_consumer_group_heartbeat_request_2(item: ConsumerGroupHeartbeatRequest, out: Append) -> None:
+def _write_consumer_group_heartbeat_request_2(
+    item: ConsumerGroupHeartbeatRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     raw = item.group_id.encode()
@@ -552,7 +627,9 @@ def _write_consumer_group_heartbeat_request_2(item: ConsumerGroupHeartbeatReques
     out(b"\x00")
 
 
-def _read_response_topic_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicPartitions], int]:
+def _read_response_topic_partitions_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponseTopicPartitions], int]:
     items = []
     for _ in range(count):
         item = new(ResponseTopicPartitions)
@@ -581,10 +658,16 @@ def _read_assignment_1(data: Buffer, pos: int) -> tuple[Assignment, int]:
     if n_topic_partitions == 1:
         item.topic_partitions = []
     elif 1 < n_topic_partitions < 128:
-        item.topic_partitions, pos = _read_response_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
+        (
+            item.topic_partitions,
+            pos,
+        ) = _read_response_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
     elif n_topic_partitions:
         n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
-        item.topic_partitions, pos = _read_response_topic_partitions_list_1(data, pos, n_topic_partitions)
+        (
+            item.topic_partitions,
+            pos,
+        ) = _read_response_topic_partitions_list_1(data, pos, n_topic_partitions)
     else:
         raise Unusual
     tags = data[pos]
@@ -595,7 +678,9 @@ def _read_assignment_1(data: Buffer, pos: int) -> tuple[Assignment, int]:
     return item, pos
 
 
-def _read_consumer_group_heartbeat_response_1(data: Buffer, pos: int) -> tuple[ConsumerGroupHeartbeatResponse, int]:
+def _read_consumer_group_heartbeat_response_1(
+    data: Buffer, pos: int
+) -> tuple[ConsumerGroupHeartbeatResponse, int]:
     item = new(ConsumerGroupHeartbeatResponse)
     item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
@@ -616,7 +701,12 @@ def _read_consumer_group_heartbeat_response_1(data: Buffer, pos: int) -> tuple[C
         item.member_epoch, item.heartbeat_interval_ms, n_assignment = unpack_iib(data, pos)
         pos += 9
     elif n_member_id < 128:
-        raw, item.member_epoch, item.heartbeat_interval_ms, n_assignment = compact_s_iib[n_member_id](data, pos)
+        (
+            raw,
+            item.member_epoch,
+            item.heartbeat_interval_ms,
+            n_assignment,
+        ) = compact_s_iib[n_member_id](data, pos)
         item.member_id = raw.decode()
         pos += n_member_id + 8
     else:
@@ -637,7 +727,9 @@ def _read_consumer_group_heartbeat_response_1(data: Buffer, pos: int) -> tuple[C
     return item, pos
 
 
-def _write_response_topic_partitions_list_1(items: list[ResponseTopicPartitions], out: Append) -> None:
+def _write_response_topic_partitions_list_1(
+    items: list[ResponseTopicPartitions], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -665,7 +757,9 @@ def _write_assignment_1(item: Assignment, out: Append) -> None:
     out(b"\x00")
 
 
-def _write_consumer_group_heartbeat_response_1(item: ConsumerGroupHeartbeatResponse, out: Append) -> None:
+def _write_consumer_group_heartbeat_response_1(
+    item: ConsumerGroupHeartbeatResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     error_message = item.error_message

@@ -9,9 +9,27 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, compact_texts, long_count, long_text, new, packers, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_compact_texts, write_tags
+from kraft_wire.wire.runtime import (
+    compact_text,
+    compact_texts,
+    long_count,
+    long_text,
+    new,
+    packers,
+    tag_head,
+    unknown_tag,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_compact_texts,
+    write_tags,
+)
 
-__all__ = ["ClassicMemberMetadata", "ClassicProtocol", "ConsumerGroupMemberMetadataValue"]
+__all__ = [
+    "ClassicMemberMetadata",
+    "ClassicProtocol",
+    "ConsumerGroupMemberMetadataValue",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 compact_s_iB = unpackers("s", "iB", 1)
@@ -26,7 +44,11 @@ pack_i = Codec(">i").pack
 class ClassicProtocol(Struct):
     """ClassicProtocol of ConsumerGroupMemberMetadataValue."""
 
-    __slots__ = ("name", "metadata", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "metadata",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     metadata: bytes | memoryview  # 0+
@@ -35,8 +57,8 @@ class ClassicProtocol(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
-        metadata: bytes | memoryview = b'',
+        name: str = "",
+        metadata: bytes | memoryview = b"",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.name = name
@@ -47,7 +69,11 @@ class ClassicProtocol(Struct):
 class ClassicMemberMetadata(Struct):
     """ClassicMemberMetadata of ConsumerGroupMemberMetadataValue."""
 
-    __slots__ = ("session_timeout_ms", "supported_protocols", "unknown_tagged_fields", )
+    __slots__ = (
+        "session_timeout_ms",
+        "supported_protocols",
+        "unknown_tagged_fields",
+    )
 
     session_timeout_ms: int  # 0+
     supported_protocols: list[ClassicProtocol]  # 0+
@@ -68,9 +94,20 @@ class ClassicMemberMetadata(Struct):
 class ConsumerGroupMemberMetadataValue(Message):
     """ConsumerGroupMemberMetadataValue, type 5, versions 0, flexible 0+."""
 
-    __slots__ = ("instance_id", "rack_id", "client_id", "client_host", "subscribed_topic_names", "subscribed_topic_regex", "rebalance_timeout_ms", "server_assignor", "classic_member_metadata", "unknown_tagged_fields", )
+    __slots__ = (
+        "instance_id",
+        "rack_id",
+        "client_id",
+        "client_host",
+        "subscribed_topic_names",
+        "subscribed_topic_regex",
+        "rebalance_timeout_ms",
+        "server_assignor",
+        "classic_member_metadata",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ConsumerGroupMemberMetadataValue'
+    NAME = "ConsumerGroupMemberMetadataValue"
     API_KEY = -1
     RECORD_TYPE = 5
     MIN_VERSION = 0
@@ -91,14 +128,14 @@ class ConsumerGroupMemberMetadataValue(Message):
     def __init__(
         self,
         *,
-        instance_id: str | None = '',
-        rack_id: str | None = '',
-        client_id: str = '',
-        client_host: str = '',
+        instance_id: str | None = "",
+        rack_id: str | None = "",
+        client_id: str = "",
+        client_host: str = "",
         subscribed_topic_names: list[str] = UNSET,
-        subscribed_topic_regex: str | None = '',
+        subscribed_topic_regex: str | None = "",
         rebalance_timeout_ms: int = -1,
-        server_assignor: str | None = '',
+        server_assignor: str | None = "",
         classic_member_metadata: ClassicMemberMetadata | None = None,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -114,7 +151,9 @@ class ConsumerGroupMemberMetadataValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_classic_protocol_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ClassicProtocol], int]:
+def _read_classic_protocol_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ClassicProtocol], int]:
     items = []
     for _ in range(count):
         item = new(ClassicProtocol)
@@ -156,10 +195,16 @@ def _read_classic_member_metadata_1(data: Buffer, pos: int) -> tuple[ClassicMemb
     if n_supported_protocols == 1:
         item.supported_protocols = []
     elif 1 < n_supported_protocols < 128:
-        item.supported_protocols, pos = _read_classic_protocol_list_1(data, pos, n_supported_protocols - 1)
+        (
+            item.supported_protocols,
+            pos,
+        ) = _read_classic_protocol_list_1(data, pos, n_supported_protocols - 1)
     elif n_supported_protocols:
         n_supported_protocols, pos = long_count(data, pos, n_supported_protocols)
-        item.supported_protocols, pos = _read_classic_protocol_list_1(data, pos, n_supported_protocols)
+        (
+            item.supported_protocols,
+            pos,
+        ) = _read_classic_protocol_list_1(data, pos, n_supported_protocols)
     else:
         raise Unusual
     tags = data[pos]
@@ -170,7 +215,9 @@ def _read_classic_member_metadata_1(data: Buffer, pos: int) -> tuple[ClassicMemb
     return item, pos
 
 
-def _read_consumer_group_member_metadata_value_tags_1(item: ConsumerGroupMemberMetadataValue, data: Buffer, pos: int, count: int) -> int:
+def _read_consumer_group_member_metadata_value_tags_1(
+    item: ConsumerGroupMemberMetadataValue, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -193,7 +240,9 @@ def _read_consumer_group_member_metadata_value_tags_1(item: ConsumerGroupMemberM
     return pos
 
 
-def _read_consumer_group_member_metadata_value_1(data: Buffer, pos: int) -> tuple[ConsumerGroupMemberMetadataValue, int]:
+def _read_consumer_group_member_metadata_value_1(
+    data: Buffer, pos: int
+) -> tuple[ConsumerGroupMemberMetadataValue, int]:
     item = new(ConsumerGroupMemberMetadataValue)
     n_instance_id = data[pos]
     pos += 1
@@ -245,7 +294,11 @@ def _read_consumer_group_member_metadata_value_1(data: Buffer, pos: int) -> tupl
         item.rebalance_timeout_ms, n_server_assignor = unpack_iB(data, pos)
         pos += 5
     elif n_subscribed_topic_regex < 128:
-        raw, item.rebalance_timeout_ms, n_server_assignor = compact_s_iB[n_subscribed_topic_regex](data, pos)
+        (
+            raw,
+            item.rebalance_timeout_ms,
+            n_server_assignor,
+        ) = compact_s_iB[n_subscribed_topic_regex](data, pos)
         item.subscribed_topic_regex = raw.decode()
         pos += n_subscribed_topic_regex + 4
     else:
@@ -305,7 +358,9 @@ def _write_classic_member_metadata_1(item: ClassicMemberMetadata, out: Append) -
     out(b"\x00")
 
 
-def _write_consumer_group_member_metadata_value_tags_1(item: ConsumerGroupMemberMetadataValue, out: Append) -> None:
+def _write_consumer_group_member_metadata_value_tags_1(
+    item: ConsumerGroupMemberMetadataValue, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     fields: list[tuple[int, list[Part]]] = []
@@ -319,7 +374,9 @@ def _write_consumer_group_member_metadata_value_tags_1(item: ConsumerGroupMember
     write_tags(fields, out)
 
 
-def _write_consumer_group_member_metadata_value_1(item: ConsumerGroupMemberMetadataValue, out: Append) -> None:
+def _write_consumer_group_member_metadata_value_1(
+    item: ConsumerGroupMemberMetadataValue, out: Append
+) -> None:
     instance_id = item.instance_id
     if instance_id is None:
         out(pack_B(0))

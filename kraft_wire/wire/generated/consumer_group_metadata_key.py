@@ -10,7 +10,9 @@ from struct import Struct as Codec
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
-__all__ = ["ConsumerGroupMetadataKey"]
+__all__ = [
+    "ConsumerGroupMetadataKey",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s = unpackers("s", "", 0)
@@ -21,9 +23,11 @@ pack_h = Codec(">h").pack
 class ConsumerGroupMetadataKey(Message):
     """ConsumerGroupMetadataKey, type 3, versions 0, never flexible."""
 
-    __slots__ = ("group_id", )
+    __slots__ = (
+        "group_id",
+    )
 
-    NAME = 'ConsumerGroupMetadataKey'
+    NAME = "ConsumerGroupMetadataKey"
     API_KEY = -1
     RECORD_TYPE = 3
     MIN_VERSION = 0
@@ -35,12 +39,14 @@ class ConsumerGroupMetadataKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
     ) -> None:
         self.group_id = group_id
 
 
-def _read_consumer_group_metadata_key_1(data: Buffer, pos: int) -> tuple[ConsumerGroupMetadataKey, int]:
+def _read_consumer_group_metadata_key_1(
+    data: Buffer, pos: int
+) -> tuple[ConsumerGroupMetadataKey, int]:
     item = new(ConsumerGroupMetadataKey)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2

@@ -11,7 +11,9 @@ from kraft_wire.wire.message import Append, Buffer, Message, Part
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import new, tag_head, unknown_tag, write_tags
 
-__all__ = ["ConsumerGroupMetadataValue"]
+__all__ = [
+    "ConsumerGroupMetadataValue",
+]
 
 unpack_iB = Codec(">iB").unpack_from
 unpack_q = Codec(">q").unpack_from
@@ -22,9 +24,13 @@ pack_q = Codec(">q").pack
 class ConsumerGroupMetadataValue(Message):
     """ConsumerGroupMetadataValue, type 3, versions 0, flexible 0+."""
 
-    __slots__ = ("epoch", "metadata_hash", "unknown_tagged_fields", )
+    __slots__ = (
+        "epoch",
+        "metadata_hash",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ConsumerGroupMetadataValue'
+    NAME = "ConsumerGroupMetadataValue"
     API_KEY = -1
     RECORD_TYPE = 3
     MIN_VERSION = 0
@@ -47,7 +53,9 @@ class ConsumerGroupMetadataValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_consumer_group_metadata_value_tags_1(item: ConsumerGroupMetadataValue, data: Buffer, pos: int, count: int) -> int:
+def _read_consumer_group_metadata_value_tags_1(
+    item: ConsumerGroupMetadataValue, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -64,7 +72,9 @@ def _read_consumer_group_metadata_value_tags_1(item: ConsumerGroupMetadataValue,
     return pos
 
 
-def _read_consumer_group_metadata_value_1(data: Buffer, pos: int) -> tuple[ConsumerGroupMetadataValue, int]:
+def _read_consumer_group_metadata_value_1(
+    data: Buffer, pos: int
+) -> tuple[ConsumerGroupMetadataValue, int]:
     item = new(ConsumerGroupMetadataValue)
     item.epoch, tags = unpack_iB(data, pos)
     pos += 5
@@ -75,7 +85,9 @@ def _read_consumer_group_metadata_value_1(data: Buffer, pos: int) -> tuple[Consu
     return item, pos
 
 
-def _write_consumer_group_metadata_value_tags_1(item: ConsumerGroupMetadataValue, out: Append) -> None:
+def _write_consumer_group_metadata_value_tags_1(
+    item: ConsumerGroupMetadataValue, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     fields: list[tuple[int, list[Part]]] = []

@@ -10,9 +10,24 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, compact_texts, long_count, long_text, new, packers, unknown_tags, unpackers, varint, write_compact_texts
+from kraft_wire.wire.runtime import (
+    compact_text,
+    compact_texts,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_compact_texts,
+)
 
-__all__ = ["ConsumerGroupPartitionMetadataValue", "PartitionMetadata", "TopicMetadata"]
+__all__ = [
+    "ConsumerGroupPartitionMetadataValue",
+    "PartitionMetadata",
+    "TopicMetadata",
+]
 
 unpack_uB = Codec(">16sB").unpack_from
 compact_s_iB = unpackers("s", "iB", 1)
@@ -27,7 +42,11 @@ pack_B = Codec(">B").pack
 class PartitionMetadata(Struct):
     """PartitionMetadata of ConsumerGroupPartitionMetadataValue."""
 
-    __slots__ = ("partition", "racks", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition",
+        "racks",
+        "unknown_tagged_fields",
+    )
 
     partition: int  # 0+
     racks: list[str]  # 0+
@@ -48,7 +67,13 @@ class PartitionMetadata(Struct):
 class TopicMetadata(Struct):
     """TopicMetadata of ConsumerGroupPartitionMetadataValue."""
 
-    __slots__ = ("topic_id", "topic_name", "num_partitions", "partition_metadata", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "topic_name",
+        "num_partitions",
+        "partition_metadata",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     topic_name: str  # 0+
@@ -60,7 +85,7 @@ class TopicMetadata(Struct):
         self,
         *,
         topic_id: Uuid = ZERO_UUID,
-        topic_name: str = '',
+        topic_name: str = "",
         num_partitions: int = 0,
         partition_metadata: list[PartitionMetadata] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -75,9 +100,12 @@ class TopicMetadata(Struct):
 class ConsumerGroupPartitionMetadataValue(Message):
     """ConsumerGroupPartitionMetadataValue, type 4, versions 0, flexible 0+."""
 
-    __slots__ = ("topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ConsumerGroupPartitionMetadataValue'
+    NAME = "ConsumerGroupPartitionMetadataValue"
     API_KEY = -1
     RECORD_TYPE = 4
     MIN_VERSION = 0
@@ -97,7 +125,9 @@ class ConsumerGroupPartitionMetadataValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_partition_metadata_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionMetadata], int]:
+def _read_partition_metadata_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionMetadata], int]:
     items = []
     for _ in range(count):
         item = new(PartitionMetadata)
@@ -113,7 +143,9 @@ def _read_partition_metadata_list_1(data: Buffer, pos: int, count: int) -> tuple
     return items, pos
 
 
-def _read_topic_metadata_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicMetadata], int]:
+def _read_topic_metadata_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicMetadata], int]:
     items = []
     for _ in range(count):
         item = new(TopicMetadata)
@@ -130,10 +162,16 @@ def _read_topic_metadata_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
         if n_partition_metadata == 1:
             item.partition_metadata = []
         elif 1 < n_partition_metadata < 128:
-            item.partition_metadata, pos = _read_partition_metadata_list_1(data, pos, n_partition_metadata - 1)
+            (
+                item.partition_metadata,
+                pos,
+            ) = _read_partition_metadata_list_1(data, pos, n_partition_metadata - 1)
         elif n_partition_metadata:
             n_partition_metadata, pos = long_count(data, pos, n_partition_metadata)
-            item.partition_metadata, pos = _read_partition_metadata_list_1(data, pos, n_partition_metadata)
+            (
+                item.partition_metadata,
+                pos,
+            ) = _read_partition_metadata_list_1(data, pos, n_partition_metadata)
         else:
             raise Unusual
         tags = data[pos]
@@ -145,7 +183,9 @@ def _read_topic_metadata_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     return items, pos
 
 
-def _read_consumer_group_partition_metadata_value_1(data: Buffer, pos: int) -> tuple[ConsumerGroupPartitionMetadataValue, int]:
+def _read_consumer_group_partition_metadata_value_1(
+    data: Buffer, pos: int
+) -> tuple[ConsumerGroupPartitionMetadataValue, int]:
     item = new(ConsumerGroupPartitionMetadataValue)
     n_topics = data[pos]
     pos += 1
@@ -203,7 +243,9 @@ def _write_topic_metadata_list_1(items: list[TopicMetadata], out: Append) -> Non
         out(b"\x00")
 
 
-def _write_consumer_group_partition_metadata_value_1(item: ConsumerGroupPartitionMetadataValue, out: Append) -> None:
+def _write_consumer_group_partition_metadata_value_1(
+    item: ConsumerGroupPartitionMetadataValue, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     topics = item.topics

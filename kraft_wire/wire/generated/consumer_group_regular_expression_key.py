@@ -10,7 +10,9 @@ from struct import Struct as Codec
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
-__all__ = ["ConsumerGroupRegularExpressionKey"]
+__all__ = [
+    "ConsumerGroupRegularExpressionKey",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s_h = unpackers("s", "h", 0)
@@ -22,9 +24,12 @@ pack_h = Codec(">h").pack
 class ConsumerGroupRegularExpressionKey(Message):
     """ConsumerGroupRegularExpressionKey, type 16, versions 0, never flexible."""
 
-    __slots__ = ("group_id", "regular_expression", )
+    __slots__ = (
+        "group_id",
+        "regular_expression",
+    )
 
-    NAME = 'ConsumerGroupRegularExpressionKey'
+    NAME = "ConsumerGroupRegularExpressionKey"
     API_KEY = -1
     RECORD_TYPE = 16
     MIN_VERSION = 0
@@ -37,14 +42,16 @@ class ConsumerGroupRegularExpressionKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        regular_expression: str = '',
+        group_id: str = "",
+        regular_expression: str = "",
     ) -> None:
         self.group_id = group_id
         self.regular_expression = regular_expression
 
 
-def _read_consumer_group_regular_expression_key_1(data: Buffer, pos: int) -> tuple[ConsumerGroupRegularExpressionKey, int]:
+def _read_consumer_group_regular_expression_key_1(
+    data: Buffer, pos: int
+) -> tuple[ConsumerGroupRegularExpressionKey, int]:
     item = new(ConsumerGroupRegularExpressionKey)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
@@ -65,7 +72,9 @@ def _read_consumer_group_regular_expression_key_1(data: Buffer, pos: int) -> tup
     return item, pos
 
 
-def _write_consumer_group_regular_expression_key_1(item: ConsumerGroupRegularExpressionKey, out: Append) -> None:
+def _write_consumer_group_regular_expression_key_1(
+    item: ConsumerGroupRegularExpressionKey, out: Append
+) -> None:
     raw = item.group_id.encode()
     n = len(raw)
     if n < 128:

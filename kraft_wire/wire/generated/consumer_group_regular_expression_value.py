@@ -11,7 +11,9 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import UNSET, Unusual
 from kraft_wire.wire.runtime import compact_texts, new, unknown_tags, varint, write_compact_texts
 
-__all__ = ["ConsumerGroupRegularExpressionValue"]
+__all__ = [
+    "ConsumerGroupRegularExpressionValue",
+]
 
 unpack_qqB = Codec(">qqB").unpack_from
 pack_B = Codec(">B").pack
@@ -21,9 +23,14 @@ pack_qqx = Codec(">qqx").pack
 class ConsumerGroupRegularExpressionValue(Message):
     """ConsumerGroupRegularExpressionValue, type 16, versions 0, flexible 0+."""
 
-    __slots__ = ("topics", "version", "timestamp", "unknown_tagged_fields", )
+    __slots__ = (
+        "topics",
+        "version",
+        "timestamp",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ConsumerGroupRegularExpressionValue'
+    NAME = "ConsumerGroupRegularExpressionValue"
     API_KEY = -1
     RECORD_TYPE = 16
     MIN_VERSION = 0
@@ -49,7 +56,9 @@ class ConsumerGroupRegularExpressionValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_consumer_group_regular_expression_value_1(data: Buffer, pos: int) -> tuple[ConsumerGroupRegularExpressionValue, int]:
+def _read_consumer_group_regular_expression_value_1(
+    data: Buffer, pos: int
+) -> tuple[ConsumerGroupRegularExpressionValue, int]:
     item = new(ConsumerGroupRegularExpressionValue)
     n_topics = data[pos]
     pos += 1
@@ -62,7 +71,9 @@ def _read_consumer_group_regular_expression_value_1(data: Buffer, pos: int) -> t
     return item, pos
 
 
-def _write_consumer_group_regular_expression_value_1(item: ConsumerGroupRegularExpressionValue, out: Append) -> None:
+def _write_consumer_group_regular_expression_value_1(
+    item: ConsumerGroupRegularExpressionValue, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     topics = item.topics

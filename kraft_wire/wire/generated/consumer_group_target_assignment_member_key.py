@@ -10,7 +10,9 @@ from struct import Struct as Codec
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
-__all__ = ["ConsumerGroupTargetAssignmentMemberKey"]
+__all__ = [
+    "ConsumerGroupTargetAssignmentMemberKey",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s_h = unpackers("s", "h", 0)
@@ -22,9 +24,12 @@ pack_h = Codec(">h").pack
 class ConsumerGroupTargetAssignmentMemberKey(Message):
     """ConsumerGroupTargetAssignmentMemberKey, type 7, versions 0, never flexible."""
 
-    __slots__ = ("group_id", "member_id", )
+    __slots__ = (
+        "group_id",
+        "member_id",
+    )
 
-    NAME = 'ConsumerGroupTargetAssignmentMemberKey'
+    NAME = "ConsumerGroupTargetAssignmentMemberKey"
     API_KEY = -1
     RECORD_TYPE = 7
     MIN_VERSION = 0
@@ -37,14 +42,16 @@ class ConsumerGroupTargetAssignmentMemberKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        member_id: str = '',
+        group_id: str = "",
+        member_id: str = "",
     ) -> None:
         self.group_id = group_id
         self.member_id = member_id
 
 
-def _read_consumer_group_target_assignment_member_key_1(data: Buffer, pos: int) -> tuple[ConsumerGroupTargetAssignmentMemberKey, int]:
+def _read_consumer_group_target_assignment_member_key_1(
+    data: Buffer, pos: int
+) -> tuple[ConsumerGroupTargetAssignmentMemberKey, int]:
     item = new(ConsumerGroupTargetAssignmentMemberKey)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
@@ -65,7 +72,9 @@ def _read_consumer_group_target_assignment_member_key_1(data: Buffer, pos: int) 
     return item, pos
 
 
-def _write_consumer_group_target_assignment_member_key_1(item: ConsumerGroupTargetAssignmentMemberKey, out: Append) -> None:
+def _write_consumer_group_target_assignment_member_key_1(
+    item: ConsumerGroupTargetAssignmentMemberKey, out: Append
+) -> None:
     raw = item.group_id.encode()
     n = len(raw)
     if n < 128:

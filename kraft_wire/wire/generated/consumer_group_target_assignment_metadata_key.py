@@ -10,7 +10,9 @@ from struct import Struct as Codec
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
-__all__ = ["ConsumerGroupTargetAssignmentMetadataKey"]
+__all__ = [
+    "ConsumerGroupTargetAssignmentMetadataKey",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s = unpackers("s", "", 0)
@@ -21,9 +23,11 @@ pack_h = Codec(">h").pack
 class ConsumerGroupTargetAssignmentMetadataKey(Message):
     """ConsumerGroupTargetAssignmentMetadataKey, type 6, versions 0, never flexible."""
 
-    __slots__ = ("group_id", )
+    __slots__ = (
+        "group_id",
+    )
 
-    NAME = 'ConsumerGroupTargetAssignmentMetadataKey'
+    NAME = "ConsumerGroupTargetAssignmentMetadataKey"
     API_KEY = -1
     RECORD_TYPE = 6
     MIN_VERSION = 0
@@ -35,12 +39,14 @@ class ConsumerGroupTargetAssignmentMetadataKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
     ) -> None:
         self.group_id = group_id
 
 
-def _read_consumer_group_target_assignment_metadata_key_1(data: Buffer, pos: int) -> tuple[ConsumerGroupTargetAssignmentMetadataKey, int]:
+def _read_consumer_group_target_assignment_metadata_key_1(
+    data: Buffer, pos: int
+) -> tuple[ConsumerGroupTargetAssignmentMetadataKey, int]:
     item = new(ConsumerGroupTargetAssignmentMetadataKey)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
@@ -53,7 +59,9 @@ def _read_consumer_group_target_assignment_metadata_key_1(data: Buffer, pos: int
     return item, pos
 
 
-def _write_consumer_group_target_assignment_metadata_key_1(item: ConsumerGroupTargetAssignmentMetadataKey, out: Append) -> None:
+def _write_consumer_group_target_assignment_metadata_key_1(
+    item: ConsumerGroupTargetAssignmentMetadataKey, out: Append
+) -> None:
     raw = item.group_id.encode()
     n = len(raw)
     if n < 128:

@@ -11,7 +11,9 @@ from kraft_wire.wire.message import Append, Buffer, Message, Part
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import new, tag_head, unknown_tag, write_tags
 
-__all__ = ["ConsumerGroupTargetAssignmentMetadataValue"]
+__all__ = [
+    "ConsumerGroupTargetAssignmentMetadataValue",
+]
 
 unpack_iB = Codec(">iB").unpack_from
 unpack_q = Codec(">q").unpack_from
@@ -22,9 +24,13 @@ pack_q = Codec(">q").pack
 class ConsumerGroupTargetAssignmentMetadataValue(Message):
     """ConsumerGroupTargetAssignmentMetadataValue, type 6, versions 0, flexible 0+."""
 
-    __slots__ = ("assignment_epoch", "assignment_timestamp", "unknown_tagged_fields", )
+    __slots__ = (
+        "assignment_epoch",
+        "assignment_timestamp",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ConsumerGroupTargetAssignmentMetadataValue'
+    NAME = "ConsumerGroupTargetAssignmentMetadataValue"
     API_KEY = -1
     RECORD_TYPE = 6
     MIN_VERSION = 0
@@ -47,7 +53,9 @@ class ConsumerGroupTargetAssignmentMetadataValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_consumer_group_target_assignment_metadata_value_tags_1(item: ConsumerGroupTargetAssignmentMetadataValue, data: Buffer, pos: int, count: int) -> int:
+def _read_consumer_group_target_assignment_metadata_value_tags_1(
+    item: ConsumerGroupTargetAssignmentMetadataValue, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -64,7 +72,9 @@ def _read_consumer_group_target_assignment_metadata_value_tags_1(item: ConsumerG
     return pos
 
 
-def _read_consumer_group_target_assignment_metadata_value_1(data: Buffer, pos: int) -> tuple[ConsumerGroupTargetAssignmentMetadataValue, int]:
+def _read_consumer_group_target_assignment_metadata_value_1(
+    data: Buffer, pos: int
+) -> tuple[ConsumerGroupTargetAssignmentMetadataValue, int]:
     item = new(ConsumerGroupTargetAssignmentMetadataValue)
     item.assignment_epoch, tags = unpack_iB(data, pos)
     pos += 5
@@ -75,7 +85,9 @@ def _read_consumer_group_target_assignment_metadata_value_1(data: Buffer, pos: i
     return item, pos
 
 
-def _write_consumer_group_target_assignment_metadata_value_tags_1(item: ConsumerGroupTargetAssignmentMetadataValue, out: Append) -> None:
+def _write_consumer_group_target_assignment_metadata_value_tags_1(
+    item: ConsumerGroupTargetAssignmentMetadataValue, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     fields: list[tuple[int, list[Part]]] = []
@@ -87,7 +99,9 @@ def _write_consumer_group_target_assignment_metadata_value_tags_1(item: Consumer
     write_tags(fields, out)
 
 
-def _write_consumer_group_target_assignment_metadata_value_1(item: ConsumerGroupTargetAssignmentMetadataValue, out: Append) -> None:
+def _write_consumer_group_target_assignment_metadata_value_1(
+    item: ConsumerGroupTargetAssignmentMetadataValue, out: Append
+) -> None:
     out(pack_i(item.assignment_epoch))
     if item.unknown_tagged_fields is None and item.assignment_timestamp == 0:
         out(b"\x00")

@@ -9,9 +9,19 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_numbers, classic_text, long_numbers, new, packers, unpackers
+from kraft_wire.wire.runtime import (
+    classic_numbers,
+    classic_text,
+    long_numbers,
+    new,
+    packers,
+    unpackers,
+)
 
-__all__ = ["ConsumerProtocolAssignment", "TopicPartition"]
+__all__ = [
+    "ConsumerProtocolAssignment",
+    "TopicPartition",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_h = Codec(">h").unpack_from
@@ -26,7 +36,10 @@ pack_i = Codec(">i").pack
 class TopicPartition(Struct):
     """TopicPartition of ConsumerProtocolAssignment."""
 
-    __slots__ = ("topic", "partitions", )
+    __slots__ = (
+        "topic",
+        "partitions",
+    )
 
     topic: str  # 0+
     partitions: list[int]  # 0+
@@ -34,7 +47,7 @@ class TopicPartition(Struct):
     def __init__(
         self,
         *,
-        topic: str = '',
+        topic: str = "",
         partitions: list[int] = UNSET,
     ) -> None:
         self.topic = topic
@@ -44,9 +57,12 @@ class TopicPartition(Struct):
 class ConsumerProtocolAssignment(Message):
     """ConsumerProtocolAssignment, versions 0-3, never flexible."""
 
-    __slots__ = ("assigned_partitions", "user_data", )
+    __slots__ = (
+        "assigned_partitions",
+        "user_data",
+    )
 
-    NAME = 'ConsumerProtocolAssignment'
+    NAME = "ConsumerProtocolAssignment"
     API_KEY = -1
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -66,7 +82,9 @@ class ConsumerProtocolAssignment(Message):
         self.user_data = user_data
 
 
-def _read_topic_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartition], int]:
+def _read_topic_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicPartition], int]:
     items = []
     for _ in range(count):
         item = new(TopicPartition)
@@ -90,14 +108,19 @@ def _read_topic_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[li
     return items, pos
 
 
-def _read_consumer_protocol_assignment_1(data: Buffer, pos: int) -> tuple[ConsumerProtocolAssignment, int]:
+def _read_consumer_protocol_assignment_1(
+    data: Buffer, pos: int
+) -> tuple[ConsumerProtocolAssignment, int]:
     item = new(ConsumerProtocolAssignment)
     (n_assigned_partitions,) = unpack_i(data, pos)
     pos += 4
     if n_assigned_partitions == 0:
         item.assigned_partitions = []
     elif n_assigned_partitions > 0:
-        item.assigned_partitions, pos = _read_topic_partition_list_1(data, pos, n_assigned_partitions)
+        (
+            item.assigned_partitions,
+            pos,
+        ) = _read_topic_partition_list_1(data, pos, n_assigned_partitions)
     else:
         raise Unusual
     (n_user_data,) = unpack_i(data, pos)

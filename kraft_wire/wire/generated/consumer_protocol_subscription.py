@@ -9,9 +9,21 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_numbers, classic_text, classic_texts, long_numbers, new, packers, unpackers, write_classic_texts
+from kraft_wire.wire.runtime import (
+    classic_numbers,
+    classic_text,
+    classic_texts,
+    long_numbers,
+    new,
+    packers,
+    unpackers,
+    write_classic_texts,
+)
 
-__all__ = ["ConsumerProtocolSubscription", "TopicPartition"]
+__all__ = [
+    "ConsumerProtocolSubscription",
+    "TopicPartition",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_h = Codec(">h").unpack_from
@@ -30,7 +42,10 @@ pack_i_hs = packers("ih", "s", "", 1, 0)
 class TopicPartition(Struct):
     """TopicPartition of ConsumerProtocolSubscription."""
 
-    __slots__ = ("topic", "partitions", )
+    __slots__ = (
+        "topic",
+        "partitions",
+    )
 
     topic: str  # 1+
     partitions: list[int]  # 1+
@@ -38,7 +53,7 @@ class TopicPartition(Struct):
     def __init__(
         self,
         *,
-        topic: str = '',
+        topic: str = "",
         partitions: list[int] = UNSET,
     ) -> None:
         self.topic = topic
@@ -48,9 +63,15 @@ class TopicPartition(Struct):
 class ConsumerProtocolSubscription(Message):
     """ConsumerProtocolSubscription, versions 0-3, never flexible."""
 
-    __slots__ = ("topics", "user_data", "owned_partitions", "generation_id", "rack_id", )
+    __slots__ = (
+        "topics",
+        "user_data",
+        "owned_partitions",
+        "generation_id",
+        "rack_id",
+    )
 
-    NAME = 'ConsumerProtocolSubscription'
+    NAME = "ConsumerProtocolSubscription"
     API_KEY = -1
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -79,7 +100,9 @@ class ConsumerProtocolSubscription(Message):
         self.rack_id = rack_id
 
 
-def _read_consumer_protocol_subscription_1(data: Buffer, pos: int) -> tuple[ConsumerProtocolSubscription, int]:
+def _read_consumer_protocol_subscription_1(
+    data: Buffer, pos: int
+) -> tuple[ConsumerProtocolSubscription, int]:
     item = new(ConsumerProtocolSubscription)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
@@ -100,7 +123,9 @@ def _read_consumer_protocol_subscription_1(data: Buffer, pos: int) -> tuple[Cons
     return item, pos
 
 
-def _read_topic_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartition], int]:
+def _read_topic_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicPartition], int]:
     items = []
     for _ in range(count):
         item = new(TopicPartition)
@@ -124,7 +149,9 @@ def _read_topic_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[li
     return items, pos
 
 
-def _read_consumer_protocol_subscription_2(data: Buffer, pos: int) -> tuple[ConsumerProtocolSubscription, int]:
+def _read_consumer_protocol_subscription_2(
+    data: Buffer, pos: int
+) -> tuple[ConsumerProtocolSubscription, int]:
     item = new(ConsumerProtocolSubscription)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
@@ -152,7 +179,9 @@ def _read_consumer_protocol_subscription_2(data: Buffer, pos: int) -> tuple[Cons
     return item, pos
 
 
-def _read_consumer_protocol_subscription_3(data: Buffer, pos: int) -> tuple[ConsumerProtocolSubscription, int]:
+def _read_consumer_protocol_subscription_3(
+    data: Buffer, pos: int
+) -> tuple[ConsumerProtocolSubscription, int]:
     item = new(ConsumerProtocolSubscription)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
@@ -181,7 +210,9 @@ def _read_consumer_protocol_subscription_3(data: Buffer, pos: int) -> tuple[Cons
     return item, pos
 
 
-def _read_consumer_protocol_subscription_4(data: Buffer, pos: int) -> tuple[ConsumerProtocolSubscription, int]:
+def _read_consumer_protocol_subscription_4(
+    data: Buffer, pos: int
+) -> tuple[ConsumerProtocolSubscription, int]:
     item = new(ConsumerProtocolSubscription)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
@@ -217,7 +248,9 @@ def _read_consumer_protocol_subscription_4(data: Buffer, pos: int) -> tuple[Cons
     return item, pos
 
 
-def _write_consumer_protocol_subscription_1(item: ConsumerProtocolSubscription, out: Append) -> None:
+def _write_consumer_protocol_subscription_1(
+    item: ConsumerProtocolSubscription, out: Append
+) -> None:
     topics = item.topics
     n = len(topics)
     out(pack_i(n))
@@ -249,7 +282,9 @@ def _write_topic_partition_list_1(items: list[TopicPartition], out: Append) -> N
             out(long_numbers(partitions, "i"))
 
 
-def _write_consumer_protocol_subscription_2(item: ConsumerProtocolSubscription, out: Append) -> None:
+def _write_consumer_protocol_subscription_2(
+    item: ConsumerProtocolSubscription, out: Append
+) -> None:
     topics = item.topics
     n = len(topics)
     out(pack_i(n))
@@ -267,7 +302,9 @@ def _write_consumer_protocol_subscription_2(item: ConsumerProtocolSubscription, 
     _write_topic_partition_list_1(owned_partitions, out)
 
 
-def _write_consumer_protocol_subscription_3(item: ConsumerProtocolSubscription, out: Append) -> None:
+def _write_consumer_protocol_subscription_3(
+    item: ConsumerProtocolSubscription, out: Append
+) -> None:
     topics = item.topics
     n = len(topics)
     out(pack_i(n))
@@ -286,7 +323,9 @@ def _write_consumer_protocol_subscription_3(item: ConsumerProtocolSubscription, 
     out(pack_i(item.generation_id))
 
 
-def _write_consumer_protocol_subscription_4(item: ConsumerProtocolSubscription, out: Append) -> None:
+def _write_consumer_protocol_subscription_4(
+    item: ConsumerProtocolSubscription, out: Append
+) -> None:
     topics = item.topics
     n = len(topics)
     out(pack_i(n))

@@ -10,7 +10,9 @@ from struct import Struct as Codec
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.runtime import new
 
-__all__ = ["ControlRecordTypeSchema"]
+__all__ = [
+    "ControlRecordTypeSchema",
+]
 
 unpack_h = Codec(">h").unpack_from
 pack_h = Codec(">h").pack
@@ -19,9 +21,11 @@ pack_h = Codec(">h").pack
 class ControlRecordTypeSchema(Message):
     """ControlRecordTypeSchema, versions 0, never flexible."""
 
-    __slots__ = ("type", )
+    __slots__ = (
+        "type",
+    )
 
-    NAME = 'ControlRecordTypeSchema'
+    NAME = "ControlRecordTypeSchema"
     API_KEY = -1
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -38,7 +42,9 @@ class ControlRecordTypeSchema(Message):
         self.type = type
 
 
-def _read_control_record_type_schema_1(data: Buffer, pos: int) -> tuple[ControlRecordTypeSchema, int]:
+def _read_control_record_type_schema_1(
+    data: Buffer, pos: int
+) -> tuple[ControlRecordTypeSchema, int]:
     item = new(ControlRecordTypeSchema)
     (item.type,) = unpack_h(data, pos)
     pos += 2

@@ -12,9 +12,23 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["ControllerRegistrationRequest", "ControllerRegistrationResponse", "Feature", "Listener"]
+__all__ = [
+    "ControllerRegistrationRequest",
+    "ControllerRegistrationResponse",
+    "Feature",
+    "Listener",
+]
 
 unpack_iutB = Codec(">i16s?B").unpack_from
 compact_s_B = unpackers("s", "B", 1)
@@ -39,7 +53,13 @@ pack_ih = Codec(">ih").pack
 class Listener(Struct):
     """Listener of ControllerRegistrationRequest."""
 
-    __slots__ = ("name", "host", "port", "security_protocol", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "host",
+        "port",
+        "security_protocol",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     host: str  # 0+
@@ -50,8 +70,8 @@ class Listener(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
-        host: str = '',
+        name: str = "",
+        host: str = "",
         port: int = 0,
         security_protocol: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -66,7 +86,12 @@ class Listener(Struct):
 class Feature(Struct):
     """Feature of ControllerRegistrationRequest."""
 
-    __slots__ = ("name", "min_supported_version", "max_supported_version", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "min_supported_version",
+        "max_supported_version",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     min_supported_version: int  # 0+
@@ -76,7 +101,7 @@ class Feature(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         min_supported_version: int = 0,
         max_supported_version: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -90,9 +115,16 @@ class Feature(Struct):
 class ControllerRegistrationRequest(Message):
     """ControllerRegistrationRequest, API key 70, versions 0, flexible 0+."""
 
-    __slots__ = ("controller_id", "incarnation_id", "zk_migration_ready", "listeners", "features", "unknown_tagged_fields", )
+    __slots__ = (
+        "controller_id",
+        "incarnation_id",
+        "zk_migration_ready",
+        "listeners",
+        "features",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ControllerRegistrationRequest'
+    NAME = "ControllerRegistrationRequest"
     API_KEY = 70
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -127,9 +159,14 @@ class ControllerRegistrationRequest(Message):
 class ControllerRegistrationResponse(Message):
     """ControllerRegistrationResponse, API key 70, versions 0, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "error_message", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ControllerRegistrationResponse'
+    NAME = "ControllerRegistrationResponse"
     API_KEY = 70
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -146,7 +183,7 @@ class ControllerRegistrationResponse(Message):
         *,
         throttle_time_ms: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.throttle_time_ms = throttle_time_ms
@@ -191,7 +228,12 @@ def _read_feature_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Featu
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            raw, item.min_supported_version, item.max_supported_version, tags = compact_s_hhB[n_name](data, pos)
+            (
+                raw,
+                item.min_supported_version,
+                item.max_supported_version,
+                tags,
+            ) = compact_s_hhB[n_name](data, pos)
             item.name = raw.decode()
             pos += n_name + 4
         else:
@@ -205,9 +247,16 @@ def _read_feature_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Featu
     return items, pos
 
 
-def _read_controller_registration_request_1(data: Buffer, pos: int) -> tuple[ControllerRegistrationRequest, int]:
+def _read_controller_registration_request_1(
+    data: Buffer, pos: int
+) -> tuple[ControllerRegistrationRequest, int]:
     item = new(ControllerRegistrationRequest)
-    item.controller_id, item.incarnation_id, item.zk_migration_ready, n_listeners = unpack_iutB(data, pos)
+    (
+        item.controller_id,
+        item.incarnation_id,
+        item.zk_migration_ready,
+        n_listeners,
+    ) = unpack_iutB(data, pos)
     pos += 22
     if n_listeners == 1:
         item.listeners = []
@@ -269,7 +318,9 @@ def _write_feature_list_1(items: list[Feature], out: Append) -> None:
             out(pack_hhx(item.min_supported_version, item.max_supported_version))
 
 
-def _write_controller_registration_request_1(item: ControllerRegistrationRequest, out: Append) -> None:
+def _write_controller_registration_request_1(
+    item: ControllerRegistrationRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     listeners = item.listeners
@@ -290,7 +341,9 @@ def _write_controller_registration_request_1(item: ControllerRegistrationRequest
     out(b"\x00")
 
 
-def _read_controller_registration_response_1(data: Buffer, pos: int) -> tuple[ControllerRegistrationResponse, int]:
+def _read_controller_registration_response_1(
+    data: Buffer, pos: int
+) -> tuple[ControllerRegistrationResponse, int]:
     item = new(ControllerRegistrationResponse)
     item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
@@ -312,7 +365,9 @@ def _read_controller_registration_response_1(data: Buffer, pos: int) -> tuple[Co
     return item, pos
 
 
-def _write_controller_registration_response_1(item: ControllerRegistrationResponse, out: Append) -> None:
+def _write_controller_registration_response_1(
+    item: ControllerRegistrationResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     error_message = item.error_message

@@ -11,9 +11,24 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["AclCreation", "AclCreationResult", "CreateAclsRequest", "CreateAclsResponse"]
+__all__ = [
+    "AclCreation",
+    "AclCreationResult",
+    "CreateAclsRequest",
+    "CreateAclsResponse",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_bh = Codec(">bh").unpack_from
@@ -54,7 +69,16 @@ pack_iB = Codec(">iB").pack
 class AclCreation(Struct):
     """AclCreation of CreateAclsRequest."""
 
-    __slots__ = ("resource_type", "resource_name", "resource_pattern_type", "principal", "host", "operation", "permission_type", "unknown_tagged_fields", )
+    __slots__ = (
+        "resource_type",
+        "resource_name",
+        "resource_pattern_type",
+        "principal",
+        "host",
+        "operation",
+        "permission_type",
+        "unknown_tagged_fields",
+    )
 
     resource_type: int  # 0+
     resource_name: str  # 0+
@@ -69,10 +93,10 @@ class AclCreation(Struct):
         self,
         *,
         resource_type: int = 0,
-        resource_name: str = '',
+        resource_name: str = "",
         resource_pattern_type: int = 3,
-        principal: str = '',
-        host: str = '',
+        principal: str = "",
+        host: str = "",
         operation: int = 0,
         permission_type: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -90,9 +114,12 @@ class AclCreation(Struct):
 class CreateAclsRequest(Message):
     """CreateAclsRequest, API key 30, versions 1-3, flexible 2+."""
 
-    __slots__ = ("creations", "unknown_tagged_fields", )
+    __slots__ = (
+        "creations",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'CreateAclsRequest'
+    NAME = "CreateAclsRequest"
     API_KEY = 30
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -115,7 +142,11 @@ class CreateAclsRequest(Message):
 class AclCreationResult(Struct):
     """AclCreationResult of CreateAclsResponse."""
 
-    __slots__ = ("error_code", "error_message", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "error_message",
+        "unknown_tagged_fields",
+    )
 
     error_code: int  # 0+
     error_message: str | None  # 0+
@@ -125,7 +156,7 @@ class AclCreationResult(Struct):
         self,
         *,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.error_code = error_code
@@ -136,9 +167,13 @@ class AclCreationResult(Struct):
 class CreateAclsResponse(Message):
     """CreateAclsResponse, API key 30, versions 1-3, flexible 2+."""
 
-    __slots__ = ("throttle_time_ms", "results", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "results",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'CreateAclsResponse'
+    NAME = "CreateAclsResponse"
     API_KEY = 30
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -345,7 +380,9 @@ def _write_create_acls_request_2(item: CreateAclsRequest, out: Append) -> None:
     out(b"\x00")
 
 
-def _read_acl_creation_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AclCreationResult], int]:
+def _read_acl_creation_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AclCreationResult], int]:
     items = []
     for _ in range(count):
         item = new(AclCreationResult)
@@ -378,7 +415,9 @@ def _read_create_acls_response_1(data: Buffer, pos: int) -> tuple[CreateAclsResp
     return item, pos
 
 
-def _read_acl_creation_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AclCreationResult], int]:
+def _read_acl_creation_result_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AclCreationResult], int]:
     items = []
     for _ in range(count):
         item = new(AclCreationResult)

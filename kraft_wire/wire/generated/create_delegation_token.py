@@ -11,9 +11,23 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["CreatableRenewers", "CreateDelegationTokenRequest", "CreateDelegationTokenResponse"]
+__all__ = [
+    "CreatableRenewers",
+    "CreateDelegationTokenRequest",
+    "CreateDelegationTokenResponse",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_h = Codec(">h").unpack_from
@@ -51,7 +65,11 @@ pack_ix = Codec(">ix").pack
 class CreatableRenewers(Struct):
     """CreatableRenewers of CreateDelegationTokenRequest."""
 
-    __slots__ = ("principal_type", "principal_name", "unknown_tagged_fields", )
+    __slots__ = (
+        "principal_type",
+        "principal_name",
+        "unknown_tagged_fields",
+    )
 
     principal_type: str  # 0+
     principal_name: str  # 0+
@@ -60,8 +78,8 @@ class CreatableRenewers(Struct):
     def __init__(
         self,
         *,
-        principal_type: str = '',
-        principal_name: str = '',
+        principal_type: str = "",
+        principal_name: str = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.principal_type = principal_type
@@ -72,9 +90,15 @@ class CreatableRenewers(Struct):
 class CreateDelegationTokenRequest(Message):
     """CreateDelegationTokenRequest, API key 38, versions 1-3, flexible 2+."""
 
-    __slots__ = ("owner_principal_type", "owner_principal_name", "renewers", "max_lifetime_ms", "unknown_tagged_fields", )
+    __slots__ = (
+        "owner_principal_type",
+        "owner_principal_name",
+        "renewers",
+        "max_lifetime_ms",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'CreateDelegationTokenRequest'
+    NAME = "CreateDelegationTokenRequest"
     API_KEY = 38
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -90,8 +114,8 @@ class CreateDelegationTokenRequest(Message):
     def __init__(
         self,
         *,
-        owner_principal_type: str | None = '',
-        owner_principal_name: str | None = '',
+        owner_principal_type: str | None = "",
+        owner_principal_name: str | None = "",
         renewers: list[CreatableRenewers] = UNSET,
         max_lifetime_ms: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -106,9 +130,22 @@ class CreateDelegationTokenRequest(Message):
 class CreateDelegationTokenResponse(Message):
     """CreateDelegationTokenResponse, API key 38, versions 1-3, flexible 2+."""
 
-    __slots__ = ("error_code", "principal_type", "principal_name", "token_requester_principal_type", "token_requester_principal_name", "issue_timestamp_ms", "expiry_timestamp_ms", "max_timestamp_ms", "token_id", "hmac", "throttle_time_ms", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "principal_type",
+        "principal_name",
+        "token_requester_principal_type",
+        "token_requester_principal_name",
+        "issue_timestamp_ms",
+        "expiry_timestamp_ms",
+        "max_timestamp_ms",
+        "token_id",
+        "hmac",
+        "throttle_time_ms",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'CreateDelegationTokenResponse'
+    NAME = "CreateDelegationTokenResponse"
     API_KEY = 38
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -132,15 +169,15 @@ class CreateDelegationTokenResponse(Message):
         self,
         *,
         error_code: int = 0,
-        principal_type: str = '',
-        principal_name: str = '',
-        token_requester_principal_type: str = '',
-        token_requester_principal_name: str = '',
+        principal_type: str = "",
+        principal_name: str = "",
+        token_requester_principal_type: str = "",
+        token_requester_principal_name: str = "",
         issue_timestamp_ms: int = 0,
         expiry_timestamp_ms: int = 0,
         max_timestamp_ms: int = 0,
-        token_id: str = '',
-        hmac: bytes | memoryview = b'',
+        token_id: str = "",
+        hmac: bytes | memoryview = b"",
         throttle_time_ms: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -158,7 +195,9 @@ class CreateDelegationTokenResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_creatable_renewers_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatableRenewers], int]:
+def _read_creatable_renewers_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[CreatableRenewers], int]:
     items = []
     for _ in range(count):
         item = new(CreatableRenewers)
@@ -183,7 +222,9 @@ def _read_creatable_renewers_list_1(data: Buffer, pos: int, count: int) -> tuple
     return items, pos
 
 
-def _read_create_delegation_token_request_1(data: Buffer, pos: int) -> tuple[CreateDelegationTokenRequest, int]:
+def _read_create_delegation_token_request_1(
+    data: Buffer, pos: int
+) -> tuple[CreateDelegationTokenRequest, int]:
     item = new(CreateDelegationTokenRequest)
     (n_renewers,) = unpack_i(data, pos)
     pos += 4
@@ -195,13 +236,15 @@ def _read_create_delegation_token_request_1(data: Buffer, pos: int) -> tuple[Cre
         raise Unusual
     (item.max_lifetime_ms,) = unpack_q(data, pos)
     pos += 8
-    item.owner_principal_type = ''
-    item.owner_principal_name = ''
+    item.owner_principal_type = ""
+    item.owner_principal_name = ""
     item.unknown_tagged_fields = None
     return item, pos
 
 
-def _read_creatable_renewers_list_2(data: Buffer, pos: int, count: int) -> tuple[list[CreatableRenewers], int]:
+def _read_creatable_renewers_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[CreatableRenewers], int]:
     items = []
     for _ in range(count):
         item = new(CreatableRenewers)
@@ -230,7 +273,9 @@ def _read_creatable_renewers_list_2(data: Buffer, pos: int, count: int) -> tuple
     return items, pos
 
 
-def _read_create_delegation_token_request_2(data: Buffer, pos: int) -> tuple[CreateDelegationTokenRequest, int]:
+def _read_create_delegation_token_request_2(
+    data: Buffer, pos: int
+) -> tuple[CreateDelegationTokenRequest, int]:
     item = new(CreateDelegationTokenRequest)
     n_renewers = data[pos]
     pos += 1
@@ -245,15 +290,17 @@ def _read_create_delegation_token_request_2(data: Buffer, pos: int) -> tuple[Cre
         raise Unusual
     item.max_lifetime_ms, tags = unpack_qB(data, pos)
     pos += 9
-    item.owner_principal_type = ''
-    item.owner_principal_name = ''
+    item.owner_principal_type = ""
+    item.owner_principal_name = ""
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
     return item, pos
 
 
-def _read_create_delegation_token_request_3(data: Buffer, pos: int) -> tuple[CreateDelegationTokenRequest, int]:
+def _read_create_delegation_token_request_3(
+    data: Buffer, pos: int
+) -> tuple[CreateDelegationTokenRequest, int]:
     item = new(CreateDelegationTokenRequest)
     n_owner_principal_type = data[pos]
     pos += 1
@@ -318,12 +365,14 @@ def _write_creatable_renewers_list_1(items: list[CreatableRenewers], out: Append
             out(raw)
 
 
-def _write_create_delegation_token_request_1(item: CreateDelegationTokenRequest, out: Append) -> None:
+def _write_create_delegation_token_request_1(
+    item: CreateDelegationTokenRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.owner_principal_type != '':
+    if item.owner_principal_type != "":
         raise Unusual
-    if item.owner_principal_name != '':
+    if item.owner_principal_name != "":
         raise Unusual
     renewers = item.renewers
     n = len(renewers)
@@ -351,12 +400,14 @@ def _write_creatable_renewers_list_2(items: list[CreatableRenewers], out: Append
             out(b"\x00")
 
 
-def _write_create_delegation_token_request_2(item: CreateDelegationTokenRequest, out: Append) -> None:
+def _write_create_delegation_token_request_2(
+    item: CreateDelegationTokenRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.owner_principal_type != '':
+    if item.owner_principal_type != "":
         raise Unusual
-    if item.owner_principal_name != '':
+    if item.owner_principal_name != "":
         raise Unusual
     renewers = item.renewers
     n = len(renewers)
@@ -368,7 +419,9 @@ def _write_create_delegation_token_request_2(item: CreateDelegationTokenRequest,
     out(pack_qx(item.max_lifetime_ms))
 
 
-def _write_create_delegation_token_request_3(item: CreateDelegationTokenRequest, out: Append) -> None:
+def _write_create_delegation_token_request_3(
+    item: CreateDelegationTokenRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     owner_principal_type = item.owner_principal_type
@@ -401,7 +454,9 @@ def _write_create_delegation_token_request_3(item: CreateDelegationTokenRequest,
     out(pack_qx(item.max_lifetime_ms))
 
 
-def _read_create_delegation_token_response_1(data: Buffer, pos: int) -> tuple[CreateDelegationTokenResponse, int]:
+def _read_create_delegation_token_response_1(
+    data: Buffer, pos: int
+) -> tuple[CreateDelegationTokenResponse, int]:
     item = new(CreateDelegationTokenResponse)
     item.error_code, n_principal_type = unpack_hh(data, pos)
     pos += 4
@@ -414,12 +469,23 @@ def _read_create_delegation_token_response_1(data: Buffer, pos: int) -> tuple[Cr
         (n_principal_name,) = unpack_h(data, pos)
         pos += 2
     if 0 <= n_principal_name < 128:
-        raw, item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms, n_token_id = classic_s_qqqh[n_principal_name](data, pos)
+        (
+            raw,
+            item.issue_timestamp_ms,
+            item.expiry_timestamp_ms,
+            item.max_timestamp_ms,
+            n_token_id,
+        ) = classic_s_qqqh[n_principal_name](data, pos)
         item.principal_name = raw.decode()
         pos += n_principal_name + 26
     else:
         item.principal_name, pos = classic_text(data, pos, n_principal_name)
-        item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms, n_token_id = unpack_qqqh(data, pos)
+        (
+            item.issue_timestamp_ms,
+            item.expiry_timestamp_ms,
+            item.max_timestamp_ms,
+            n_token_id,
+        ) = unpack_qqqh(data, pos)
         pos += 26
     if 0 <= n_token_id < 128:
         raw, n_hmac = classic_s_i[n_token_id](data, pos)
@@ -439,13 +505,15 @@ def _read_create_delegation_token_response_1(data: Buffer, pos: int) -> tuple[Cr
         pos = end
     (item.throttle_time_ms,) = unpack_i(data, pos)
     pos += 4
-    item.token_requester_principal_type = ''
-    item.token_requester_principal_name = ''
+    item.token_requester_principal_type = ""
+    item.token_requester_principal_name = ""
     item.unknown_tagged_fields = None
     return item, pos
 
 
-def _read_create_delegation_token_response_2(data: Buffer, pos: int) -> tuple[CreateDelegationTokenResponse, int]:
+def _read_create_delegation_token_response_2(
+    data: Buffer, pos: int
+) -> tuple[CreateDelegationTokenResponse, int]:
     item = new(CreateDelegationTokenResponse)
     item.error_code, n_principal_type = unpack_hB(data, pos)
     pos += 3
@@ -458,12 +526,23 @@ def _read_create_delegation_token_response_2(data: Buffer, pos: int) -> tuple[Cr
         n_principal_name = data[pos]
         pos += 1
     if n_principal_name < 128:
-        raw, item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms, n_token_id = compact_s_qqqB[n_principal_name](data, pos)
+        (
+            raw,
+            item.issue_timestamp_ms,
+            item.expiry_timestamp_ms,
+            item.max_timestamp_ms,
+            n_token_id,
+        ) = compact_s_qqqB[n_principal_name](data, pos)
         item.principal_name = raw.decode()
         pos += n_principal_name + 24
     else:
         item.principal_name, pos = compact_text(data, pos, n_principal_name)
-        item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms, n_token_id = unpack_qqqB(data, pos)
+        (
+            item.issue_timestamp_ms,
+            item.expiry_timestamp_ms,
+            item.max_timestamp_ms,
+            n_token_id,
+        ) = unpack_qqqB(data, pos)
         pos += 25
     if n_token_id < 128:
         raw, n_hmac = compact_s_B[n_token_id](data, pos)
@@ -487,15 +566,17 @@ def _read_create_delegation_token_response_2(data: Buffer, pos: int) -> tuple[Cr
         pos = end
     item.throttle_time_ms, tags = unpack_iB(data, pos)
     pos += 5
-    item.token_requester_principal_type = ''
-    item.token_requester_principal_name = ''
+    item.token_requester_principal_type = ""
+    item.token_requester_principal_name = ""
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
     return item, pos
 
 
-def _read_create_delegation_token_response_3(data: Buffer, pos: int) -> tuple[CreateDelegationTokenResponse, int]:
+def _read_create_delegation_token_response_3(
+    data: Buffer, pos: int
+) -> tuple[CreateDelegationTokenResponse, int]:
     item = new(CreateDelegationTokenResponse)
     item.error_code, n_principal_type = unpack_hB(data, pos)
     pos += 3
@@ -516,20 +597,40 @@ def _read_create_delegation_token_response_3(data: Buffer, pos: int) -> tuple[Cr
         n_token_requester_principal_type = data[pos]
         pos += 1
     if n_token_requester_principal_type < 128:
-        raw, n_token_requester_principal_name = compact_s_B[n_token_requester_principal_type](data, pos)
+        (
+            raw,
+            n_token_requester_principal_name,
+        ) = compact_s_B[n_token_requester_principal_type](data, pos)
         item.token_requester_principal_type = raw.decode()
         pos += n_token_requester_principal_type
     else:
-        item.token_requester_principal_type, pos = compact_text(data, pos, n_token_requester_principal_type)
+        (
+            item.token_requester_principal_type,
+            pos,
+        ) = compact_text(data, pos, n_token_requester_principal_type)
         n_token_requester_principal_name = data[pos]
         pos += 1
     if n_token_requester_principal_name < 128:
-        raw, item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms, n_token_id = compact_s_qqqB[n_token_requester_principal_name](data, pos)
+        (
+            raw,
+            item.issue_timestamp_ms,
+            item.expiry_timestamp_ms,
+            item.max_timestamp_ms,
+            n_token_id,
+        ) = compact_s_qqqB[n_token_requester_principal_name](data, pos)
         item.token_requester_principal_name = raw.decode()
         pos += n_token_requester_principal_name + 24
     else:
-        item.token_requester_principal_name, pos = compact_text(data, pos, n_token_requester_principal_name)
-        item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms, n_token_id = unpack_qqqB(data, pos)
+        (
+            item.token_requester_principal_name,
+            pos,
+        ) = compact_text(data, pos, n_token_requester_principal_name)
+        (
+            item.issue_timestamp_ms,
+            item.expiry_timestamp_ms,
+            item.max_timestamp_ms,
+            n_token_id,
+        ) = unpack_qqqB(data, pos)
         pos += 25
     if n_token_id < 128:
         raw, n_hmac = compact_s_B[n_token_id](data, pos)
@@ -559,12 +660,14 @@ def _read_create_delegation_token_response_3(data: Buffer, pos: int) -> tuple[Cr
     return item, pos
 
 
-def _write_create_delegation_token_response_1(item: CreateDelegationTokenResponse, out: Append) -> None:
+def _write_create_delegation_token_response_1(
+    item: CreateDelegationTokenResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.token_requester_principal_type != '':
+    if item.token_requester_principal_type != "":
         raise Unusual
-    if item.token_requester_principal_name != '':
+    if item.token_requester_principal_name != "":
         raise Unusual
     raw = item.principal_type.encode()
     n = len(raw)
@@ -583,7 +686,15 @@ def _write_create_delegation_token_response_1(item: CreateDelegationTokenRespons
     raw = item.token_id.encode()
     n = len(raw)
     if n < 128:
-        out(pack_qqq_hs[n](item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms, n, raw))
+        out(
+            pack_qqq_hs[n](
+                item.issue_timestamp_ms,
+                item.expiry_timestamp_ms,
+                item.max_timestamp_ms,
+                n,
+                raw,
+            )
+        )
     else:
         out(pack_qqqh(item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms, n))
         out(raw)
@@ -594,12 +705,14 @@ def _write_create_delegation_token_response_1(item: CreateDelegationTokenRespons
     out(pack_i(item.throttle_time_ms))
 
 
-def _write_create_delegation_token_response_2(item: CreateDelegationTokenResponse, out: Append) -> None:
+def _write_create_delegation_token_response_2(
+    item: CreateDelegationTokenResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.token_requester_principal_type != '':
+    if item.token_requester_principal_type != "":
         raise Unusual
-    if item.token_requester_principal_name != '':
+    if item.token_requester_principal_name != "":
         raise Unusual
     raw = item.principal_type.encode()
     n = len(raw)
@@ -617,7 +730,15 @@ def _write_create_delegation_token_response_2(item: CreateDelegationTokenRespons
     raw = item.token_id.encode()
     n = len(raw)
     if n < 127:
-        out(pack_qqq_Bs[n](item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms, n + 1, raw))
+        out(
+            pack_qqq_Bs[n](
+                item.issue_timestamp_ms,
+                item.expiry_timestamp_ms,
+                item.max_timestamp_ms,
+                n + 1,
+                raw,
+            )
+        )
     else:
         out(pack_qqq(item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms))
         out(long_text(raw))
@@ -631,7 +752,9 @@ def _write_create_delegation_token_response_2(item: CreateDelegationTokenRespons
     out(pack_ix(item.throttle_time_ms))
 
 
-def _write_create_delegation_token_response_3(item: CreateDelegationTokenResponse, out: Append) -> None:
+def _write_create_delegation_token_response_3(
+    item: CreateDelegationTokenResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     raw = item.principal_type.encode()
@@ -662,7 +785,15 @@ def _write_create_delegation_token_response_3(item: CreateDelegationTokenRespons
     raw = item.token_id.encode()
     n = len(raw)
     if n < 127:
-        out(pack_qqq_Bs[n](item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms, n + 1, raw))
+        out(
+            pack_qqq_Bs[n](
+                item.issue_timestamp_ms,
+                item.expiry_timestamp_ms,
+                item.max_timestamp_ms,
+                n + 1,
+                raw,
+            )
+        )
     else:
         out(pack_qqq(item.issue_timestamp_ms, item.expiry_timestamp_ms, item.max_timestamp_ms))
         out(long_text(raw))

@@ -11,9 +11,28 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_numbers, classic_text, compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_numbers,
+    classic_text,
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["CreatePartitionsAssignment", "CreatePartitionsRequest", "CreatePartitionsResponse", "CreatePartitionsTopic", "CreatePartitionsTopicResult"]
+__all__ = [
+    "CreatePartitionsAssignment",
+    "CreatePartitionsRequest",
+    "CreatePartitionsResponse",
+    "CreatePartitionsTopic",
+    "CreatePartitionsTopicResult",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_h = Codec(">h").unpack_from
@@ -51,7 +70,10 @@ pack_h_Bs_x = packers("hB", "s", "x", 1, 1)
 class CreatePartitionsAssignment(Struct):
     """CreatePartitionsAssignment of CreatePartitionsRequest."""
 
-    __slots__ = ("broker_ids", "unknown_tagged_fields", )
+    __slots__ = (
+        "broker_ids",
+        "unknown_tagged_fields",
+    )
 
     broker_ids: list[int]  # 0+
     unknown_tagged_fields: list[tuple[int, bytes]] | None  # 2+
@@ -69,7 +91,12 @@ class CreatePartitionsAssignment(Struct):
 class CreatePartitionsTopic(Struct):
     """CreatePartitionsTopic of CreatePartitionsRequest."""
 
-    __slots__ = ("name", "count", "assignments", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "count",
+        "assignments",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     count: int  # 0+
@@ -79,7 +106,7 @@ class CreatePartitionsTopic(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         count: int = 0,
         assignments: list[CreatePartitionsAssignment] | None = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -93,9 +120,14 @@ class CreatePartitionsTopic(Struct):
 class CreatePartitionsRequest(Message):
     """CreatePartitionsRequest, API key 37, versions 0-3, flexible 2+."""
 
-    __slots__ = ("topics", "timeout_ms", "validate_only", "unknown_tagged_fields", )
+    __slots__ = (
+        "topics",
+        "timeout_ms",
+        "validate_only",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'CreatePartitionsRequest'
+    NAME = "CreatePartitionsRequest"
     API_KEY = 37
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -124,7 +156,12 @@ class CreatePartitionsRequest(Message):
 class CreatePartitionsTopicResult(Struct):
     """CreatePartitionsTopicResult of CreatePartitionsResponse."""
 
-    __slots__ = ("name", "error_code", "error_message", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "error_code",
+        "error_message",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     error_code: int  # 0+
@@ -134,7 +171,7 @@ class CreatePartitionsTopicResult(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         error_code: int = 0,
         error_message: str | None = None,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -148,9 +185,13 @@ class CreatePartitionsTopicResult(Struct):
 class CreatePartitionsResponse(Message):
     """CreatePartitionsResponse, API key 37, versions 0-3, flexible 2+."""
 
-    __slots__ = ("throttle_time_ms", "results", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "results",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'CreatePartitionsResponse'
+    NAME = "CreatePartitionsResponse"
     API_KEY = 37
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -173,7 +214,9 @@ class CreatePartitionsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_create_partitions_assignment_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatePartitionsAssignment], int]:
+def _read_create_partitions_assignment_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[CreatePartitionsAssignment], int]:
     items = []
     for _ in range(count):
         item = new(CreatePartitionsAssignment)
@@ -190,7 +233,9 @@ def _read_create_partitions_assignment_list_1(data: Buffer, pos: int, count: int
     return items, pos
 
 
-def _read_create_partitions_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatePartitionsTopic], int]:
+def _read_create_partitions_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[CreatePartitionsTopic], int]:
     items = []
     for _ in range(count):
         item = new(CreatePartitionsTopic)
@@ -207,7 +252,10 @@ def _read_create_partitions_topic_list_1(data: Buffer, pos: int, count: int) -> 
         if n_assignments == 0:
             item.assignments = []
         elif n_assignments > 0:
-            item.assignments, pos = _read_create_partitions_assignment_list_1(data, pos, n_assignments)
+            (
+                item.assignments,
+                pos,
+            ) = _read_create_partitions_assignment_list_1(data, pos, n_assignments)
         else:
             item.assignments = None
         item.unknown_tagged_fields = None
@@ -215,7 +263,9 @@ def _read_create_partitions_topic_list_1(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_create_partitions_request_1(data: Buffer, pos: int) -> tuple[CreatePartitionsRequest, int]:
+def _read_create_partitions_request_1(
+    data: Buffer, pos: int
+) -> tuple[CreatePartitionsRequest, int]:
     item = new(CreatePartitionsRequest)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
@@ -231,7 +281,9 @@ def _read_create_partitions_request_1(data: Buffer, pos: int) -> tuple[CreatePar
     return item, pos
 
 
-def _read_create_partitions_assignment_list_2(data: Buffer, pos: int, count: int) -> tuple[list[CreatePartitionsAssignment], int]:
+def _read_create_partitions_assignment_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[CreatePartitionsAssignment], int]:
     items = []
     for _ in range(count):
         item = new(CreatePartitionsAssignment)
@@ -253,7 +305,9 @@ def _read_create_partitions_assignment_list_2(data: Buffer, pos: int, count: int
     return items, pos
 
 
-def _read_create_partitions_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[CreatePartitionsTopic], int]:
+def _read_create_partitions_topic_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[CreatePartitionsTopic], int]:
     items = []
     for _ in range(count):
         item = new(CreatePartitionsTopic)
@@ -270,10 +324,16 @@ def _read_create_partitions_topic_list_2(data: Buffer, pos: int, count: int) -> 
         if n_assignments == 1:
             item.assignments = []
         elif 1 < n_assignments < 128:
-            item.assignments, pos = _read_create_partitions_assignment_list_2(data, pos, n_assignments - 1)
+            (
+                item.assignments,
+                pos,
+            ) = _read_create_partitions_assignment_list_2(data, pos, n_assignments - 1)
         elif n_assignments:
             n_assignments, pos = long_count(data, pos, n_assignments)
-            item.assignments, pos = _read_create_partitions_assignment_list_2(data, pos, n_assignments)
+            (
+                item.assignments,
+                pos,
+            ) = _read_create_partitions_assignment_list_2(data, pos, n_assignments)
         else:
             item.assignments = None
         tags = data[pos]
@@ -285,7 +345,9 @@ def _read_create_partitions_topic_list_2(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_create_partitions_request_2(data: Buffer, pos: int) -> tuple[CreatePartitionsRequest, int]:
+def _read_create_partitions_request_2(
+    data: Buffer, pos: int
+) -> tuple[CreatePartitionsRequest, int]:
     item = new(CreatePartitionsRequest)
     n_topics = data[pos]
     pos += 1
@@ -306,7 +368,9 @@ def _read_create_partitions_request_2(data: Buffer, pos: int) -> tuple[CreatePar
     return item, pos
 
 
-def _write_create_partitions_assignment_list_1(items: list[CreatePartitionsAssignment], out: Append) -> None:
+def _write_create_partitions_assignment_list_1(
+    items: list[CreatePartitionsAssignment], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -349,7 +413,9 @@ def _write_create_partitions_request_1(item: CreatePartitionsRequest, out: Appen
     out(pack_it(item.timeout_ms, item.validate_only))
 
 
-def _write_create_partitions_assignment_list_2(items: list[CreatePartitionsAssignment], out: Append) -> None:
+def _write_create_partitions_assignment_list_2(
+    items: list[CreatePartitionsAssignment], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -400,7 +466,9 @@ def _write_create_partitions_request_2(item: CreatePartitionsRequest, out: Appen
     out(pack_itx(item.timeout_ms, item.validate_only))
 
 
-def _read_create_partitions_topic_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatePartitionsTopicResult], int]:
+def _read_create_partitions_topic_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[CreatePartitionsTopicResult], int]:
     items = []
     for _ in range(count):
         item = new(CreatePartitionsTopicResult)
@@ -427,7 +495,9 @@ def _read_create_partitions_topic_result_list_1(data: Buffer, pos: int, count: i
     return items, pos
 
 
-def _read_create_partitions_response_1(data: Buffer, pos: int) -> tuple[CreatePartitionsResponse, int]:
+def _read_create_partitions_response_1(
+    data: Buffer, pos: int
+) -> tuple[CreatePartitionsResponse, int]:
     item = new(CreatePartitionsResponse)
     item.throttle_time_ms, n_results = unpack_ii(data, pos)
     pos += 8
@@ -441,7 +511,9 @@ def _read_create_partitions_response_1(data: Buffer, pos: int) -> tuple[CreatePa
     return item, pos
 
 
-def _read_create_partitions_topic_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[CreatePartitionsTopicResult], int]:
+def _read_create_partitions_topic_result_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[CreatePartitionsTopicResult], int]:
     items = []
     for _ in range(count):
         item = new(CreatePartitionsTopicResult)
@@ -474,7 +546,9 @@ def _read_create_partitions_topic_result_list_2(data: Buffer, pos: int, count: i
     return items, pos
 
 
-def _read_create_partitions_response_2(data: Buffer, pos: int) -> tuple[CreatePartitionsResponse, int]:
+def _read_create_partitions_response_2(
+    data: Buffer, pos: int
+) -> tuple[CreatePartitionsResponse, int]:
     item = new(CreatePartitionsResponse)
     item.throttle_time_ms, n_results = unpack_iB(data, pos)
     pos += 5
@@ -495,7 +569,9 @@ def _read_create_partitions_response_2(data: Buffer, pos: int) -> tuple[CreatePa
     return item, pos
 
 
-def _write_create_partitions_topic_result_list_1(items: list[CreatePartitionsTopicResult], out: Append) -> None:
+def _write_create_partitions_topic_result_list_1(
+    items: list[CreatePartitionsTopicResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -528,7 +604,9 @@ def _write_create_partitions_response_1(item: CreatePartitionsResponse, out: App
     _write_create_partitions_topic_result_list_1(results, out)
 
 
-def _write_create_partitions_topic_result_list_2(items: list[CreatePartitionsTopicResult], out: Append) -> None:
+def _write_create_partitions_topic_result_list_2(
+    items: list[CreatePartitionsTopicResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual

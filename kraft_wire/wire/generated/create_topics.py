@@ -12,9 +12,33 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_numbers, classic_text, compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
+from kraft_wire.wire.runtime import (
+    classic_numbers,
+    classic_text,
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    tag_head,
+    unknown_tag,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_tags,
+)
 
-__all__ = ["CreatableReplicaAssignment", "CreatableTopic", "CreatableTopicConfig", "CreatableTopicConfigs", "CreatableTopicResult", "CreateTopicsRequest", "CreateTopicsResponse"]
+__all__ = [
+    "CreatableReplicaAssignment",
+    "CreatableTopic",
+    "CreatableTopicConfig",
+    "CreatableTopicConfigs",
+    "CreatableTopicResult",
+    "CreateTopicsRequest",
+    "CreateTopicsResponse",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_h = Codec(">h").unpack_from
@@ -70,7 +94,11 @@ pack_uh = Codec(">16sh").pack
 class CreatableReplicaAssignment(Struct):
     """CreatableReplicaAssignment of CreateTopicsRequest."""
 
-    __slots__ = ("partition_index", "broker_ids", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "broker_ids",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     broker_ids: list[int]  # 0+
@@ -91,7 +119,11 @@ class CreatableReplicaAssignment(Struct):
 class CreatableTopicConfig(Struct):
     """CreatableTopicConfig of CreateTopicsRequest."""
 
-    __slots__ = ("name", "value", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "value",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     value: str | None  # 0+
@@ -100,8 +132,8 @@ class CreatableTopicConfig(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
-        value: str | None = '',
+        name: str = "",
+        value: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.name = name
@@ -112,7 +144,14 @@ class CreatableTopicConfig(Struct):
 class CreatableTopic(Struct):
     """CreatableTopic of CreateTopicsRequest."""
 
-    __slots__ = ("name", "num_partitions", "replication_factor", "assignments", "configs", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "num_partitions",
+        "replication_factor",
+        "assignments",
+        "configs",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     num_partitions: int  # 0+
@@ -124,7 +163,7 @@ class CreatableTopic(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         num_partitions: int = 0,
         replication_factor: int = 0,
         assignments: list[CreatableReplicaAssignment] = UNSET,
@@ -142,9 +181,14 @@ class CreatableTopic(Struct):
 class CreateTopicsRequest(Message):
     """CreateTopicsRequest, API key 19, versions 2-7, flexible 5+."""
 
-    __slots__ = ("topics", "timeout_ms", "validate_only", "unknown_tagged_fields", )
+    __slots__ = (
+        "topics",
+        "timeout_ms",
+        "validate_only",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'CreateTopicsRequest'
+    NAME = "CreateTopicsRequest"
     API_KEY = 19
     RECORD_TYPE = -1
     MIN_VERSION = 2
@@ -173,7 +217,14 @@ class CreateTopicsRequest(Message):
 class CreatableTopicConfigs(Struct):
     """CreatableTopicConfigs of CreateTopicsResponse."""
 
-    __slots__ = ("name", "value", "read_only", "config_source", "is_sensitive", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "value",
+        "read_only",
+        "config_source",
+        "is_sensitive",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 5+
     value: str | None  # 5+
@@ -185,8 +236,8 @@ class CreatableTopicConfigs(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
-        value: str | None = '',
+        name: str = "",
+        value: str | None = "",
         read_only: bool = False,
         config_source: int = -1,
         is_sensitive: bool = False,
@@ -203,7 +254,17 @@ class CreatableTopicConfigs(Struct):
 class CreatableTopicResult(Struct):
     """CreatableTopicResult of CreateTopicsResponse."""
 
-    __slots__ = ("name", "topic_id", "error_code", "error_message", "topic_config_error_code", "num_partitions", "replication_factor", "configs", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "topic_id",
+        "error_code",
+        "error_message",
+        "topic_config_error_code",
+        "num_partitions",
+        "replication_factor",
+        "configs",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     topic_id: Uuid  # 7+
@@ -218,10 +279,10 @@ class CreatableTopicResult(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         topic_id: Uuid = ZERO_UUID,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         topic_config_error_code: int = 0,
         num_partitions: int = -1,
         replication_factor: int = -1,
@@ -242,9 +303,13 @@ class CreatableTopicResult(Struct):
 class CreateTopicsResponse(Message):
     """CreateTopicsResponse, API key 19, versions 2-7, flexible 5+."""
 
-    __slots__ = ("throttle_time_ms", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'CreateTopicsResponse'
+    NAME = "CreateTopicsResponse"
     API_KEY = 19
     RECORD_TYPE = -1
     MIN_VERSION = 2
@@ -267,7 +332,9 @@ class CreateTopicsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_creatable_replica_assignment_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatableReplicaAssignment], int]:
+def _read_creatable_replica_assignment_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[CreatableReplicaAssignment], int]:
     items = []
     for _ in range(count):
         item = new(CreatableReplicaAssignment)
@@ -284,7 +351,9 @@ def _read_creatable_replica_assignment_list_1(data: Buffer, pos: int, count: int
     return items, pos
 
 
-def _read_creatable_topic_config_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopicConfig], int]:
+def _read_creatable_topic_config_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[CreatableTopicConfig], int]:
     items = []
     for _ in range(count):
         item = new(CreatableTopicConfig)
@@ -311,14 +380,21 @@ def _read_creatable_topic_config_list_1(data: Buffer, pos: int, count: int) -> t
     return items, pos
 
 
-def _read_creatable_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopic], int]:
+def _read_creatable_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[CreatableTopic], int]:
     items = []
     for _ in range(count):
         item = new(CreatableTopic)
         (n_name,) = unpack_h(data, pos)
         pos += 2
         if 0 <= n_name < 128:
-            raw, item.num_partitions, item.replication_factor, n_assignments = classic_s_ihi[n_name](data, pos)
+            (
+                raw,
+                item.num_partitions,
+                item.replication_factor,
+                n_assignments,
+            ) = classic_s_ihi[n_name](data, pos)
             item.name = raw.decode()
             pos += n_name + 10
         else:
@@ -328,7 +404,10 @@ def _read_creatable_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[li
         if n_assignments == 0:
             item.assignments = []
         elif n_assignments > 0:
-            item.assignments, pos = _read_creatable_replica_assignment_list_1(data, pos, n_assignments)
+            (
+                item.assignments,
+                pos,
+            ) = _read_creatable_replica_assignment_list_1(data, pos, n_assignments)
         else:
             raise Unusual
         (n_configs,) = unpack_i(data, pos)
@@ -360,7 +439,9 @@ def _read_create_topics_request_1(data: Buffer, pos: int) -> tuple[CreateTopicsR
     return item, pos
 
 
-def _read_creatable_replica_assignment_list_2(data: Buffer, pos: int, count: int) -> tuple[list[CreatableReplicaAssignment], int]:
+def _read_creatable_replica_assignment_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[CreatableReplicaAssignment], int]:
     items = []
     for _ in range(count):
         item = new(CreatableReplicaAssignment)
@@ -382,7 +463,9 @@ def _read_creatable_replica_assignment_list_2(data: Buffer, pos: int, count: int
     return items, pos
 
 
-def _read_creatable_topic_config_list_2(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopicConfig], int]:
+def _read_creatable_topic_config_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[CreatableTopicConfig], int]:
     items = []
     for _ in range(count):
         item = new(CreatableTopicConfig)
@@ -415,14 +498,21 @@ def _read_creatable_topic_config_list_2(data: Buffer, pos: int, count: int) -> t
     return items, pos
 
 
-def _read_creatable_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopic], int]:
+def _read_creatable_topic_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[CreatableTopic], int]:
     items = []
     for _ in range(count):
         item = new(CreatableTopic)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            raw, item.num_partitions, item.replication_factor, n_assignments = compact_s_ihB[n_name](data, pos)
+            (
+                raw,
+                item.num_partitions,
+                item.replication_factor,
+                n_assignments,
+            ) = compact_s_ihB[n_name](data, pos)
             item.name = raw.decode()
             pos += n_name + 6
         else:
@@ -432,10 +522,16 @@ def _read_creatable_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[li
         if n_assignments == 1:
             item.assignments = []
         elif 1 < n_assignments < 128:
-            item.assignments, pos = _read_creatable_replica_assignment_list_2(data, pos, n_assignments - 1)
+            (
+                item.assignments,
+                pos,
+            ) = _read_creatable_replica_assignment_list_2(data, pos, n_assignments - 1)
         elif n_assignments:
             n_assignments, pos = long_count(data, pos, n_assignments)
-            item.assignments, pos = _read_creatable_replica_assignment_list_2(data, pos, n_assignments)
+            (
+                item.assignments,
+                pos,
+            ) = _read_creatable_replica_assignment_list_2(data, pos, n_assignments)
         else:
             raise Unusual
         n_configs = data[pos]
@@ -479,7 +575,9 @@ def _read_create_topics_request_2(data: Buffer, pos: int) -> tuple[CreateTopicsR
     return item, pos
 
 
-def _write_creatable_replica_assignment_list_1(items: list[CreatableReplicaAssignment], out: Append) -> None:
+def _write_creatable_replica_assignment_list_1(
+    items: list[CreatableReplicaAssignment], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -547,7 +645,9 @@ def _write_create_topics_request_1(item: CreateTopicsRequest, out: Append) -> No
     out(pack_it(item.timeout_ms, item.validate_only))
 
 
-def _write_creatable_replica_assignment_list_2(items: list[CreatableReplicaAssignment], out: Append) -> None:
+def _write_creatable_replica_assignment_list_2(
+    items: list[CreatableReplicaAssignment], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -626,7 +726,9 @@ def _write_create_topics_request_2(item: CreateTopicsRequest, out: Append) -> No
     out(pack_itx(item.timeout_ms, item.validate_only))
 
 
-def _read_creatable_topic_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopicResult], int]:
+def _read_creatable_topic_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[CreatableTopicResult], int]:
     items = []
     for _ in range(count):
         item = new(CreatableTopicResult)
@@ -672,7 +774,9 @@ def _read_create_topics_response_1(data: Buffer, pos: int) -> tuple[CreateTopics
     return item, pos
 
 
-def _read_creatable_topic_configs_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopicConfigs], int]:
+def _read_creatable_topic_configs_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[CreatableTopicConfigs], int]:
     items = []
     for _ in range(count):
         item = new(CreatableTopicConfigs)
@@ -691,7 +795,13 @@ def _read_creatable_topic_configs_list_1(data: Buffer, pos: int, count: int) -> 
             item.read_only, item.config_source, item.is_sensitive, tags = unpack_tbtB(data, pos)
             pos += 4
         elif n_value < 128:
-            raw, item.read_only, item.config_source, item.is_sensitive, tags = compact_s_tbtB[n_value](data, pos)
+            (
+                raw,
+                item.read_only,
+                item.config_source,
+                item.is_sensitive,
+                tags,
+            ) = compact_s_tbtB[n_value](data, pos)
             item.value = raw.decode()
             pos += n_value + 3
         else:
@@ -705,7 +815,9 @@ def _read_creatable_topic_configs_list_1(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_creatable_topic_result_tags_1(item: CreatableTopicResult, data: Buffer, pos: int, count: int) -> int:
+def _read_creatable_topic_result_tags_1(
+    item: CreatableTopicResult, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -722,7 +834,9 @@ def _read_creatable_topic_result_tags_1(item: CreatableTopicResult, data: Buffer
     return pos
 
 
-def _read_creatable_topic_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopicResult], int]:
+def _read_creatable_topic_result_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[CreatableTopicResult], int]:
     items = []
     for _ in range(count):
         item = new(CreatableTopicResult)
@@ -741,7 +855,12 @@ def _read_creatable_topic_result_list_2(data: Buffer, pos: int, count: int) -> t
             item.num_partitions, item.replication_factor, n_configs = unpack_ihB(data, pos)
             pos += 7
         elif n_error_message < 128:
-            raw, item.num_partitions, item.replication_factor, n_configs = compact_s_ihB[n_error_message](data, pos)
+            (
+                raw,
+                item.num_partitions,
+                item.replication_factor,
+                n_configs,
+            ) = compact_s_ihB[n_error_message](data, pos)
             item.error_message = raw.decode()
             pos += n_error_message + 6
         else:
@@ -789,7 +908,9 @@ def _read_create_topics_response_2(data: Buffer, pos: int) -> tuple[CreateTopics
     return item, pos
 
 
-def _read_creatable_topic_result_tags_2(item: CreatableTopicResult, data: Buffer, pos: int, count: int) -> int:
+def _read_creatable_topic_result_tags_2(
+    item: CreatableTopicResult, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -806,7 +927,9 @@ def _read_creatable_topic_result_tags_2(item: CreatableTopicResult, data: Buffer
     return pos
 
 
-def _read_creatable_topic_result_list_3(data: Buffer, pos: int, count: int) -> tuple[list[CreatableTopicResult], int]:
+def _read_creatable_topic_result_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[CreatableTopicResult], int]:
     items = []
     for _ in range(count):
         item = new(CreatableTopicResult)
@@ -825,7 +948,12 @@ def _read_creatable_topic_result_list_3(data: Buffer, pos: int, count: int) -> t
             item.num_partitions, item.replication_factor, n_configs = unpack_ihB(data, pos)
             pos += 7
         elif n_error_message < 128:
-            raw, item.num_partitions, item.replication_factor, n_configs = compact_s_ihB[n_error_message](data, pos)
+            (
+                raw,
+                item.num_partitions,
+                item.replication_factor,
+                n_configs,
+            ) = compact_s_ihB[n_error_message](data, pos)
             item.error_message = raw.decode()
             pos += n_error_message + 6
         else:
@@ -922,7 +1050,15 @@ def _write_creatable_topic_configs_list_1(items: list[CreatableTopicConfigs], ou
             raw = value_.encode()
             n = len(raw)
             if n < 127:
-                out(pack__Bs_tbtx[n](n + 1, raw, item.read_only, item.config_source, item.is_sensitive))
+                out(
+                    pack__Bs_tbtx[n](
+                        n + 1,
+                        raw,
+                        item.read_only,
+                        item.config_source,
+                        item.is_sensitive,
+                    )
+                )
             else:
                 out(long_text(raw))
                 out(pack_tbtx(item.read_only, item.config_source, item.is_sensitive))

@@ -11,7 +11,9 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import compact_text, long_text, new, packers, unknown_tags, unpackers
 
-__all__ = ["DefaultPrincipalData"]
+__all__ = [
+    "DefaultPrincipalData",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 compact_s_tB = unpackers("s", "?B", 1)
@@ -24,9 +26,14 @@ pack_tx = Codec(">?x").pack
 class DefaultPrincipalData(Message):
     """DefaultPrincipalData, versions 0, flexible 0+."""
 
-    __slots__ = ("type", "name", "token_authenticated", "unknown_tagged_fields", )
+    __slots__ = (
+        "type",
+        "name",
+        "token_authenticated",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DefaultPrincipalData'
+    NAME = "DefaultPrincipalData"
     API_KEY = -1
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -41,8 +48,8 @@ class DefaultPrincipalData(Message):
     def __init__(
         self,
         *,
-        type: str = '',
-        name: str = '',
+        type: str = "",
+        name: str = "",
         token_authenticated: bool = False,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:

@@ -9,9 +9,21 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, compact_texts, long_text, new, packers, unknown_tags, unpackers, varint, write_compact_texts
+from kraft_wire.wire.runtime import (
+    compact_text,
+    compact_texts,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_compact_texts,
+)
 
-__all__ = ["DelegationTokenRecord"]
+__all__ = [
+    "DelegationTokenRecord",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 unpack_qqqB = Codec(">qqqB").unpack_from
@@ -24,9 +36,18 @@ pack_qqq = Codec(">qqq").pack
 class DelegationTokenRecord(Message):
     """DelegationTokenRecord, type 10, versions 0, flexible 0+."""
 
-    __slots__ = ("owner", "requester", "renewers", "issue_timestamp", "max_timestamp", "expiration_timestamp", "token_id", "unknown_tagged_fields", )
+    __slots__ = (
+        "owner",
+        "requester",
+        "renewers",
+        "issue_timestamp",
+        "max_timestamp",
+        "expiration_timestamp",
+        "token_id",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DelegationTokenRecord'
+    NAME = "DelegationTokenRecord"
     API_KEY = -1
     RECORD_TYPE = 10
     MIN_VERSION = 0
@@ -45,13 +66,13 @@ class DelegationTokenRecord(Message):
     def __init__(
         self,
         *,
-        owner: str = '',
-        requester: str = '',
+        owner: str = "",
+        requester: str = "",
         renewers: list[str] = UNSET,
         issue_timestamp: int = 0,
         max_timestamp: int = 0,
         expiration_timestamp: int = 0,
-        token_id: str = '',
+        token_id: str = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.owner = owner
@@ -85,7 +106,12 @@ def _read_delegation_token_record_1(data: Buffer, pos: int) -> tuple[DelegationT
         n_renewers = data[pos]
         pos += 1
     item.renewers, pos = compact_texts(data, pos, n_renewers)
-    item.issue_timestamp, item.max_timestamp, item.expiration_timestamp, n_token_id = unpack_qqqB(data, pos)
+    (
+        item.issue_timestamp,
+        item.max_timestamp,
+        item.expiration_timestamp,
+        n_token_id,
+    ) = unpack_qqqB(data, pos)
     pos += 25
     if n_token_id < 128:
         raw, tags = compact_s_B[n_token_id](data, pos)
@@ -126,7 +152,15 @@ def _write_delegation_token_record_1(item: DelegationTokenRecord, out: Append) -
     raw = item.token_id.encode()
     n = len(raw)
     if n < 127:
-        out(pack_qqq_Bs_x[n](item.issue_timestamp, item.max_timestamp, item.expiration_timestamp, n + 1, raw))
+        out(
+            pack_qqq_Bs_x[n](
+                item.issue_timestamp,
+                item.max_timestamp,
+                item.expiration_timestamp,
+                n + 1,
+                raw,
+            )
+        )
     else:
         out(pack_qqq(item.issue_timestamp, item.max_timestamp, item.expiration_timestamp))
         out(long_text(raw))

@@ -11,9 +11,25 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["DeleteAclsFilter", "DeleteAclsFilterResult", "DeleteAclsMatchingAcl", "DeleteAclsRequest", "DeleteAclsResponse"]
+__all__ = [
+    "DeleteAclsFilter",
+    "DeleteAclsFilterResult",
+    "DeleteAclsMatchingAcl",
+    "DeleteAclsRequest",
+    "DeleteAclsResponse",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_bh = Codec(">bh").unpack_from
@@ -57,7 +73,16 @@ pack_iB = Codec(">iB").pack
 class DeleteAclsFilter(Struct):
     """DeleteAclsFilter of DeleteAclsRequest."""
 
-    __slots__ = ("resource_type_filter", "resource_name_filter", "pattern_type_filter", "principal_filter", "host_filter", "operation", "permission_type", "unknown_tagged_fields", )
+    __slots__ = (
+        "resource_type_filter",
+        "resource_name_filter",
+        "pattern_type_filter",
+        "principal_filter",
+        "host_filter",
+        "operation",
+        "permission_type",
+        "unknown_tagged_fields",
+    )
 
     resource_type_filter: int  # 0+
     resource_name_filter: str | None  # 0+
@@ -72,10 +97,10 @@ class DeleteAclsFilter(Struct):
         self,
         *,
         resource_type_filter: int = 0,
-        resource_name_filter: str | None = '',
+        resource_name_filter: str | None = "",
         pattern_type_filter: int = 3,
-        principal_filter: str | None = '',
-        host_filter: str | None = '',
+        principal_filter: str | None = "",
+        host_filter: str | None = "",
         operation: int = 0,
         permission_type: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -93,9 +118,12 @@ class DeleteAclsFilter(Struct):
 class DeleteAclsRequest(Message):
     """DeleteAclsRequest, API key 31, versions 1-3, flexible 2+."""
 
-    __slots__ = ("filters", "unknown_tagged_fields", )
+    __slots__ = (
+        "filters",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DeleteAclsRequest'
+    NAME = "DeleteAclsRequest"
     API_KEY = 31
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -118,7 +146,18 @@ class DeleteAclsRequest(Message):
 class DeleteAclsMatchingAcl(Struct):
     """DeleteAclsMatchingAcl of DeleteAclsResponse."""
 
-    __slots__ = ("error_code", "error_message", "resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission_type", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "error_message",
+        "resource_type",
+        "resource_name",
+        "pattern_type",
+        "principal",
+        "host",
+        "operation",
+        "permission_type",
+        "unknown_tagged_fields",
+    )
 
     error_code: int  # 0+
     error_message: str | None  # 0+
@@ -135,12 +174,12 @@ class DeleteAclsMatchingAcl(Struct):
         self,
         *,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         resource_type: int = 0,
-        resource_name: str = '',
+        resource_name: str = "",
         pattern_type: int = 3,
-        principal: str = '',
-        host: str = '',
+        principal: str = "",
+        host: str = "",
         operation: int = 0,
         permission_type: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -160,7 +199,12 @@ class DeleteAclsMatchingAcl(Struct):
 class DeleteAclsFilterResult(Struct):
     """DeleteAclsFilterResult of DeleteAclsResponse."""
 
-    __slots__ = ("error_code", "error_message", "matching_acls", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "error_message",
+        "matching_acls",
+        "unknown_tagged_fields",
+    )
 
     error_code: int  # 0+
     error_message: str | None  # 0+
@@ -171,7 +215,7 @@ class DeleteAclsFilterResult(Struct):
         self,
         *,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         matching_acls: list[DeleteAclsMatchingAcl] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -184,9 +228,13 @@ class DeleteAclsFilterResult(Struct):
 class DeleteAclsResponse(Message):
     """DeleteAclsResponse, API key 31, versions 1-3, flexible 2+."""
 
-    __slots__ = ("throttle_time_ms", "filter_results", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "filter_results",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DeleteAclsResponse'
+    NAME = "DeleteAclsResponse"
     API_KEY = 31
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -209,14 +257,20 @@ class DeleteAclsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_delete_acls_filter_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteAclsFilter], int]:
+def _read_delete_acls_filter_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeleteAclsFilter], int]:
     items = []
     for _ in range(count):
         item = new(DeleteAclsFilter)
         item.resource_type_filter, n_resource_name_filter = unpack_bh(data, pos)
         pos += 3
         if 0 <= n_resource_name_filter < 128:
-            raw, item.pattern_type_filter, n_principal_filter = classic_s_bh[n_resource_name_filter](data, pos)
+            (
+                raw,
+                item.pattern_type_filter,
+                n_principal_filter,
+            ) = classic_s_bh[n_resource_name_filter](data, pos)
             item.resource_name_filter = raw.decode()
             pos += n_resource_name_filter + 3
         elif n_resource_name_filter < 0:
@@ -270,7 +324,9 @@ def _read_delete_acls_request_1(data: Buffer, pos: int) -> tuple[DeleteAclsReque
     return item, pos
 
 
-def _read_delete_acls_filter_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DeleteAclsFilter], int]:
+def _read_delete_acls_filter_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeleteAclsFilter], int]:
     items = []
     for _ in range(count):
         item = new(DeleteAclsFilter)
@@ -281,7 +337,11 @@ def _read_delete_acls_filter_list_2(data: Buffer, pos: int, count: int) -> tuple
             item.pattern_type_filter, n_principal_filter = unpack_bB(data, pos)
             pos += 2
         elif n_resource_name_filter < 128:
-            raw, item.pattern_type_filter, n_principal_filter = compact_s_bB[n_resource_name_filter](data, pos)
+            (
+                raw,
+                item.pattern_type_filter,
+                n_principal_filter,
+            ) = compact_s_bB[n_resource_name_filter](data, pos)
             item.resource_name_filter = raw.decode()
             pos += n_resource_name_filter + 1
         else:
@@ -305,7 +365,12 @@ def _read_delete_acls_filter_list_2(data: Buffer, pos: int, count: int) -> tuple
             item.operation, item.permission_type, tags = unpack_bbB(data, pos)
             pos += 3
         elif n_host_filter < 128:
-            raw, item.operation, item.permission_type, tags = compact_s_bbB[n_host_filter](data, pos)
+            (
+                raw,
+                item.operation,
+                item.permission_type,
+                tags,
+            ) = compact_s_bbB[n_host_filter](data, pos)
             item.host_filter = raw.decode()
             pos += n_host_filter + 2
         else:
@@ -441,7 +506,9 @@ def _write_delete_acls_request_2(item: DeleteAclsRequest, out: Append) -> None:
     out(b"\x00")
 
 
-def _read_delete_acls_matching_acl_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteAclsMatchingAcl], int]:
+def _read_delete_acls_matching_acl_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeleteAclsMatchingAcl], int]:
     items = []
     for _ in range(count):
         item = new(DeleteAclsMatchingAcl)
@@ -488,7 +555,9 @@ def _read_delete_acls_matching_acl_list_1(data: Buffer, pos: int, count: int) ->
     return items, pos
 
 
-def _read_delete_acls_filter_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteAclsFilterResult], int]:
+def _read_delete_acls_filter_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeleteAclsFilterResult], int]:
     items = []
     for _ in range(count):
         item = new(DeleteAclsFilterResult)
@@ -509,7 +578,10 @@ def _read_delete_acls_filter_result_list_1(data: Buffer, pos: int, count: int) -
         if n_matching_acls == 0:
             item.matching_acls = []
         elif n_matching_acls > 0:
-            item.matching_acls, pos = _read_delete_acls_matching_acl_list_1(data, pos, n_matching_acls)
+            (
+                item.matching_acls,
+                pos,
+            ) = _read_delete_acls_matching_acl_list_1(data, pos, n_matching_acls)
         else:
             raise Unusual
         item.unknown_tagged_fields = None
@@ -524,14 +596,19 @@ def _read_delete_acls_response_1(data: Buffer, pos: int) -> tuple[DeleteAclsResp
     if n_filter_results == 0:
         item.filter_results = []
     elif n_filter_results > 0:
-        item.filter_results, pos = _read_delete_acls_filter_result_list_1(data, pos, n_filter_results)
+        (
+            item.filter_results,
+            pos,
+        ) = _read_delete_acls_filter_result_list_1(data, pos, n_filter_results)
     else:
         raise Unusual
     item.unknown_tagged_fields = None
     return item, pos
 
 
-def _read_delete_acls_matching_acl_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DeleteAclsMatchingAcl], int]:
+def _read_delete_acls_matching_acl_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeleteAclsMatchingAcl], int]:
     items = []
     for _ in range(count):
         item = new(DeleteAclsMatchingAcl)
@@ -580,7 +657,9 @@ def _read_delete_acls_matching_acl_list_2(data: Buffer, pos: int, count: int) ->
     return items, pos
 
 
-def _read_delete_acls_filter_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DeleteAclsFilterResult], int]:
+def _read_delete_acls_filter_result_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeleteAclsFilterResult], int]:
     items = []
     for _ in range(count):
         item = new(DeleteAclsFilterResult)
@@ -601,10 +680,16 @@ def _read_delete_acls_filter_result_list_2(data: Buffer, pos: int, count: int) -
         if n_matching_acls == 1:
             item.matching_acls = []
         elif 1 < n_matching_acls < 128:
-            item.matching_acls, pos = _read_delete_acls_matching_acl_list_2(data, pos, n_matching_acls - 1)
+            (
+                item.matching_acls,
+                pos,
+            ) = _read_delete_acls_matching_acl_list_2(data, pos, n_matching_acls - 1)
         elif n_matching_acls:
             n_matching_acls, pos = long_count(data, pos, n_matching_acls)
-            item.matching_acls, pos = _read_delete_acls_matching_acl_list_2(data, pos, n_matching_acls)
+            (
+                item.matching_acls,
+                pos,
+            ) = _read_delete_acls_matching_acl_list_2(data, pos, n_matching_acls)
         else:
             raise Unusual
         tags = data[pos]
@@ -623,10 +708,16 @@ def _read_delete_acls_response_2(data: Buffer, pos: int) -> tuple[DeleteAclsResp
     if n_filter_results == 1:
         item.filter_results = []
     elif 1 < n_filter_results < 128:
-        item.filter_results, pos = _read_delete_acls_filter_result_list_2(data, pos, n_filter_results - 1)
+        (
+            item.filter_results,
+            pos,
+        ) = _read_delete_acls_filter_result_list_2(data, pos, n_filter_results - 1)
     elif n_filter_results:
         n_filter_results, pos = long_count(data, pos, n_filter_results)
-        item.filter_results, pos = _read_delete_acls_filter_result_list_2(data, pos, n_filter_results)
+        (
+            item.filter_results,
+            pos,
+        ) = _read_delete_acls_filter_result_list_2(data, pos, n_filter_results)
     else:
         raise Unusual
     tags = data[pos]
@@ -676,7 +767,9 @@ def _write_delete_acls_matching_acl_list_1(items: list[DeleteAclsMatchingAcl], o
             out(pack_bb(item.operation, item.permission_type))
 
 
-def _write_delete_acls_filter_result_list_1(items: list[DeleteAclsFilterResult], out: Append) -> None:
+def _write_delete_acls_filter_result_list_1(
+    items: list[DeleteAclsFilterResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -744,7 +837,9 @@ def _write_delete_acls_matching_acl_list_2(items: list[DeleteAclsMatchingAcl], o
             out(pack_bbx(item.operation, item.permission_type))
 
 
-def _write_delete_acls_filter_result_list_2(items: list[DeleteAclsFilterResult], out: Append) -> None:
+def _write_delete_acls_filter_result_list_2(
+    items: list[DeleteAclsFilterResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual

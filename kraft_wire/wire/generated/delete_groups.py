@@ -11,9 +11,27 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, classic_texts, compact_text, compact_texts, long_count, long_text, new, packers, unknown_tags, unpackers, varint, write_classic_texts, write_compact_texts
+from kraft_wire.wire.runtime import (
+    classic_text,
+    classic_texts,
+    compact_text,
+    compact_texts,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_classic_texts,
+    write_compact_texts,
+)
 
-__all__ = ["DeletableGroupResult", "DeleteGroupsRequest", "DeleteGroupsResponse"]
+__all__ = [
+    "DeletableGroupResult",
+    "DeleteGroupsRequest",
+    "DeleteGroupsResponse",
+]
 
 unpack_i = Codec(">i").unpack_from
 pack_i = Codec(">i").pack
@@ -35,9 +53,12 @@ pack_iB = Codec(">iB").pack
 class DeleteGroupsRequest(Message):
     """DeleteGroupsRequest, API key 42, versions 0-2, flexible 2+."""
 
-    __slots__ = ("groups_names", "unknown_tagged_fields", )
+    __slots__ = (
+        "groups_names",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DeleteGroupsRequest'
+    NAME = "DeleteGroupsRequest"
     API_KEY = 42
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -60,7 +81,11 @@ class DeleteGroupsRequest(Message):
 class DeletableGroupResult(Struct):
     """DeletableGroupResult of DeleteGroupsResponse."""
 
-    __slots__ = ("group_id", "error_code", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "error_code",
+        "unknown_tagged_fields",
+    )
 
     group_id: str  # 0+
     error_code: int  # 0+
@@ -69,7 +94,7 @@ class DeletableGroupResult(Struct):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         error_code: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -81,9 +106,13 @@ class DeletableGroupResult(Struct):
 class DeleteGroupsResponse(Message):
     """DeleteGroupsResponse, API key 42, versions 0-2, flexible 2+."""
 
-    __slots__ = ("throttle_time_ms", "results", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "results",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DeleteGroupsResponse'
+    NAME = "DeleteGroupsResponse"
     API_KEY = 42
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -150,7 +179,9 @@ def _write_delete_groups_request_2(item: DeleteGroupsRequest, out: Append) -> No
     out(b"\x00")
 
 
-def _read_deletable_group_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeletableGroupResult], int]:
+def _read_deletable_group_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeletableGroupResult], int]:
     items = []
     for _ in range(count):
         item = new(DeletableGroupResult)
@@ -183,7 +214,9 @@ def _read_delete_groups_response_1(data: Buffer, pos: int) -> tuple[DeleteGroups
     return item, pos
 
 
-def _read_deletable_group_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DeletableGroupResult], int]:
+def _read_deletable_group_result_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeletableGroupResult], int]:
     items = []
     for _ in range(count):
         item = new(DeletableGroupResult)

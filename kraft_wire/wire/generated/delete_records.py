@@ -11,9 +11,26 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["DeleteRecordsPartition", "DeleteRecordsPartitionResult", "DeleteRecordsRequest", "DeleteRecordsResponse", "DeleteRecordsTopic", "DeleteRecordsTopicResult"]
+__all__ = [
+    "DeleteRecordsPartition",
+    "DeleteRecordsPartitionResult",
+    "DeleteRecordsRequest",
+    "DeleteRecordsResponse",
+    "DeleteRecordsTopic",
+    "DeleteRecordsTopicResult",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_h = Codec(">h").unpack_from
@@ -42,7 +59,11 @@ pack_iB = Codec(">iB").pack
 class DeleteRecordsPartition(Struct):
     """DeleteRecordsPartition of DeleteRecordsRequest."""
 
-    __slots__ = ("partition_index", "offset", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "offset",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     offset: int  # 0+
@@ -63,7 +84,11 @@ class DeleteRecordsPartition(Struct):
 class DeleteRecordsTopic(Struct):
     """DeleteRecordsTopic of DeleteRecordsRequest."""
 
-    __slots__ = ("name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     partitions: list[DeleteRecordsPartition]  # 0+
@@ -72,7 +97,7 @@ class DeleteRecordsTopic(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partitions: list[DeleteRecordsPartition] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -84,9 +109,13 @@ class DeleteRecordsTopic(Struct):
 class DeleteRecordsRequest(Message):
     """DeleteRecordsRequest, API key 21, versions 0-2, flexible 2+."""
 
-    __slots__ = ("topics", "timeout_ms", "unknown_tagged_fields", )
+    __slots__ = (
+        "topics",
+        "timeout_ms",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DeleteRecordsRequest'
+    NAME = "DeleteRecordsRequest"
     API_KEY = 21
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -112,7 +141,12 @@ class DeleteRecordsRequest(Message):
 class DeleteRecordsPartitionResult(Struct):
     """DeleteRecordsPartitionResult of DeleteRecordsResponse."""
 
-    __slots__ = ("partition_index", "low_watermark", "error_code", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "low_watermark",
+        "error_code",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     low_watermark: int  # 0+
@@ -136,7 +170,11 @@ class DeleteRecordsPartitionResult(Struct):
 class DeleteRecordsTopicResult(Struct):
     """DeleteRecordsTopicResult of DeleteRecordsResponse."""
 
-    __slots__ = ("name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     partitions: list[DeleteRecordsPartitionResult]  # 0+
@@ -145,7 +183,7 @@ class DeleteRecordsTopicResult(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partitions: list[DeleteRecordsPartitionResult] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -157,9 +195,13 @@ class DeleteRecordsTopicResult(Struct):
 class DeleteRecordsResponse(Message):
     """DeleteRecordsResponse, API key 21, versions 0-2, flexible 2+."""
 
-    __slots__ = ("throttle_time_ms", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DeleteRecordsResponse'
+    NAME = "DeleteRecordsResponse"
     API_KEY = 21
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -182,7 +224,9 @@ class DeleteRecordsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_delete_records_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteRecordsPartition], int]:
+def _read_delete_records_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeleteRecordsPartition], int]:
     end = pos + count * 12
     if end > len(data):
         raise Unusual
@@ -197,7 +241,9 @@ def _read_delete_records_partition_list_1(data: Buffer, pos: int, count: int) ->
     return items, pos
 
 
-def _read_delete_records_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteRecordsTopic], int]:
+def _read_delete_records_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeleteRecordsTopic], int]:
     items = []
     for _ in range(count):
         item = new(DeleteRecordsTopic)
@@ -238,7 +284,9 @@ def _read_delete_records_request_1(data: Buffer, pos: int) -> tuple[DeleteRecord
     return item, pos
 
 
-def _read_delete_records_partition_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DeleteRecordsPartition], int]:
+def _read_delete_records_partition_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeleteRecordsPartition], int]:
     end = pos + count * 13
     if end > len(data):
         raise Unusual
@@ -255,7 +303,9 @@ def _read_delete_records_partition_list_2(data: Buffer, pos: int, count: int) ->
     return items, pos
 
 
-def _read_delete_records_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DeleteRecordsTopic], int]:
+def _read_delete_records_topic_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeleteRecordsTopic], int]:
     items = []
     for _ in range(count):
         item = new(DeleteRecordsTopic)
@@ -272,7 +322,10 @@ def _read_delete_records_topic_list_2(data: Buffer, pos: int, count: int) -> tup
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_delete_records_partition_list_2(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_delete_records_partition_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_delete_records_partition_list_2(data, pos, n_partitions)
@@ -308,7 +361,9 @@ def _read_delete_records_request_2(data: Buffer, pos: int) -> tuple[DeleteRecord
     return item, pos
 
 
-def _write_delete_records_partition_list_1(items: list[DeleteRecordsPartition], out: Append) -> None:
+def _write_delete_records_partition_list_1(
+    items: list[DeleteRecordsPartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -342,7 +397,9 @@ def _write_delete_records_request_1(item: DeleteRecordsRequest, out: Append) -> 
     out(pack_i(item.timeout_ms))
 
 
-def _write_delete_records_partition_list_2(items: list[DeleteRecordsPartition], out: Append) -> None:
+def _write_delete_records_partition_list_2(
+    items: list[DeleteRecordsPartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -382,7 +439,9 @@ def _write_delete_records_request_2(item: DeleteRecordsRequest, out: Append) -> 
     out(pack_ix(item.timeout_ms))
 
 
-def _read_delete_records_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteRecordsPartitionResult], int]:
+def _read_delete_records_partition_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeleteRecordsPartitionResult], int]:
     end = pos + count * 14
     if end > len(data):
         raise Unusual
@@ -398,7 +457,9 @@ def _read_delete_records_partition_result_list_1(data: Buffer, pos: int, count: 
     return items, pos
 
 
-def _read_delete_records_topic_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteRecordsTopicResult], int]:
+def _read_delete_records_topic_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeleteRecordsTopicResult], int]:
     items = []
     for _ in range(count):
         item = new(DeleteRecordsTopicResult)
@@ -415,7 +476,10 @@ def _read_delete_records_topic_result_list_1(data: Buffer, pos: int, count: int)
         if n_partitions == 0:
             item.partitions = []
         elif n_partitions > 0:
-            item.partitions, pos = _read_delete_records_partition_result_list_1(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_delete_records_partition_result_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         item.unknown_tagged_fields = None
@@ -437,7 +501,9 @@ def _read_delete_records_response_1(data: Buffer, pos: int) -> tuple[DeleteRecor
     return item, pos
 
 
-def _read_delete_records_partition_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DeleteRecordsPartitionResult], int]:
+def _read_delete_records_partition_result_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeleteRecordsPartitionResult], int]:
     end = pos + count * 15
     if end > len(data):
         raise Unusual
@@ -455,7 +521,9 @@ def _read_delete_records_partition_result_list_2(data: Buffer, pos: int, count: 
     return items, pos
 
 
-def _read_delete_records_topic_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DeleteRecordsTopicResult], int]:
+def _read_delete_records_topic_result_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeleteRecordsTopicResult], int]:
     items = []
     for _ in range(count):
         item = new(DeleteRecordsTopicResult)
@@ -472,10 +540,16 @@ def _read_delete_records_topic_result_list_2(data: Buffer, pos: int, count: int)
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_delete_records_partition_result_list_2(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_delete_records_partition_result_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_delete_records_partition_result_list_2(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_delete_records_partition_result_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
@@ -508,14 +582,18 @@ def _read_delete_records_response_2(data: Buffer, pos: int) -> tuple[DeleteRecor
     return item, pos
 
 
-def _write_delete_records_partition_result_list_1(items: list[DeleteRecordsPartitionResult], out: Append) -> None:
+def _write_delete_records_partition_result_list_1(
+    items: list[DeleteRecordsPartitionResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         out(pack_iqh(item.partition_index, item.low_watermark, item.error_code))
 
 
-def _write_delete_records_topic_result_list_1(items: list[DeleteRecordsTopicResult], out: Append) -> None:
+def _write_delete_records_topic_result_list_1(
+    items: list[DeleteRecordsTopicResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -541,14 +619,18 @@ def _write_delete_records_response_1(item: DeleteRecordsResponse, out: Append) -
     _write_delete_records_topic_result_list_1(topics, out)
 
 
-def _write_delete_records_partition_result_list_2(items: list[DeleteRecordsPartitionResult], out: Append) -> None:
+def _write_delete_records_partition_result_list_2(
+    items: list[DeleteRecordsPartitionResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         out(pack_iqhx(item.partition_index, item.low_watermark, item.error_code))
 
 
-def _write_delete_records_topic_result_list_2(items: list[DeleteRecordsTopicResult], out: Append) -> None:
+def _write_delete_records_topic_result_list_2(
+    items: list[DeleteRecordsTopicResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual

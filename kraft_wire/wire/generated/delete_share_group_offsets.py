@@ -12,9 +12,23 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["DeleteShareGroupOffsetsRequest", "DeleteShareGroupOffsetsRequestTopic", "DeleteShareGroupOffsetsResponse", "DeleteShareGroupOffsetsResponseTopic"]
+__all__ = [
+    "DeleteShareGroupOffsetsRequest",
+    "DeleteShareGroupOffsetsRequestTopic",
+    "DeleteShareGroupOffsetsResponse",
+    "DeleteShareGroupOffsetsResponseTopic",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 pack__Bs = packers("B", "s", "", 0, 1)
@@ -34,7 +48,10 @@ pack_uh = Codec(">16sh").pack
 class DeleteShareGroupOffsetsRequestTopic(Struct):
     """DeleteShareGroupOffsetsRequestTopic of DeleteShareGroupOffsetsRequest."""
 
-    __slots__ = ("topic_name", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_name",
+        "unknown_tagged_fields",
+    )
 
     topic_name: str  # 0+
     unknown_tagged_fields: list[tuple[int, bytes]] | None  # 0+
@@ -42,7 +59,7 @@ class DeleteShareGroupOffsetsRequestTopic(Struct):
     def __init__(
         self,
         *,
-        topic_name: str = '',
+        topic_name: str = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.topic_name = topic_name
@@ -52,9 +69,13 @@ class DeleteShareGroupOffsetsRequestTopic(Struct):
 class DeleteShareGroupOffsetsRequest(Message):
     """DeleteShareGroupOffsetsRequest, API key 92, versions 0, flexible 0+."""
 
-    __slots__ = ("group_id", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DeleteShareGroupOffsetsRequest'
+    NAME = "DeleteShareGroupOffsetsRequest"
     API_KEY = 92
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -68,7 +89,7 @@ class DeleteShareGroupOffsetsRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topics: list[DeleteShareGroupOffsetsRequestTopic] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -80,7 +101,13 @@ class DeleteShareGroupOffsetsRequest(Message):
 class DeleteShareGroupOffsetsResponseTopic(Struct):
     """DeleteShareGroupOffsetsResponseTopic of DeleteShareGroupOffsetsResponse."""
 
-    __slots__ = ("topic_name", "topic_id", "error_code", "error_message", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_name",
+        "topic_id",
+        "error_code",
+        "error_message",
+        "unknown_tagged_fields",
+    )
 
     topic_name: str  # 0+
     topic_id: Uuid  # 0+
@@ -91,7 +118,7 @@ class DeleteShareGroupOffsetsResponseTopic(Struct):
     def __init__(
         self,
         *,
-        topic_name: str = '',
+        topic_name: str = "",
         topic_id: Uuid = ZERO_UUID,
         error_code: int = 0,
         error_message: str | None = None,
@@ -107,9 +134,15 @@ class DeleteShareGroupOffsetsResponseTopic(Struct):
 class DeleteShareGroupOffsetsResponse(Message):
     """DeleteShareGroupOffsetsResponse, API key 92, versions 0, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "error_message", "responses", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "responses",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DeleteShareGroupOffsetsResponse'
+    NAME = "DeleteShareGroupOffsetsResponse"
     API_KEY = 92
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -138,7 +171,9 @@ class DeleteShareGroupOffsetsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_delete_share_group_offsets_request_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteShareGroupOffsetsRequestTopic], int]:
+def _read_delete_share_group_offsets_request_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeleteShareGroupOffsetsRequestTopic], int]:
     items = []
     for _ in range(count):
         item = new(DeleteShareGroupOffsetsRequestTopic)
@@ -159,7 +194,9 @@ def _read_delete_share_group_offsets_request_topic_list_1(data: Buffer, pos: int
     return items, pos
 
 
-def _read_delete_share_group_offsets_request_1(data: Buffer, pos: int) -> tuple[DeleteShareGroupOffsetsRequest, int]:
+def _read_delete_share_group_offsets_request_1(
+    data: Buffer, pos: int
+) -> tuple[DeleteShareGroupOffsetsRequest, int]:
     item = new(DeleteShareGroupOffsetsRequest)
     n_group_id = data[pos]
     pos += 1
@@ -174,10 +211,16 @@ def _read_delete_share_group_offsets_request_1(data: Buffer, pos: int) -> tuple[
     if n_topics == 1:
         item.topics = []
     elif 1 < n_topics < 128:
-        item.topics, pos = _read_delete_share_group_offsets_request_topic_list_1(data, pos, n_topics - 1)
+        (
+            item.topics,
+            pos,
+        ) = _read_delete_share_group_offsets_request_topic_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        item.topics, pos = _read_delete_share_group_offsets_request_topic_list_1(data, pos, n_topics)
+        (
+            item.topics,
+            pos,
+        ) = _read_delete_share_group_offsets_request_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
     tags = data[pos]
@@ -188,7 +231,9 @@ def _read_delete_share_group_offsets_request_1(data: Buffer, pos: int) -> tuple[
     return item, pos
 
 
-def _write_delete_share_group_offsets_request_topic_list_1(items: list[DeleteShareGroupOffsetsRequestTopic], out: Append) -> None:
+def _write_delete_share_group_offsets_request_topic_list_1(
+    items: list[DeleteShareGroupOffsetsRequestTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -201,7 +246,9 @@ def _write_delete_share_group_offsets_request_topic_list_1(items: list[DeleteSha
             out(b"\x00")
 
 
-def _write_delete_share_group_offsets_request_1(item: DeleteShareGroupOffsetsRequest, out: Append) -> None:
+def _write_delete_share_group_offsets_request_1(
+    item: DeleteShareGroupOffsetsRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     raw = item.group_id.encode()
@@ -220,14 +267,21 @@ def _write_delete_share_group_offsets_request_1(item: DeleteShareGroupOffsetsReq
     out(b"\x00")
 
 
-def _read_delete_share_group_offsets_response_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteShareGroupOffsetsResponseTopic], int]:
+def _read_delete_share_group_offsets_response_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeleteShareGroupOffsetsResponseTopic], int]:
     items = []
     for _ in range(count):
         item = new(DeleteShareGroupOffsetsResponseTopic)
         n_topic_name = data[pos]
         pos += 1
         if n_topic_name < 128:
-            raw, item.topic_id, item.error_code, n_error_message = compact_s_uhB[n_topic_name](data, pos)
+            (
+                raw,
+                item.topic_id,
+                item.error_code,
+                n_error_message,
+            ) = compact_s_uhB[n_topic_name](data, pos)
             item.topic_name = raw.decode()
             pos += n_topic_name + 18
         else:
@@ -253,7 +307,9 @@ def _read_delete_share_group_offsets_response_topic_list_1(data: Buffer, pos: in
     return items, pos
 
 
-def _read_delete_share_group_offsets_response_1(data: Buffer, pos: int) -> tuple[DeleteShareGroupOffsetsResponse, int]:
+def _read_delete_share_group_offsets_response_1(
+    data: Buffer, pos: int
+) -> tuple[DeleteShareGroupOffsetsResponse, int]:
     item = new(DeleteShareGroupOffsetsResponse)
     item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
@@ -272,10 +328,16 @@ def _read_delete_share_group_offsets_response_1(data: Buffer, pos: int) -> tuple
     if n_responses == 1:
         item.responses = []
     elif 1 < n_responses < 128:
-        item.responses, pos = _read_delete_share_group_offsets_response_topic_list_1(data, pos, n_responses - 1)
+        (
+            item.responses,
+            pos,
+        ) = _read_delete_share_group_offsets_response_topic_list_1(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
-        item.responses, pos = _read_delete_share_group_offsets_response_topic_list_1(data, pos, n_responses)
+        (
+            item.responses,
+            pos,
+        ) = _read_delete_share_group_offsets_response_topic_list_1(data, pos, n_responses)
     else:
         raise Unusual
     tags = data[pos]
@@ -286,7 +348,9 @@ def _read_delete_share_group_offsets_response_1(data: Buffer, pos: int) -> tuple
     return item, pos
 
 
-def _write_delete_share_group_offsets_response_topic_list_1(items: list[DeleteShareGroupOffsetsResponseTopic], out: Append) -> None:
+def _write_delete_share_group_offsets_response_topic_list_1(
+    items: list[DeleteShareGroupOffsetsResponseTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -310,7 +374,9 @@ def _write_delete_share_group_offsets_response_topic_list_1(items: list[DeleteSh
                 out(b"\x00")
 
 
-def _write_delete_share_group_offsets_response_1(item: DeleteShareGroupOffsetsResponse, out: Append) -> None:
+def _write_delete_share_group_offsets_response_1(
+    item: DeleteShareGroupOffsetsResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     error_message = item.error_message

@@ -12,9 +12,25 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["DeleteShareGroupStateRequest", "DeleteShareGroupStateResponse", "DeleteStateData", "DeleteStateResult", "PartitionData", "PartitionResult"]
+__all__ = [
+    "DeleteShareGroupStateRequest",
+    "DeleteShareGroupStateResponse",
+    "DeleteStateData",
+    "DeleteStateResult",
+    "PartitionData",
+    "PartitionResult",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 unpack_uB = Codec(">16sB").unpack_from
@@ -33,7 +49,10 @@ pack_ih = Codec(">ih").pack
 class PartitionData(Struct):
     """PartitionData of DeleteShareGroupStateRequest."""
 
-    __slots__ = ("partition", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition",
+        "unknown_tagged_fields",
+    )
 
     partition: int  # 0+
     unknown_tagged_fields: list[tuple[int, bytes]] | None  # 0+
@@ -51,7 +70,11 @@ class PartitionData(Struct):
 class DeleteStateData(Struct):
     """DeleteStateData of DeleteShareGroupStateRequest."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     partitions: list[PartitionData]  # 0+
@@ -72,9 +95,13 @@ class DeleteStateData(Struct):
 class DeleteShareGroupStateRequest(Message):
     """DeleteShareGroupStateRequest, API key 86, versions 0, flexible 0+."""
 
-    __slots__ = ("group_id", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DeleteShareGroupStateRequest'
+    NAME = "DeleteShareGroupStateRequest"
     API_KEY = 86
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -88,7 +115,7 @@ class DeleteShareGroupStateRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topics: list[DeleteStateData] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -100,7 +127,12 @@ class DeleteShareGroupStateRequest(Message):
 class PartitionResult(Struct):
     """PartitionResult of DeleteShareGroupStateResponse."""
 
-    __slots__ = ("partition", "error_code", "error_message", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition",
+        "error_code",
+        "error_message",
+        "unknown_tagged_fields",
+    )
 
     partition: int  # 0+
     error_code: int  # 0+
@@ -124,7 +156,11 @@ class PartitionResult(Struct):
 class DeleteStateResult(Struct):
     """DeleteStateResult of DeleteShareGroupStateResponse."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     partitions: list[PartitionResult]  # 0+
@@ -145,9 +181,12 @@ class DeleteStateResult(Struct):
 class DeleteShareGroupStateResponse(Message):
     """DeleteShareGroupStateResponse, API key 86, versions 0, flexible 0+."""
 
-    __slots__ = ("results", "unknown_tagged_fields", )
+    __slots__ = (
+        "results",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DeleteShareGroupStateResponse'
+    NAME = "DeleteShareGroupStateResponse"
     API_KEY = 86
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -167,7 +206,9 @@ class DeleteShareGroupStateResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+def _read_partition_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionData], int]:
     end = pos + count * 5
     if end > len(data):
         raise Unusual
@@ -183,7 +224,9 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     return items, pos
 
 
-def _read_delete_state_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteStateData], int]:
+def _read_delete_state_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeleteStateData], int]:
     items = []
     for _ in range(count):
         item = new(DeleteStateData)
@@ -207,7 +250,9 @@ def _read_delete_state_data_list_1(data: Buffer, pos: int, count: int) -> tuple[
     return items, pos
 
 
-def _read_delete_share_group_state_request_1(data: Buffer, pos: int) -> tuple[DeleteShareGroupStateRequest, int]:
+def _read_delete_share_group_state_request_1(
+    data: Buffer, pos: int
+) -> tuple[DeleteShareGroupStateRequest, int]:
     item = new(DeleteShareGroupStateRequest)
     n_group_id = data[pos]
     pos += 1
@@ -258,7 +303,9 @@ def _write_delete_state_data_list_1(items: list[DeleteStateData], out: Append) -
         out(b"\x00")
 
 
-def _write_delete_share_group_state_request_1(item: DeleteShareGroupStateRequest, out: Append) -> None:
+def _write_delete_share_group_state_request_1(
+    item: DeleteShareGroupStateRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     raw = item.group_id.encode()
@@ -277,7 +324,9 @@ def _write_delete_share_group_state_request_1(item: DeleteShareGroupStateRequest
     out(b"\x00")
 
 
-def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionResult], int]:
+def _read_partition_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionResult], int]:
     items = []
     for _ in range(count):
         item = new(PartitionResult)
@@ -302,7 +351,9 @@ def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[l
     return items, pos
 
 
-def _read_delete_state_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteStateResult], int]:
+def _read_delete_state_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeleteStateResult], int]:
     items = []
     for _ in range(count):
         item = new(DeleteStateResult)
@@ -326,7 +377,9 @@ def _read_delete_state_result_list_1(data: Buffer, pos: int, count: int) -> tupl
     return items, pos
 
 
-def _read_delete_share_group_state_response_1(data: Buffer, pos: int) -> tuple[DeleteShareGroupStateResponse, int]:
+def _read_delete_share_group_state_response_1(
+    data: Buffer, pos: int
+) -> tuple[DeleteShareGroupStateResponse, int]:
     item = new(DeleteShareGroupStateResponse)
     n_results = data[pos]
     pos += 1
@@ -380,7 +433,9 @@ def _write_delete_state_result_list_1(items: list[DeleteStateResult], out: Appen
         out(b"\x00")
 
 
-def _write_delete_share_group_state_response_1(item: DeleteShareGroupStateResponse, out: Append) -> None:
+def _write_delete_share_group_state_response_1(
+    item: DeleteShareGroupStateResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     results = item.results

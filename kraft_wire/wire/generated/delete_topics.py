@@ -12,9 +12,28 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, classic_texts, compact_text, compact_texts, long_count, long_text, new, packers, unknown_tags, unpackers, varint, write_classic_texts, write_compact_texts
+from kraft_wire.wire.runtime import (
+    classic_text,
+    classic_texts,
+    compact_text,
+    compact_texts,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_classic_texts,
+    write_compact_texts,
+)
 
-__all__ = ["DeletableTopicResult", "DeleteTopicState", "DeleteTopicsRequest", "DeleteTopicsResponse"]
+__all__ = [
+    "DeletableTopicResult",
+    "DeleteTopicState",
+    "DeleteTopicsRequest",
+    "DeleteTopicsResponse",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_iB = Codec(">iB").unpack_from
@@ -51,7 +70,11 @@ pack_uh = Codec(">16sh").pack
 class DeleteTopicState(Struct):
     """DeleteTopicState of DeleteTopicsRequest."""
 
-    __slots__ = ("name", "topic_id", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "topic_id",
+        "unknown_tagged_fields",
+    )
 
     name: str | None  # 6+
     topic_id: Uuid  # 6+
@@ -72,9 +95,14 @@ class DeleteTopicState(Struct):
 class DeleteTopicsRequest(Message):
     """DeleteTopicsRequest, API key 20, versions 1-6, flexible 4+."""
 
-    __slots__ = ("topics", "topic_names", "timeout_ms", "unknown_tagged_fields", )
+    __slots__ = (
+        "topics",
+        "topic_names",
+        "timeout_ms",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DeleteTopicsRequest'
+    NAME = "DeleteTopicsRequest"
     API_KEY = 20
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -103,7 +131,13 @@ class DeleteTopicsRequest(Message):
 class DeletableTopicResult(Struct):
     """DeletableTopicResult of DeleteTopicsResponse."""
 
-    __slots__ = ("name", "topic_id", "error_code", "error_message", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "topic_id",
+        "error_code",
+        "error_message",
+        "unknown_tagged_fields",
+    )
 
     name: str | None  # 0+
     topic_id: Uuid  # 6+
@@ -114,7 +148,7 @@ class DeletableTopicResult(Struct):
     def __init__(
         self,
         *,
-        name: str | None = '',
+        name: str | None = "",
         topic_id: Uuid = ZERO_UUID,
         error_code: int = 0,
         error_message: str | None = None,
@@ -130,9 +164,13 @@ class DeletableTopicResult(Struct):
 class DeleteTopicsResponse(Message):
     """DeleteTopicsResponse, API key 20, versions 1-6, flexible 4+."""
 
-    __slots__ = ("throttle_time_ms", "responses", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "responses",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DeleteTopicsResponse'
+    NAME = "DeleteTopicsResponse"
     API_KEY = 20
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -181,7 +219,9 @@ def _read_delete_topics_request_2(data: Buffer, pos: int) -> tuple[DeleteTopicsR
     return item, pos
 
 
-def _read_delete_topic_state_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeleteTopicState], int]:
+def _read_delete_topic_state_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeleteTopicState], int]:
     items = []
     for _ in range(count):
         item = new(DeleteTopicState)
@@ -285,7 +325,9 @@ def _write_delete_topics_request_3(item: DeleteTopicsRequest, out: Append) -> No
     out(pack_ix(item.timeout_ms))
 
 
-def _read_deletable_topic_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DeletableTopicResult], int]:
+def _read_deletable_topic_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeletableTopicResult], int]:
     items = []
     for _ in range(count):
         item = new(DeletableTopicResult)
@@ -320,7 +362,9 @@ def _read_delete_topics_response_1(data: Buffer, pos: int) -> tuple[DeleteTopics
     return item, pos
 
 
-def _read_deletable_topic_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DeletableTopicResult], int]:
+def _read_deletable_topic_result_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeletableTopicResult], int]:
     items = []
     for _ in range(count):
         item = new(DeletableTopicResult)
@@ -364,7 +408,9 @@ def _read_delete_topics_response_2(data: Buffer, pos: int) -> tuple[DeleteTopics
     return item, pos
 
 
-def _read_deletable_topic_result_list_3(data: Buffer, pos: int, count: int) -> tuple[list[DeletableTopicResult], int]:
+def _read_deletable_topic_result_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeletableTopicResult], int]:
     items = []
     for _ in range(count):
         item = new(DeletableTopicResult)
@@ -419,7 +465,9 @@ def _read_delete_topics_response_3(data: Buffer, pos: int) -> tuple[DeleteTopics
     return item, pos
 
 
-def _read_deletable_topic_result_list_4(data: Buffer, pos: int, count: int) -> tuple[list[DeletableTopicResult], int]:
+def _read_deletable_topic_result_list_4(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DeletableTopicResult], int]:
     items = []
     for _ in range(count):
         item = new(DeletableTopicResult)

@@ -11,9 +11,24 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["AclDescription", "DescribeAclsRequest", "DescribeAclsResource", "DescribeAclsResponse"]
+__all__ = [
+    "AclDescription",
+    "DescribeAclsRequest",
+    "DescribeAclsResource",
+    "DescribeAclsResponse",
+]
 
 unpack_bh = Codec(">bh").unpack_from
 classic_s_bh = unpackers("s", "bh", 0)
@@ -59,9 +74,18 @@ pack_B = Codec(">B").pack
 class DescribeAclsRequest(Message):
     """DescribeAclsRequest, API key 29, versions 1-3, flexible 2+."""
 
-    __slots__ = ("resource_type_filter", "resource_name_filter", "pattern_type_filter", "principal_filter", "host_filter", "operation", "permission_type", "unknown_tagged_fields", )
+    __slots__ = (
+        "resource_type_filter",
+        "resource_name_filter",
+        "pattern_type_filter",
+        "principal_filter",
+        "host_filter",
+        "operation",
+        "permission_type",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeAclsRequest'
+    NAME = "DescribeAclsRequest"
     API_KEY = 29
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -81,10 +105,10 @@ class DescribeAclsRequest(Message):
         self,
         *,
         resource_type_filter: int = 0,
-        resource_name_filter: str | None = '',
+        resource_name_filter: str | None = "",
         pattern_type_filter: int = 3,
-        principal_filter: str | None = '',
-        host_filter: str | None = '',
+        principal_filter: str | None = "",
+        host_filter: str | None = "",
         operation: int = 0,
         permission_type: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -102,7 +126,13 @@ class DescribeAclsRequest(Message):
 class AclDescription(Struct):
     """AclDescription of DescribeAclsResponse."""
 
-    __slots__ = ("principal", "host", "operation", "permission_type", "unknown_tagged_fields", )
+    __slots__ = (
+        "principal",
+        "host",
+        "operation",
+        "permission_type",
+        "unknown_tagged_fields",
+    )
 
     principal: str  # 0+
     host: str  # 0+
@@ -113,8 +143,8 @@ class AclDescription(Struct):
     def __init__(
         self,
         *,
-        principal: str = '',
-        host: str = '',
+        principal: str = "",
+        host: str = "",
         operation: int = 0,
         permission_type: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -129,7 +159,13 @@ class AclDescription(Struct):
 class DescribeAclsResource(Struct):
     """DescribeAclsResource of DescribeAclsResponse."""
 
-    __slots__ = ("resource_type", "resource_name", "pattern_type", "acls", "unknown_tagged_fields", )
+    __slots__ = (
+        "resource_type",
+        "resource_name",
+        "pattern_type",
+        "acls",
+        "unknown_tagged_fields",
+    )
 
     resource_type: int  # 0+
     resource_name: str  # 0+
@@ -141,7 +177,7 @@ class DescribeAclsResource(Struct):
         self,
         *,
         resource_type: int = 0,
-        resource_name: str = '',
+        resource_name: str = "",
         pattern_type: int = 3,
         acls: list[AclDescription] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -156,9 +192,15 @@ class DescribeAclsResource(Struct):
 class DescribeAclsResponse(Message):
     """DescribeAclsResponse, API key 29, versions 1-3, flexible 2+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "error_message", "resources", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "resources",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeAclsResponse'
+    NAME = "DescribeAclsResponse"
     API_KEY = 29
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -176,7 +218,7 @@ class DescribeAclsResponse(Message):
         *,
         throttle_time_ms: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         resources: list[DescribeAclsResource] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -192,7 +234,11 @@ def _read_describe_acls_request_1(data: Buffer, pos: int) -> tuple[DescribeAclsR
     item.resource_type_filter, n_resource_name_filter = unpack_bh(data, pos)
     pos += 3
     if 0 <= n_resource_name_filter < 128:
-        raw, item.pattern_type_filter, n_principal_filter = classic_s_bh[n_resource_name_filter](data, pos)
+        (
+            raw,
+            item.pattern_type_filter,
+            n_principal_filter,
+        ) = classic_s_bh[n_resource_name_filter](data, pos)
         item.resource_name_filter = raw.decode()
         pos += n_resource_name_filter + 3
     elif n_resource_name_filter < 0:
@@ -240,7 +286,11 @@ def _read_describe_acls_request_2(data: Buffer, pos: int) -> tuple[DescribeAclsR
         item.pattern_type_filter, n_principal_filter = unpack_bB(data, pos)
         pos += 2
     elif n_resource_name_filter < 128:
-        raw, item.pattern_type_filter, n_principal_filter = compact_s_bB[n_resource_name_filter](data, pos)
+        (
+            raw,
+            item.pattern_type_filter,
+            n_principal_filter,
+        ) = compact_s_bB[n_resource_name_filter](data, pos)
         item.resource_name_filter = raw.decode()
         pos += n_resource_name_filter + 1
     else:
@@ -354,7 +404,9 @@ def _write_describe_acls_request_2(item: DescribeAclsRequest, out: Append) -> No
             out(pack_bbx(item.operation, item.permission_type))
 
 
-def _read_acl_description_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AclDescription], int]:
+def _read_acl_description_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AclDescription], int]:
     items = []
     for _ in range(count):
         item = new(AclDescription)
@@ -381,7 +433,9 @@ def _read_acl_description_list_1(data: Buffer, pos: int, count: int) -> tuple[li
     return items, pos
 
 
-def _read_describe_acls_resource_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeAclsResource], int]:
+def _read_describe_acls_resource_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeAclsResource], int]:
     items = []
     for _ in range(count):
         item = new(DescribeAclsResource)
@@ -432,7 +486,9 @@ def _read_describe_acls_response_1(data: Buffer, pos: int) -> tuple[DescribeAcls
     return item, pos
 
 
-def _read_acl_description_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AclDescription], int]:
+def _read_acl_description_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AclDescription], int]:
     items = []
     for _ in range(count):
         item = new(AclDescription)
@@ -461,7 +517,9 @@ def _read_acl_description_list_2(data: Buffer, pos: int, count: int) -> tuple[li
     return items, pos
 
 
-def _read_describe_acls_resource_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeAclsResource], int]:
+def _read_describe_acls_resource_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeAclsResource], int]:
     items = []
     for _ in range(count):
         item = new(DescribeAclsResource)

@@ -11,9 +11,26 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["ComponentData", "DescribeClientQuotasRequest", "DescribeClientQuotasResponse", "EntityData", "EntryData", "ValueData"]
+__all__ = [
+    "ComponentData",
+    "DescribeClientQuotasRequest",
+    "DescribeClientQuotasResponse",
+    "EntityData",
+    "EntryData",
+    "ValueData",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_h = Codec(">h").unpack_from
@@ -61,7 +78,12 @@ pack_dx = Codec(">dx").pack
 class ComponentData(Struct):
     """ComponentData of DescribeClientQuotasRequest."""
 
-    __slots__ = ("entity_type", "match_type", "match", "unknown_tagged_fields", )
+    __slots__ = (
+        "entity_type",
+        "match_type",
+        "match",
+        "unknown_tagged_fields",
+    )
 
     entity_type: str  # 0+
     match_type: int  # 0+
@@ -71,9 +93,9 @@ class ComponentData(Struct):
     def __init__(
         self,
         *,
-        entity_type: str = '',
+        entity_type: str = "",
         match_type: int = 0,
-        match: str | None = '',
+        match: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.entity_type = entity_type
@@ -85,9 +107,13 @@ class ComponentData(Struct):
 class DescribeClientQuotasRequest(Message):
     """DescribeClientQuotasRequest, API key 48, versions 0-1, flexible 1+."""
 
-    __slots__ = ("components", "strict", "unknown_tagged_fields", )
+    __slots__ = (
+        "components",
+        "strict",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeClientQuotasRequest'
+    NAME = "DescribeClientQuotasRequest"
     API_KEY = 48
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -113,7 +139,11 @@ class DescribeClientQuotasRequest(Message):
 class EntityData(Struct):
     """EntityData of DescribeClientQuotasResponse."""
 
-    __slots__ = ("entity_type", "entity_name", "unknown_tagged_fields", )
+    __slots__ = (
+        "entity_type",
+        "entity_name",
+        "unknown_tagged_fields",
+    )
 
     entity_type: str  # 0+
     entity_name: str | None  # 0+
@@ -122,8 +152,8 @@ class EntityData(Struct):
     def __init__(
         self,
         *,
-        entity_type: str = '',
-        entity_name: str | None = '',
+        entity_type: str = "",
+        entity_name: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.entity_type = entity_type
@@ -134,7 +164,11 @@ class EntityData(Struct):
 class ValueData(Struct):
     """ValueData of DescribeClientQuotasResponse."""
 
-    __slots__ = ("key", "value", "unknown_tagged_fields", )
+    __slots__ = (
+        "key",
+        "value",
+        "unknown_tagged_fields",
+    )
 
     key: str  # 0+
     value: float  # 0+
@@ -143,7 +177,7 @@ class ValueData(Struct):
     def __init__(
         self,
         *,
-        key: str = '',
+        key: str = "",
         value: float = 0.0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -155,7 +189,11 @@ class ValueData(Struct):
 class EntryData(Struct):
     """EntryData of DescribeClientQuotasResponse."""
 
-    __slots__ = ("entity", "values", "unknown_tagged_fields", )
+    __slots__ = (
+        "entity",
+        "values",
+        "unknown_tagged_fields",
+    )
 
     entity: list[EntityData]  # 0+
     values: list[ValueData]  # 0+
@@ -176,9 +214,15 @@ class EntryData(Struct):
 class DescribeClientQuotasResponse(Message):
     """DescribeClientQuotasResponse, API key 48, versions 0-1, flexible 1+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "error_message", "entries", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "entries",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeClientQuotasResponse'
+    NAME = "DescribeClientQuotasResponse"
     API_KEY = 48
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -196,7 +240,7 @@ class DescribeClientQuotasResponse(Message):
         *,
         throttle_time_ms: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         entries: list[EntryData] | None = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -207,7 +251,9 @@ class DescribeClientQuotasResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_component_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ComponentData], int]:
+def _read_component_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ComponentData], int]:
     items = []
     for _ in range(count):
         item = new(ComponentData)
@@ -234,7 +280,9 @@ def _read_component_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     return items, pos
 
 
-def _read_describe_client_quotas_request_1(data: Buffer, pos: int) -> tuple[DescribeClientQuotasRequest, int]:
+def _read_describe_client_quotas_request_1(
+    data: Buffer, pos: int
+) -> tuple[DescribeClientQuotasRequest, int]:
     item = new(DescribeClientQuotasRequest)
     (n_components,) = unpack_i(data, pos)
     pos += 4
@@ -250,7 +298,9 @@ def _read_describe_client_quotas_request_1(data: Buffer, pos: int) -> tuple[Desc
     return item, pos
 
 
-def _read_component_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ComponentData], int]:
+def _read_component_data_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ComponentData], int]:
     items = []
     for _ in range(count):
         item = new(ComponentData)
@@ -283,7 +333,9 @@ def _read_component_data_list_2(data: Buffer, pos: int, count: int) -> tuple[lis
     return items, pos
 
 
-def _read_describe_client_quotas_request_2(data: Buffer, pos: int) -> tuple[DescribeClientQuotasRequest, int]:
+def _read_describe_client_quotas_request_2(
+    data: Buffer, pos: int
+) -> tuple[DescribeClientQuotasRequest, int]:
     item = new(DescribeClientQuotasRequest)
     n_components = data[pos]
     pos += 1
@@ -446,7 +498,9 @@ def _read_entry_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[En
     return items, pos
 
 
-def _read_describe_client_quotas_response_1(data: Buffer, pos: int) -> tuple[DescribeClientQuotasResponse, int]:
+def _read_describe_client_quotas_response_1(
+    data: Buffer, pos: int
+) -> tuple[DescribeClientQuotasResponse, int]:
     item = new(DescribeClientQuotasResponse)
     item.throttle_time_ms, item.error_code, n_error_message = unpack_ihh(data, pos)
     pos += 8
@@ -561,7 +615,9 @@ def _read_entry_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[En
     return items, pos
 
 
-def _read_describe_client_quotas_response_2(data: Buffer, pos: int) -> tuple[DescribeClientQuotasResponse, int]:
+def _read_describe_client_quotas_response_2(
+    data: Buffer, pos: int
+) -> tuple[DescribeClientQuotasResponse, int]:
     item = new(DescribeClientQuotasResponse)
     item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
@@ -646,7 +702,9 @@ def _write_entry_data_list_1(items: list[EntryData], out: Append) -> None:
         _write_value_data_list_1(values_, out)
 
 
-def _write_describe_client_quotas_response_1(item: DescribeClientQuotasResponse, out: Append) -> None:
+def _write_describe_client_quotas_response_1(
+    item: DescribeClientQuotasResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     error_message = item.error_message
@@ -726,7 +784,9 @@ def _write_entry_data_list_2(items: list[EntryData], out: Append) -> None:
         out(b"\x00")
 
 
-def _write_describe_client_quotas_response_2(item: DescribeClientQuotasResponse, out: Append) -> None:
+def _write_describe_client_quotas_response_2(
+    item: DescribeClientQuotasResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     error_message = item.error_message

@@ -11,9 +11,22 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["DescribeClusterBroker", "DescribeClusterRequest", "DescribeClusterResponse"]
+__all__ = [
+    "DescribeClusterBroker",
+    "DescribeClusterRequest",
+    "DescribeClusterResponse",
+]
 
 unpack_tB = Codec(">?B").unpack_from
 unpack_tbB = Codec(">?bB").unpack_from
@@ -47,9 +60,14 @@ pack_i_Bs_tx = packers("iB", "s", "?x", 1, 1)
 class DescribeClusterRequest(Message):
     """DescribeClusterRequest, API key 60, versions 0-2, flexible 0+."""
 
-    __slots__ = ("include_cluster_authorized_operations", "endpoint_type", "include_fenced_brokers", "unknown_tagged_fields", )
+    __slots__ = (
+        "include_cluster_authorized_operations",
+        "endpoint_type",
+        "include_fenced_brokers",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeClusterRequest'
+    NAME = "DescribeClusterRequest"
     API_KEY = 60
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -78,7 +96,14 @@ class DescribeClusterRequest(Message):
 class DescribeClusterBroker(Struct):
     """DescribeClusterBroker of DescribeClusterResponse."""
 
-    __slots__ = ("broker_id", "host", "port", "rack", "is_fenced", "unknown_tagged_fields", )
+    __slots__ = (
+        "broker_id",
+        "host",
+        "port",
+        "rack",
+        "is_fenced",
+        "unknown_tagged_fields",
+    )
 
     broker_id: int  # 0+
     host: str  # 0+
@@ -91,7 +116,7 @@ class DescribeClusterBroker(Struct):
         self,
         *,
         broker_id: int = 0,
-        host: str = '',
+        host: str = "",
         port: int = 0,
         rack: str | None = None,
         is_fenced: bool = False,
@@ -108,9 +133,19 @@ class DescribeClusterBroker(Struct):
 class DescribeClusterResponse(Message):
     """DescribeClusterResponse, API key 60, versions 0-2, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "error_message", "endpoint_type", "cluster_id", "controller_id", "brokers", "cluster_authorized_operations", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "endpoint_type",
+        "cluster_id",
+        "controller_id",
+        "brokers",
+        "cluster_authorized_operations",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeClusterResponse'
+    NAME = "DescribeClusterResponse"
     API_KEY = 60
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -134,7 +169,7 @@ class DescribeClusterResponse(Message):
         error_code: int = 0,
         error_message: str | None = None,
         endpoint_type: int = 1,
-        cluster_id: str = '',
+        cluster_id: str = "",
         controller_id: int = -1,
         brokers: list[DescribeClusterBroker] = UNSET,
         cluster_authorized_operations: int = -2147483648,
@@ -176,7 +211,12 @@ def _read_describe_cluster_request_2(data: Buffer, pos: int) -> tuple[DescribeCl
 
 def _read_describe_cluster_request_3(data: Buffer, pos: int) -> tuple[DescribeClusterRequest, int]:
     item = new(DescribeClusterRequest)
-    item.include_cluster_authorized_operations, item.endpoint_type, item.include_fenced_brokers, tags = unpack_tbtB(data, pos)
+    (
+        item.include_cluster_authorized_operations,
+        item.endpoint_type,
+        item.include_fenced_brokers,
+        tags,
+    ) = unpack_tbtB(data, pos)
     pos += 4
     item.unknown_tagged_fields = None
     if tags:
@@ -205,10 +245,18 @@ def _write_describe_cluster_request_2(item: DescribeClusterRequest, out: Append)
 def _write_describe_cluster_request_3(item: DescribeClusterRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    out(pack_tbtx(item.include_cluster_authorized_operations, item.endpoint_type, item.include_fenced_brokers))
+    out(
+        pack_tbtx(
+            item.include_cluster_authorized_operations,
+            item.endpoint_type,
+            item.include_fenced_brokers,
+        )
+    )
 
 
-def _read_describe_cluster_broker_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeClusterBroker], int]:
+def _read_describe_cluster_broker_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeClusterBroker], int]:
     items = []
     for _ in range(count):
         item = new(DescribeClusterBroker)
@@ -242,7 +290,9 @@ def _read_describe_cluster_broker_list_1(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_describe_cluster_response_1(data: Buffer, pos: int) -> tuple[DescribeClusterResponse, int]:
+def _read_describe_cluster_response_1(
+    data: Buffer, pos: int
+) -> tuple[DescribeClusterResponse, int]:
     item = new(DescribeClusterResponse)
     item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
@@ -284,7 +334,9 @@ def _read_describe_cluster_response_1(data: Buffer, pos: int) -> tuple[DescribeC
     return item, pos
 
 
-def _read_describe_cluster_response_2(data: Buffer, pos: int) -> tuple[DescribeClusterResponse, int]:
+def _read_describe_cluster_response_2(
+    data: Buffer, pos: int
+) -> tuple[DescribeClusterResponse, int]:
     item = new(DescribeClusterResponse)
     item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
@@ -325,7 +377,9 @@ def _read_describe_cluster_response_2(data: Buffer, pos: int) -> tuple[DescribeC
     return item, pos
 
 
-def _read_describe_cluster_broker_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeClusterBroker], int]:
+def _read_describe_cluster_broker_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeClusterBroker], int]:
     items = []
     for _ in range(count):
         item = new(DescribeClusterBroker)
@@ -358,7 +412,9 @@ def _read_describe_cluster_broker_list_2(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_describe_cluster_response_3(data: Buffer, pos: int) -> tuple[DescribeClusterResponse, int]:
+def _read_describe_cluster_response_3(
+    data: Buffer, pos: int
+) -> tuple[DescribeClusterResponse, int]:
     item = new(DescribeClusterResponse)
     item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7

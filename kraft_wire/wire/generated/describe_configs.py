@@ -11,9 +11,30 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, classic_texts, compact_text, compact_texts, long_count, long_text, new, packers, unknown_tags, unpackers, varint, write_classic_texts, write_compact_texts
+from kraft_wire.wire.runtime import (
+    classic_text,
+    classic_texts,
+    compact_text,
+    compact_texts,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_classic_texts,
+    write_compact_texts,
+)
 
-__all__ = ["DescribeConfigsRequest", "DescribeConfigsResource", "DescribeConfigsResourceResult", "DescribeConfigsResponse", "DescribeConfigsResult", "DescribeConfigsSynonym"]
+__all__ = [
+    "DescribeConfigsRequest",
+    "DescribeConfigsResource",
+    "DescribeConfigsResourceResult",
+    "DescribeConfigsResponse",
+    "DescribeConfigsResult",
+    "DescribeConfigsSynonym",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_bh = Codec(">bh").unpack_from
@@ -71,7 +92,12 @@ pack_iB = Codec(">iB").pack
 class DescribeConfigsResource(Struct):
     """DescribeConfigsResource of DescribeConfigsRequest."""
 
-    __slots__ = ("resource_type", "resource_name", "configuration_keys", "unknown_tagged_fields", )
+    __slots__ = (
+        "resource_type",
+        "resource_name",
+        "configuration_keys",
+        "unknown_tagged_fields",
+    )
 
     resource_type: int  # 0+
     resource_name: str  # 0+
@@ -82,7 +108,7 @@ class DescribeConfigsResource(Struct):
         self,
         *,
         resource_type: int = 0,
-        resource_name: str = '',
+        resource_name: str = "",
         configuration_keys: list[str] | None = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -95,9 +121,14 @@ class DescribeConfigsResource(Struct):
 class DescribeConfigsRequest(Message):
     """DescribeConfigsRequest, API key 32, versions 1-4, flexible 4+."""
 
-    __slots__ = ("resources", "include_synonyms", "include_documentation", "unknown_tagged_fields", )
+    __slots__ = (
+        "resources",
+        "include_synonyms",
+        "include_documentation",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeConfigsRequest'
+    NAME = "DescribeConfigsRequest"
     API_KEY = 32
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -126,7 +157,12 @@ class DescribeConfigsRequest(Message):
 class DescribeConfigsSynonym(Struct):
     """DescribeConfigsSynonym of DescribeConfigsResponse."""
 
-    __slots__ = ("name", "value", "source", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "value",
+        "source",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 1+
     value: str | None  # 1+
@@ -136,8 +172,8 @@ class DescribeConfigsSynonym(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
-        value: str | None = '',
+        name: str = "",
+        value: str | None = "",
         source: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -150,7 +186,17 @@ class DescribeConfigsSynonym(Struct):
 class DescribeConfigsResourceResult(Struct):
     """DescribeConfigsResourceResult of DescribeConfigsResponse."""
 
-    __slots__ = ("name", "value", "read_only", "config_source", "is_sensitive", "synonyms", "config_type", "documentation", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "value",
+        "read_only",
+        "config_source",
+        "is_sensitive",
+        "synonyms",
+        "config_type",
+        "documentation",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     value: str | None  # 0+
@@ -165,14 +211,14 @@ class DescribeConfigsResourceResult(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
-        value: str | None = '',
+        name: str = "",
+        value: str | None = "",
         read_only: bool = False,
         config_source: int = -1,
         is_sensitive: bool = False,
         synonyms: list[DescribeConfigsSynonym] = UNSET,
         config_type: int = 0,
-        documentation: str | None = '',
+        documentation: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.name = name
@@ -189,7 +235,14 @@ class DescribeConfigsResourceResult(Struct):
 class DescribeConfigsResult(Struct):
     """DescribeConfigsResult of DescribeConfigsResponse."""
 
-    __slots__ = ("error_code", "error_message", "resource_type", "resource_name", "configs", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "error_message",
+        "resource_type",
+        "resource_name",
+        "configs",
+        "unknown_tagged_fields",
+    )
 
     error_code: int  # 0+
     error_message: str | None  # 0+
@@ -202,9 +255,9 @@ class DescribeConfigsResult(Struct):
         self,
         *,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         resource_type: int = 0,
-        resource_name: str = '',
+        resource_name: str = "",
         configs: list[DescribeConfigsResourceResult] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -219,9 +272,13 @@ class DescribeConfigsResult(Struct):
 class DescribeConfigsResponse(Message):
     """DescribeConfigsResponse, API key 32, versions 1-4, flexible 4+."""
 
-    __slots__ = ("throttle_time_ms", "results", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "results",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeConfigsResponse'
+    NAME = "DescribeConfigsResponse"
     API_KEY = 32
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -244,7 +301,9 @@ class DescribeConfigsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_describe_configs_resource_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResource], int]:
+def _read_describe_configs_resource_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeConfigsResource], int]:
     items = []
     for _ in range(count):
         item = new(DescribeConfigsResource)
@@ -300,7 +359,9 @@ def _read_describe_configs_request_2(data: Buffer, pos: int) -> tuple[DescribeCo
     return item, pos
 
 
-def _read_describe_configs_resource_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResource], int]:
+def _read_describe_configs_resource_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeConfigsResource], int]:
     items = []
     for _ in range(count):
         item = new(DescribeConfigsResource)
@@ -348,7 +409,9 @@ def _read_describe_configs_request_3(data: Buffer, pos: int) -> tuple[DescribeCo
     return item, pos
 
 
-def _write_describe_configs_resource_list_1(items: list[DescribeConfigsResource], out: Append) -> None:
+def _write_describe_configs_resource_list_1(
+    items: list[DescribeConfigsResource], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -390,7 +453,9 @@ def _write_describe_configs_request_2(item: DescribeConfigsRequest, out: Append)
     out(pack_tt(item.include_synonyms, item.include_documentation))
 
 
-def _write_describe_configs_resource_list_2(items: list[DescribeConfigsResource], out: Append) -> None:
+def _write_describe_configs_resource_list_2(
+    items: list[DescribeConfigsResource], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -427,7 +492,9 @@ def _write_describe_configs_request_3(item: DescribeConfigsRequest, out: Append)
     out(pack_ttx(item.include_synonyms, item.include_documentation))
 
 
-def _read_describe_configs_synonym_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsSynonym], int]:
+def _read_describe_configs_synonym_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeConfigsSynonym], int]:
     items = []
     for _ in range(count):
         item = new(DescribeConfigsSynonym)
@@ -458,7 +525,9 @@ def _read_describe_configs_synonym_list_1(data: Buffer, pos: int, count: int) ->
     return items, pos
 
 
-def _read_describe_configs_resource_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResourceResult], int]:
+def _read_describe_configs_resource_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeConfigsResourceResult], int]:
     items = []
     for _ in range(count):
         item = new(DescribeConfigsResourceResult)
@@ -473,16 +542,32 @@ def _read_describe_configs_resource_result_list_1(data: Buffer, pos: int, count:
             (n_value,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_value < 128:
-            raw, item.read_only, item.config_source, item.is_sensitive, n_synonyms = classic_s_tbti[n_value](data, pos)
+            (
+                raw,
+                item.read_only,
+                item.config_source,
+                item.is_sensitive,
+                n_synonyms,
+            ) = classic_s_tbti[n_value](data, pos)
             item.value = raw.decode()
             pos += n_value + 7
         elif n_value < 0:
             item.value = None
-            item.read_only, item.config_source, item.is_sensitive, n_synonyms = unpack_tbti(data, pos)
+            (
+                item.read_only,
+                item.config_source,
+                item.is_sensitive,
+                n_synonyms,
+            ) = unpack_tbti(data, pos)
             pos += 7
         else:
             item.value, pos = classic_text(data, pos, n_value)
-            item.read_only, item.config_source, item.is_sensitive, n_synonyms = unpack_tbti(data, pos)
+            (
+                item.read_only,
+                item.config_source,
+                item.is_sensitive,
+                n_synonyms,
+            ) = unpack_tbti(data, pos)
             pos += 7
         if n_synonyms == 0:
             item.synonyms = []
@@ -491,13 +576,15 @@ def _read_describe_configs_resource_result_list_1(data: Buffer, pos: int, count:
         else:
             raise Unusual
         item.config_type = 0
-        item.documentation = ''
+        item.documentation = ""
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
-def _read_describe_configs_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResult], int]:
+def _read_describe_configs_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeConfigsResult], int]:
     items = []
     for _ in range(count):
         item = new(DescribeConfigsResult)
@@ -534,7 +621,9 @@ def _read_describe_configs_result_list_1(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_describe_configs_response_1(data: Buffer, pos: int) -> tuple[DescribeConfigsResponse, int]:
+def _read_describe_configs_response_1(
+    data: Buffer, pos: int
+) -> tuple[DescribeConfigsResponse, int]:
     item = new(DescribeConfigsResponse)
     item.throttle_time_ms, n_results = unpack_ii(data, pos)
     pos += 8
@@ -548,7 +637,9 @@ def _read_describe_configs_response_1(data: Buffer, pos: int) -> tuple[DescribeC
     return item, pos
 
 
-def _read_describe_configs_resource_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResourceResult], int]:
+def _read_describe_configs_resource_result_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeConfigsResourceResult], int]:
     items = []
     for _ in range(count):
         item = new(DescribeConfigsResourceResult)
@@ -563,16 +654,32 @@ def _read_describe_configs_resource_result_list_2(data: Buffer, pos: int, count:
             (n_value,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_value < 128:
-            raw, item.read_only, item.config_source, item.is_sensitive, n_synonyms = classic_s_tbti[n_value](data, pos)
+            (
+                raw,
+                item.read_only,
+                item.config_source,
+                item.is_sensitive,
+                n_synonyms,
+            ) = classic_s_tbti[n_value](data, pos)
             item.value = raw.decode()
             pos += n_value + 7
         elif n_value < 0:
             item.value = None
-            item.read_only, item.config_source, item.is_sensitive, n_synonyms = unpack_tbti(data, pos)
+            (
+                item.read_only,
+                item.config_source,
+                item.is_sensitive,
+                n_synonyms,
+            ) = unpack_tbti(data, pos)
             pos += 7
         else:
             item.value, pos = classic_text(data, pos, n_value)
-            item.read_only, item.config_source, item.is_sensitive, n_synonyms = unpack_tbti(data, pos)
+            (
+                item.read_only,
+                item.config_source,
+                item.is_sensitive,
+                n_synonyms,
+            ) = unpack_tbti(data, pos)
             pos += 7
         if n_synonyms == 0:
             item.synonyms = []
@@ -595,7 +702,9 @@ def _read_describe_configs_resource_result_list_2(data: Buffer, pos: int, count:
     return items, pos
 
 
-def _read_describe_configs_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResult], int]:
+def _read_describe_configs_result_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeConfigsResult], int]:
     items = []
     for _ in range(count):
         item = new(DescribeConfigsResult)
@@ -632,7 +741,9 @@ def _read_describe_configs_result_list_2(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_describe_configs_response_2(data: Buffer, pos: int) -> tuple[DescribeConfigsResponse, int]:
+def _read_describe_configs_response_2(
+    data: Buffer, pos: int
+) -> tuple[DescribeConfigsResponse, int]:
     item = new(DescribeConfigsResponse)
     item.throttle_time_ms, n_results = unpack_ii(data, pos)
     pos += 8
@@ -646,7 +757,9 @@ def _read_describe_configs_response_2(data: Buffer, pos: int) -> tuple[DescribeC
     return item, pos
 
 
-def _read_describe_configs_synonym_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsSynonym], int]:
+def _read_describe_configs_synonym_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeConfigsSynonym], int]:
     items = []
     for _ in range(count):
         item = new(DescribeConfigsSynonym)
@@ -679,7 +792,9 @@ def _read_describe_configs_synonym_list_2(data: Buffer, pos: int, count: int) ->
     return items, pos
 
 
-def _read_describe_configs_resource_result_list_3(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResourceResult], int]:
+def _read_describe_configs_resource_result_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeConfigsResourceResult], int]:
     items = []
     for _ in range(count):
         item = new(DescribeConfigsResourceResult)
@@ -695,15 +810,31 @@ def _read_describe_configs_resource_result_list_3(data: Buffer, pos: int, count:
             pos += 1
         if n_value == 0:
             item.value = None
-            item.read_only, item.config_source, item.is_sensitive, n_synonyms = unpack_tbtB(data, pos)
+            (
+                item.read_only,
+                item.config_source,
+                item.is_sensitive,
+                n_synonyms,
+            ) = unpack_tbtB(data, pos)
             pos += 4
         elif n_value < 128:
-            raw, item.read_only, item.config_source, item.is_sensitive, n_synonyms = compact_s_tbtB[n_value](data, pos)
+            (
+                raw,
+                item.read_only,
+                item.config_source,
+                item.is_sensitive,
+                n_synonyms,
+            ) = compact_s_tbtB[n_value](data, pos)
             item.value = raw.decode()
             pos += n_value + 3
         else:
             item.value, pos = compact_text(data, pos, n_value)
-            item.read_only, item.config_source, item.is_sensitive, n_synonyms = unpack_tbtB(data, pos)
+            (
+                item.read_only,
+                item.config_source,
+                item.is_sensitive,
+                n_synonyms,
+            ) = unpack_tbtB(data, pos)
             pos += 4
         if n_synonyms == 1:
             item.synonyms = []
@@ -735,7 +866,9 @@ def _read_describe_configs_resource_result_list_3(data: Buffer, pos: int, count:
     return items, pos
 
 
-def _read_describe_configs_result_list_3(data: Buffer, pos: int, count: int) -> tuple[list[DescribeConfigsResult], int]:
+def _read_describe_configs_result_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeConfigsResult], int]:
     items = []
     for _ in range(count):
         item = new(DescribeConfigsResult)
@@ -764,7 +897,10 @@ def _read_describe_configs_result_list_3(data: Buffer, pos: int, count: int) -> 
         if n_configs == 1:
             item.configs = []
         elif 1 < n_configs < 128:
-            item.configs, pos = _read_describe_configs_resource_result_list_3(data, pos, n_configs - 1)
+            (
+                item.configs,
+                pos,
+            ) = _read_describe_configs_resource_result_list_3(data, pos, n_configs - 1)
         elif n_configs:
             n_configs, pos = long_count(data, pos, n_configs)
             item.configs, pos = _read_describe_configs_resource_result_list_3(data, pos, n_configs)
@@ -779,7 +915,9 @@ def _read_describe_configs_result_list_3(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_describe_configs_response_3(data: Buffer, pos: int) -> tuple[DescribeConfigsResponse, int]:
+def _read_describe_configs_response_3(
+    data: Buffer, pos: int
+) -> tuple[DescribeConfigsResponse, int]:
     item = new(DescribeConfigsResponse)
     item.throttle_time_ms, n_results = unpack_iB(data, pos)
     pos += 5
@@ -800,7 +938,9 @@ def _read_describe_configs_response_3(data: Buffer, pos: int) -> tuple[DescribeC
     return item, pos
 
 
-def _write_describe_configs_synonym_list_1(items: list[DescribeConfigsSynonym], out: Append) -> None:
+def _write_describe_configs_synonym_list_1(
+    items: list[DescribeConfigsSynonym], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -825,7 +965,9 @@ def _write_describe_configs_synonym_list_1(items: list[DescribeConfigsSynonym], 
                 out(pack_b(item.source))
 
 
-def _write_describe_configs_resource_result_list_1(items: list[DescribeConfigsResourceResult], out: Append) -> None:
+def _write_describe_configs_resource_result_list_1(
+    items: list[DescribeConfigsResourceResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -890,7 +1032,9 @@ def _write_describe_configs_response_1(item: DescribeConfigsResponse, out: Appen
     _write_describe_configs_result_list_1(results, out)
 
 
-def _write_describe_configs_resource_result_list_2(items: list[DescribeConfigsResourceResult], out: Append) -> None:
+def _write_describe_configs_resource_result_list_2(
+    items: list[DescribeConfigsResourceResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -966,7 +1110,9 @@ def _write_describe_configs_response_2(item: DescribeConfigsResponse, out: Appen
     _write_describe_configs_result_list_2(results, out)
 
 
-def _write_describe_configs_synonym_list_2(items: list[DescribeConfigsSynonym], out: Append) -> None:
+def _write_describe_configs_synonym_list_2(
+    items: list[DescribeConfigsSynonym], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -989,7 +1135,9 @@ def _write_describe_configs_synonym_list_2(items: list[DescribeConfigsSynonym], 
                 out(pack_bx(item.source))
 
 
-def _write_describe_configs_resource_result_list_3(items: list[DescribeConfigsResourceResult], out: Append) -> None:
+def _write_describe_configs_resource_result_list_3(
+    items: list[DescribeConfigsResourceResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual

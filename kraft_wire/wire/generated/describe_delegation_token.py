@@ -11,9 +11,25 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["DescribeDelegationTokenOwner", "DescribeDelegationTokenRequest", "DescribeDelegationTokenResponse", "DescribedDelegationToken", "DescribedDelegationTokenRenewer"]
+__all__ = [
+    "DescribeDelegationTokenOwner",
+    "DescribeDelegationTokenRequest",
+    "DescribeDelegationTokenResponse",
+    "DescribedDelegationToken",
+    "DescribedDelegationTokenRenewer",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_h = Codec(">h").unpack_from
@@ -46,7 +62,11 @@ pack_ix = Codec(">ix").pack
 class DescribeDelegationTokenOwner(Struct):
     """DescribeDelegationTokenOwner of DescribeDelegationTokenRequest."""
 
-    __slots__ = ("principal_type", "principal_name", "unknown_tagged_fields", )
+    __slots__ = (
+        "principal_type",
+        "principal_name",
+        "unknown_tagged_fields",
+    )
 
     principal_type: str  # 0+
     principal_name: str  # 0+
@@ -55,8 +75,8 @@ class DescribeDelegationTokenOwner(Struct):
     def __init__(
         self,
         *,
-        principal_type: str = '',
-        principal_name: str = '',
+        principal_type: str = "",
+        principal_name: str = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.principal_type = principal_type
@@ -67,9 +87,12 @@ class DescribeDelegationTokenOwner(Struct):
 class DescribeDelegationTokenRequest(Message):
     """DescribeDelegationTokenRequest, API key 41, versions 1-3, flexible 2+."""
 
-    __slots__ = ("owners", "unknown_tagged_fields", )
+    __slots__ = (
+        "owners",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeDelegationTokenRequest'
+    NAME = "DescribeDelegationTokenRequest"
     API_KEY = 41
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -92,7 +115,11 @@ class DescribeDelegationTokenRequest(Message):
 class DescribedDelegationTokenRenewer(Struct):
     """DescribedDelegationTokenRenewer of DescribeDelegationTokenResponse."""
 
-    __slots__ = ("principal_type", "principal_name", "unknown_tagged_fields", )
+    __slots__ = (
+        "principal_type",
+        "principal_name",
+        "unknown_tagged_fields",
+    )
 
     principal_type: str  # 0+
     principal_name: str  # 0+
@@ -101,8 +128,8 @@ class DescribedDelegationTokenRenewer(Struct):
     def __init__(
         self,
         *,
-        principal_type: str = '',
-        principal_name: str = '',
+        principal_type: str = "",
+        principal_name: str = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.principal_type = principal_type
@@ -113,7 +140,19 @@ class DescribedDelegationTokenRenewer(Struct):
 class DescribedDelegationToken(Struct):
     """DescribedDelegationToken of DescribeDelegationTokenResponse."""
 
-    __slots__ = ("principal_type", "principal_name", "token_requester_principal_type", "token_requester_principal_name", "issue_timestamp", "expiry_timestamp", "max_timestamp", "token_id", "hmac", "renewers", "unknown_tagged_fields", )
+    __slots__ = (
+        "principal_type",
+        "principal_name",
+        "token_requester_principal_type",
+        "token_requester_principal_name",
+        "issue_timestamp",
+        "expiry_timestamp",
+        "max_timestamp",
+        "token_id",
+        "hmac",
+        "renewers",
+        "unknown_tagged_fields",
+    )
 
     principal_type: str  # 0+
     principal_name: str  # 0+
@@ -130,15 +169,15 @@ class DescribedDelegationToken(Struct):
     def __init__(
         self,
         *,
-        principal_type: str = '',
-        principal_name: str = '',
-        token_requester_principal_type: str = '',
-        token_requester_principal_name: str = '',
+        principal_type: str = "",
+        principal_name: str = "",
+        token_requester_principal_type: str = "",
+        token_requester_principal_name: str = "",
         issue_timestamp: int = 0,
         expiry_timestamp: int = 0,
         max_timestamp: int = 0,
-        token_id: str = '',
-        hmac: bytes | memoryview = b'',
+        token_id: str = "",
+        hmac: bytes | memoryview = b"",
         renewers: list[DescribedDelegationTokenRenewer] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -158,9 +197,14 @@ class DescribedDelegationToken(Struct):
 class DescribeDelegationTokenResponse(Message):
     """DescribeDelegationTokenResponse, API key 41, versions 1-3, flexible 2+."""
 
-    __slots__ = ("error_code", "tokens", "throttle_time_ms", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "tokens",
+        "throttle_time_ms",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeDelegationTokenResponse'
+    NAME = "DescribeDelegationTokenResponse"
     API_KEY = 41
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -186,7 +230,9 @@ class DescribeDelegationTokenResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_describe_delegation_token_owner_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeDelegationTokenOwner], int]:
+def _read_describe_delegation_token_owner_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeDelegationTokenOwner], int]:
     items = []
     for _ in range(count):
         item = new(DescribeDelegationTokenOwner)
@@ -211,7 +257,9 @@ def _read_describe_delegation_token_owner_list_1(data: Buffer, pos: int, count: 
     return items, pos
 
 
-def _read_describe_delegation_token_request_1(data: Buffer, pos: int) -> tuple[DescribeDelegationTokenRequest, int]:
+def _read_describe_delegation_token_request_1(
+    data: Buffer, pos: int
+) -> tuple[DescribeDelegationTokenRequest, int]:
     item = new(DescribeDelegationTokenRequest)
     (n_owners,) = unpack_i(data, pos)
     pos += 4
@@ -225,7 +273,9 @@ def _read_describe_delegation_token_request_1(data: Buffer, pos: int) -> tuple[D
     return item, pos
 
 
-def _read_describe_delegation_token_owner_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeDelegationTokenOwner], int]:
+def _read_describe_delegation_token_owner_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeDelegationTokenOwner], int]:
     items = []
     for _ in range(count):
         item = new(DescribeDelegationTokenOwner)
@@ -254,7 +304,9 @@ def _read_describe_delegation_token_owner_list_2(data: Buffer, pos: int, count: 
     return items, pos
 
 
-def _read_describe_delegation_token_request_2(data: Buffer, pos: int) -> tuple[DescribeDelegationTokenRequest, int]:
+def _read_describe_delegation_token_request_2(
+    data: Buffer, pos: int
+) -> tuple[DescribeDelegationTokenRequest, int]:
     item = new(DescribeDelegationTokenRequest)
     n_owners = data[pos]
     pos += 1
@@ -275,7 +327,9 @@ def _read_describe_delegation_token_request_2(data: Buffer, pos: int) -> tuple[D
     return item, pos
 
 
-def _write_describe_delegation_token_owner_list_1(items: list[DescribeDelegationTokenOwner], out: Append) -> None:
+def _write_describe_delegation_token_owner_list_1(
+    items: list[DescribeDelegationTokenOwner], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -295,7 +349,9 @@ def _write_describe_delegation_token_owner_list_1(items: list[DescribeDelegation
             out(raw)
 
 
-def _write_describe_delegation_token_request_1(item: DescribeDelegationTokenRequest, out: Append) -> None:
+def _write_describe_delegation_token_request_1(
+    item: DescribeDelegationTokenRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     owners = item.owners
@@ -307,7 +363,9 @@ def _write_describe_delegation_token_request_1(item: DescribeDelegationTokenRequ
         _write_describe_delegation_token_owner_list_1(owners, out)
 
 
-def _write_describe_delegation_token_owner_list_2(items: list[DescribeDelegationTokenOwner], out: Append) -> None:
+def _write_describe_delegation_token_owner_list_2(
+    items: list[DescribeDelegationTokenOwner], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -326,7 +384,9 @@ def _write_describe_delegation_token_owner_list_2(items: list[DescribeDelegation
             out(b"\x00")
 
 
-def _write_describe_delegation_token_request_2(item: DescribeDelegationTokenRequest, out: Append) -> None:
+def _write_describe_delegation_token_request_2(
+    item: DescribeDelegationTokenRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     owners = item.owners
@@ -342,7 +402,9 @@ def _write_describe_delegation_token_request_2(item: DescribeDelegationTokenRequ
     out(b"\x00")
 
 
-def _read_described_delegation_token_renewer_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribedDelegationTokenRenewer], int]:
+def _read_described_delegation_token_renewer_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribedDelegationTokenRenewer], int]:
     items = []
     for _ in range(count):
         item = new(DescribedDelegationTokenRenewer)
@@ -367,7 +429,9 @@ def _read_described_delegation_token_renewer_list_1(data: Buffer, pos: int, coun
     return items, pos
 
 
-def _read_described_delegation_token_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribedDelegationToken], int]:
+def _read_described_delegation_token_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribedDelegationToken], int]:
     items = []
     for _ in range(count):
         item = new(DescribedDelegationToken)
@@ -382,12 +446,23 @@ def _read_described_delegation_token_list_1(data: Buffer, pos: int, count: int) 
             (n_principal_name,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_principal_name < 128:
-            raw, item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, n_token_id = classic_s_qqqh[n_principal_name](data, pos)
+            (
+                raw,
+                item.issue_timestamp,
+                item.expiry_timestamp,
+                item.max_timestamp,
+                n_token_id,
+            ) = classic_s_qqqh[n_principal_name](data, pos)
             item.principal_name = raw.decode()
             pos += n_principal_name + 26
         else:
             item.principal_name, pos = classic_text(data, pos, n_principal_name)
-            item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, n_token_id = unpack_qqqh(data, pos)
+            (
+                item.issue_timestamp,
+                item.expiry_timestamp,
+                item.max_timestamp,
+                n_token_id,
+            ) = unpack_qqqh(data, pos)
             pos += 26
         if 0 <= n_token_id < 128:
             raw, n_hmac = classic_s_i[n_token_id](data, pos)
@@ -410,17 +485,22 @@ def _read_described_delegation_token_list_1(data: Buffer, pos: int, count: int) 
         if n_renewers == 0:
             item.renewers = []
         elif n_renewers > 0:
-            item.renewers, pos = _read_described_delegation_token_renewer_list_1(data, pos, n_renewers)
+            (
+                item.renewers,
+                pos,
+            ) = _read_described_delegation_token_renewer_list_1(data, pos, n_renewers)
         else:
             raise Unusual
-        item.token_requester_principal_type = ''
-        item.token_requester_principal_name = ''
+        item.token_requester_principal_type = ""
+        item.token_requester_principal_name = ""
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
-def _read_describe_delegation_token_response_1(data: Buffer, pos: int) -> tuple[DescribeDelegationTokenResponse, int]:
+def _read_describe_delegation_token_response_1(
+    data: Buffer, pos: int
+) -> tuple[DescribeDelegationTokenResponse, int]:
     item = new(DescribeDelegationTokenResponse)
     item.error_code, n_tokens = unpack_hi(data, pos)
     pos += 6
@@ -436,7 +516,9 @@ def _read_describe_delegation_token_response_1(data: Buffer, pos: int) -> tuple[
     return item, pos
 
 
-def _read_described_delegation_token_renewer_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribedDelegationTokenRenewer], int]:
+def _read_described_delegation_token_renewer_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribedDelegationTokenRenewer], int]:
     items = []
     for _ in range(count):
         item = new(DescribedDelegationTokenRenewer)
@@ -465,7 +547,9 @@ def _read_described_delegation_token_renewer_list_2(data: Buffer, pos: int, coun
     return items, pos
 
 
-def _read_described_delegation_token_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribedDelegationToken], int]:
+def _read_described_delegation_token_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribedDelegationToken], int]:
     items = []
     for _ in range(count):
         item = new(DescribedDelegationToken)
@@ -480,12 +564,23 @@ def _read_described_delegation_token_list_2(data: Buffer, pos: int, count: int) 
             n_principal_name = data[pos]
             pos += 1
         if n_principal_name < 128:
-            raw, item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, n_token_id = compact_s_qqqB[n_principal_name](data, pos)
+            (
+                raw,
+                item.issue_timestamp,
+                item.expiry_timestamp,
+                item.max_timestamp,
+                n_token_id,
+            ) = compact_s_qqqB[n_principal_name](data, pos)
             item.principal_name = raw.decode()
             pos += n_principal_name + 24
         else:
             item.principal_name, pos = compact_text(data, pos, n_principal_name)
-            item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, n_token_id = unpack_qqqB(data, pos)
+            (
+                item.issue_timestamp,
+                item.expiry_timestamp,
+                item.max_timestamp,
+                n_token_id,
+            ) = unpack_qqqB(data, pos)
             pos += 25
         if n_token_id < 128:
             raw, n_hmac = compact_s_B[n_token_id](data, pos)
@@ -512,16 +607,22 @@ def _read_described_delegation_token_list_2(data: Buffer, pos: int, count: int) 
         if n_renewers == 1:
             item.renewers = []
         elif 1 < n_renewers < 128:
-            item.renewers, pos = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers - 1)
+            (
+                item.renewers,
+                pos,
+            ) = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers - 1)
         elif n_renewers:
             n_renewers, pos = long_count(data, pos, n_renewers)
-            item.renewers, pos = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers)
+            (
+                item.renewers,
+                pos,
+            ) = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item.token_requester_principal_type = ''
-        item.token_requester_principal_name = ''
+        item.token_requester_principal_type = ""
+        item.token_requester_principal_name = ""
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -529,7 +630,9 @@ def _read_described_delegation_token_list_2(data: Buffer, pos: int, count: int) 
     return items, pos
 
 
-def _read_describe_delegation_token_response_2(data: Buffer, pos: int) -> tuple[DescribeDelegationTokenResponse, int]:
+def _read_describe_delegation_token_response_2(
+    data: Buffer, pos: int
+) -> tuple[DescribeDelegationTokenResponse, int]:
     item = new(DescribeDelegationTokenResponse)
     item.error_code, n_tokens = unpack_hB(data, pos)
     pos += 3
@@ -550,7 +653,9 @@ def _read_describe_delegation_token_response_2(data: Buffer, pos: int) -> tuple[
     return item, pos
 
 
-def _read_described_delegation_token_list_3(data: Buffer, pos: int, count: int) -> tuple[list[DescribedDelegationToken], int]:
+def _read_described_delegation_token_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribedDelegationToken], int]:
     items = []
     for _ in range(count):
         item = new(DescribedDelegationToken)
@@ -573,20 +678,40 @@ def _read_described_delegation_token_list_3(data: Buffer, pos: int, count: int) 
             n_token_requester_principal_type = data[pos]
             pos += 1
         if n_token_requester_principal_type < 128:
-            raw, n_token_requester_principal_name = compact_s_B[n_token_requester_principal_type](data, pos)
+            (
+                raw,
+                n_token_requester_principal_name,
+            ) = compact_s_B[n_token_requester_principal_type](data, pos)
             item.token_requester_principal_type = raw.decode()
             pos += n_token_requester_principal_type
         else:
-            item.token_requester_principal_type, pos = compact_text(data, pos, n_token_requester_principal_type)
+            (
+                item.token_requester_principal_type,
+                pos,
+            ) = compact_text(data, pos, n_token_requester_principal_type)
             n_token_requester_principal_name = data[pos]
             pos += 1
         if n_token_requester_principal_name < 128:
-            raw, item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, n_token_id = compact_s_qqqB[n_token_requester_principal_name](data, pos)
+            (
+                raw,
+                item.issue_timestamp,
+                item.expiry_timestamp,
+                item.max_timestamp,
+                n_token_id,
+            ) = compact_s_qqqB[n_token_requester_principal_name](data, pos)
             item.token_requester_principal_name = raw.decode()
             pos += n_token_requester_principal_name + 24
         else:
-            item.token_requester_principal_name, pos = compact_text(data, pos, n_token_requester_principal_name)
-            item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, n_token_id = unpack_qqqB(data, pos)
+            (
+                item.token_requester_principal_name,
+                pos,
+            ) = compact_text(data, pos, n_token_requester_principal_name)
+            (
+                item.issue_timestamp,
+                item.expiry_timestamp,
+                item.max_timestamp,
+                n_token_id,
+            ) = unpack_qqqB(data, pos)
             pos += 25
         if n_token_id < 128:
             raw, n_hmac = compact_s_B[n_token_id](data, pos)
@@ -613,10 +738,16 @@ def _read_described_delegation_token_list_3(data: Buffer, pos: int, count: int) 
         if n_renewers == 1:
             item.renewers = []
         elif 1 < n_renewers < 128:
-            item.renewers, pos = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers - 1)
+            (
+                item.renewers,
+                pos,
+            ) = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers - 1)
         elif n_renewers:
             n_renewers, pos = long_count(data, pos, n_renewers)
-            item.renewers, pos = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers)
+            (
+                item.renewers,
+                pos,
+            ) = _read_described_delegation_token_renewer_list_2(data, pos, n_renewers)
         else:
             raise Unusual
         tags = data[pos]
@@ -628,7 +759,9 @@ def _read_described_delegation_token_list_3(data: Buffer, pos: int, count: int) 
     return items, pos
 
 
-def _read_describe_delegation_token_response_3(data: Buffer, pos: int) -> tuple[DescribeDelegationTokenResponse, int]:
+def _read_describe_delegation_token_response_3(
+    data: Buffer, pos: int
+) -> tuple[DescribeDelegationTokenResponse, int]:
     item = new(DescribeDelegationTokenResponse)
     item.error_code, n_tokens = unpack_hB(data, pos)
     pos += 3
@@ -649,7 +782,9 @@ def _read_describe_delegation_token_response_3(data: Buffer, pos: int) -> tuple[
     return item, pos
 
 
-def _write_described_delegation_token_renewer_list_1(items: list[DescribedDelegationTokenRenewer], out: Append) -> None:
+def _write_described_delegation_token_renewer_list_1(
+    items: list[DescribedDelegationTokenRenewer], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -669,13 +804,15 @@ def _write_described_delegation_token_renewer_list_1(items: list[DescribedDelega
             out(raw)
 
 
-def _write_described_delegation_token_list_1(items: list[DescribedDelegationToken], out: Append) -> None:
+def _write_described_delegation_token_list_1(
+    items: list[DescribedDelegationToken], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
-        if item.token_requester_principal_type != '':
+        if item.token_requester_principal_type != "":
             raise Unusual
-        if item.token_requester_principal_name != '':
+        if item.token_requester_principal_name != "":
             raise Unusual
         raw = item.principal_type.encode()
         n = len(raw)
@@ -694,7 +831,15 @@ def _write_described_delegation_token_list_1(items: list[DescribedDelegationToke
         raw = item.token_id.encode()
         n = len(raw)
         if n < 128:
-            out(pack_qqq_hs[n](item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, n, raw))
+            out(
+                pack_qqq_hs[n](
+                    item.issue_timestamp,
+                    item.expiry_timestamp,
+                    item.max_timestamp,
+                    n,
+                    raw,
+                )
+            )
         else:
             out(pack_qqqh(item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, n))
             out(raw)
@@ -708,7 +853,9 @@ def _write_described_delegation_token_list_1(items: list[DescribedDelegationToke
         _write_described_delegation_token_renewer_list_1(renewers, out)
 
 
-def _write_describe_delegation_token_response_1(item: DescribeDelegationTokenResponse, out: Append) -> None:
+def _write_describe_delegation_token_response_1(
+    item: DescribeDelegationTokenResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     tokens = item.tokens
@@ -718,7 +865,9 @@ def _write_describe_delegation_token_response_1(item: DescribeDelegationTokenRes
     out(pack_i(item.throttle_time_ms))
 
 
-def _write_described_delegation_token_renewer_list_2(items: list[DescribedDelegationTokenRenewer], out: Append) -> None:
+def _write_described_delegation_token_renewer_list_2(
+    items: list[DescribedDelegationTokenRenewer], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -737,13 +886,15 @@ def _write_described_delegation_token_renewer_list_2(items: list[DescribedDelega
             out(b"\x00")
 
 
-def _write_described_delegation_token_list_2(items: list[DescribedDelegationToken], out: Append) -> None:
+def _write_described_delegation_token_list_2(
+    items: list[DescribedDelegationToken], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
-        if item.token_requester_principal_type != '':
+        if item.token_requester_principal_type != "":
             raise Unusual
-        if item.token_requester_principal_name != '':
+        if item.token_requester_principal_name != "":
             raise Unusual
         raw = item.principal_type.encode()
         n = len(raw)
@@ -760,7 +911,15 @@ def _write_described_delegation_token_list_2(items: list[DescribedDelegationToke
         raw = item.token_id.encode()
         n = len(raw)
         if n < 127:
-            out(pack_qqq_Bs[n](item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, n + 1, raw))
+            out(
+                pack_qqq_Bs[n](
+                    item.issue_timestamp,
+                    item.expiry_timestamp,
+                    item.max_timestamp,
+                    n + 1,
+                    raw,
+                )
+            )
         else:
             out(pack_qqq(item.issue_timestamp, item.expiry_timestamp, item.max_timestamp))
             out(long_text(raw))
@@ -781,7 +940,9 @@ def _write_described_delegation_token_list_2(items: list[DescribedDelegationToke
         out(b"\x00")
 
 
-def _write_describe_delegation_token_response_2(item: DescribeDelegationTokenResponse, out: Append) -> None:
+def _write_describe_delegation_token_response_2(
+    item: DescribeDelegationTokenResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     tokens = item.tokens
@@ -795,7 +956,9 @@ def _write_describe_delegation_token_response_2(item: DescribeDelegationTokenRes
     out(pack_ix(item.throttle_time_ms))
 
 
-def _write_described_delegation_token_list_3(items: list[DescribedDelegationToken], out: Append) -> None:
+def _write_described_delegation_token_list_3(
+    items: list[DescribedDelegationToken], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -826,7 +989,15 @@ def _write_described_delegation_token_list_3(items: list[DescribedDelegationToke
         raw = item.token_id.encode()
         n = len(raw)
         if n < 127:
-            out(pack_qqq_Bs[n](item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, n + 1, raw))
+            out(
+                pack_qqq_Bs[n](
+                    item.issue_timestamp,
+                    item.expiry_timestamp,
+                    item.max_timestamp,
+                    n + 1,
+                    raw,
+                )
+            )
         else:
             out(pack_qqq(item.issue_timestamp, item.expiry_timestamp, item.max_timestamp))
             out(long_text(raw))
@@ -847,7 +1018,9 @@ def _write_described_delegation_token_list_3(items: list[DescribedDelegationToke
         out(b"\x00")
 
 
-def _write_describe_delegation_token_response_3(item: DescribeDelegationTokenResponse, out: Append) -> None:
+def _write_describe_delegation_token_response_3(
+    item: DescribeDelegationTokenResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     tokens = item.tokens

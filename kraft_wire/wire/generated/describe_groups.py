@@ -11,9 +11,28 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, classic_texts, compact_text, compact_texts, long_count, long_text, new, packers, unknown_tags, unpackers, varint, write_classic_texts, write_compact_texts
+from kraft_wire.wire.runtime import (
+    classic_text,
+    classic_texts,
+    compact_text,
+    compact_texts,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_classic_texts,
+    write_compact_texts,
+)
 
-__all__ = ["DescribeGroupsRequest", "DescribeGroupsResponse", "DescribedGroup", "DescribedGroupMember"]
+__all__ = [
+    "DescribeGroupsRequest",
+    "DescribeGroupsResponse",
+    "DescribedGroup",
+    "DescribedGroupMember",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_t = Codec(">?").unpack_from
@@ -45,9 +64,13 @@ pack_hB = Codec(">hB").pack
 class DescribeGroupsRequest(Message):
     """DescribeGroupsRequest, API key 15, versions 0-6, flexible 5+."""
 
-    __slots__ = ("groups", "include_authorized_operations", "unknown_tagged_fields", )
+    __slots__ = (
+        "groups",
+        "include_authorized_operations",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeGroupsRequest'
+    NAME = "DescribeGroupsRequest"
     API_KEY = 15
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -73,7 +96,15 @@ class DescribeGroupsRequest(Message):
 class DescribedGroupMember(Struct):
     """DescribedGroupMember of DescribeGroupsResponse."""
 
-    __slots__ = ("member_id", "group_instance_id", "client_id", "client_host", "member_metadata", "member_assignment", "unknown_tagged_fields", )
+    __slots__ = (
+        "member_id",
+        "group_instance_id",
+        "client_id",
+        "client_host",
+        "member_metadata",
+        "member_assignment",
+        "unknown_tagged_fields",
+    )
 
     member_id: str  # 0+
     group_instance_id: str | None  # 4+
@@ -86,12 +117,12 @@ class DescribedGroupMember(Struct):
     def __init__(
         self,
         *,
-        member_id: str = '',
+        member_id: str = "",
         group_instance_id: str | None = None,
-        client_id: str = '',
-        client_host: str = '',
-        member_metadata: bytes | memoryview = b'',
-        member_assignment: bytes | memoryview = b'',
+        client_id: str = "",
+        client_host: str = "",
+        member_metadata: bytes | memoryview = b"",
+        member_assignment: bytes | memoryview = b"",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.member_id = member_id
@@ -106,7 +137,17 @@ class DescribedGroupMember(Struct):
 class DescribedGroup(Struct):
     """DescribedGroup of DescribeGroupsResponse."""
 
-    __slots__ = ("error_code", "error_message", "group_id", "group_state", "protocol_type", "protocol_data", "members", "authorized_operations", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "error_message",
+        "group_id",
+        "group_state",
+        "protocol_type",
+        "protocol_data",
+        "members",
+        "authorized_operations",
+        "unknown_tagged_fields",
+    )
 
     error_code: int  # 0+
     error_message: str | None  # 6+
@@ -123,10 +164,10 @@ class DescribedGroup(Struct):
         *,
         error_code: int = 0,
         error_message: str | None = None,
-        group_id: str = '',
-        group_state: str = '',
-        protocol_type: str = '',
-        protocol_data: str = '',
+        group_id: str = "",
+        group_state: str = "",
+        protocol_type: str = "",
+        protocol_data: str = "",
         members: list[DescribedGroupMember] = UNSET,
         authorized_operations: int = -2147483648,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -145,9 +186,13 @@ class DescribedGroup(Struct):
 class DescribeGroupsResponse(Message):
     """DescribeGroupsResponse, API key 15, versions 0-6, flexible 5+."""
 
-    __slots__ = ("throttle_time_ms", "groups", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "groups",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeGroupsResponse'
+    NAME = "DescribeGroupsResponse"
     API_KEY = 15
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -238,7 +283,9 @@ def _write_describe_groups_request_3(item: DescribeGroupsRequest, out: Append) -
     out(pack_tx(item.include_authorized_operations))
 
 
-def _read_described_group_member_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribedGroupMember], int]:
+def _read_described_group_member_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribedGroupMember], int]:
     items = []
     for _ in range(count):
         item = new(DescribedGroupMember)
@@ -292,7 +339,9 @@ def _read_described_group_member_list_1(data: Buffer, pos: int, count: int) -> t
     return items, pos
 
 
-def _read_described_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribedGroup], int]:
+def _read_described_group_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribedGroup], int]:
     items = []
     for _ in range(count):
         item = new(DescribedGroup)
@@ -372,7 +421,9 @@ def _read_describe_groups_response_2(data: Buffer, pos: int) -> tuple[DescribeGr
     return item, pos
 
 
-def _read_described_group_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribedGroup], int]:
+def _read_described_group_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribedGroup], int]:
     items = []
     for _ in range(count):
         item = new(DescribedGroup)
@@ -438,7 +489,9 @@ def _read_describe_groups_response_3(data: Buffer, pos: int) -> tuple[DescribeGr
     return item, pos
 
 
-def _read_described_group_member_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribedGroupMember], int]:
+def _read_described_group_member_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribedGroupMember], int]:
     items = []
     for _ in range(count):
         item = new(DescribedGroupMember)
@@ -503,7 +556,9 @@ def _read_described_group_member_list_2(data: Buffer, pos: int, count: int) -> t
     return items, pos
 
 
-def _read_described_group_list_3(data: Buffer, pos: int, count: int) -> tuple[list[DescribedGroup], int]:
+def _read_described_group_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribedGroup], int]:
     items = []
     for _ in range(count):
         item = new(DescribedGroup)
@@ -569,7 +624,9 @@ def _read_describe_groups_response_4(data: Buffer, pos: int) -> tuple[DescribeGr
     return item, pos
 
 
-def _read_described_group_member_list_3(data: Buffer, pos: int, count: int) -> tuple[list[DescribedGroupMember], int]:
+def _read_described_group_member_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribedGroupMember], int]:
     items = []
     for _ in range(count):
         item = new(DescribedGroupMember)
@@ -646,7 +703,9 @@ def _read_described_group_member_list_3(data: Buffer, pos: int, count: int) -> t
     return items, pos
 
 
-def _read_described_group_list_4(data: Buffer, pos: int, count: int) -> tuple[list[DescribedGroup], int]:
+def _read_described_group_list_4(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribedGroup], int]:
     items = []
     for _ in range(count):
         item = new(DescribedGroup)
@@ -724,7 +783,9 @@ def _read_describe_groups_response_5(data: Buffer, pos: int) -> tuple[DescribeGr
     return item, pos
 
 
-def _read_described_group_list_5(data: Buffer, pos: int, count: int) -> tuple[list[DescribedGroup], int]:
+def _read_described_group_list_5(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribedGroup], int]:
     items = []
     for _ in range(count):
         item = new(DescribedGroup)

@@ -11,9 +11,29 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_numbers, classic_text, compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_numbers,
+    classic_text,
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["DescribableLogDirTopic", "DescribeLogDirsPartition", "DescribeLogDirsRequest", "DescribeLogDirsResponse", "DescribeLogDirsResult", "DescribeLogDirsTopic"]
+__all__ = [
+    "DescribableLogDirTopic",
+    "DescribeLogDirsPartition",
+    "DescribeLogDirsRequest",
+    "DescribeLogDirsResponse",
+    "DescribeLogDirsResult",
+    "DescribeLogDirsTopic",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_h = Codec(">h").unpack_from
@@ -53,7 +73,11 @@ pack_qqtx = Codec(">qq?x").pack
 class DescribableLogDirTopic(Struct):
     """DescribableLogDirTopic of DescribeLogDirsRequest."""
 
-    __slots__ = ("topic", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic: str  # 0+
     partitions: list[int]  # 0+
@@ -62,7 +86,7 @@ class DescribableLogDirTopic(Struct):
     def __init__(
         self,
         *,
-        topic: str = '',
+        topic: str = "",
         partitions: list[int] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -74,9 +98,12 @@ class DescribableLogDirTopic(Struct):
 class DescribeLogDirsRequest(Message):
     """DescribeLogDirsRequest, API key 35, versions 1-5, flexible 2+."""
 
-    __slots__ = ("topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeLogDirsRequest'
+    NAME = "DescribeLogDirsRequest"
     API_KEY = 35
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -99,7 +126,13 @@ class DescribeLogDirsRequest(Message):
 class DescribeLogDirsPartition(Struct):
     """DescribeLogDirsPartition of DescribeLogDirsResponse."""
 
-    __slots__ = ("partition_index", "partition_size", "offset_lag", "is_future_key", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "partition_size",
+        "offset_lag",
+        "is_future_key",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     partition_size: int  # 0+
@@ -126,7 +159,11 @@ class DescribeLogDirsPartition(Struct):
 class DescribeLogDirsTopic(Struct):
     """DescribeLogDirsTopic of DescribeLogDirsResponse."""
 
-    __slots__ = ("name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     partitions: list[DescribeLogDirsPartition]  # 0+
@@ -135,7 +172,7 @@ class DescribeLogDirsTopic(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partitions: list[DescribeLogDirsPartition] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -147,7 +184,15 @@ class DescribeLogDirsTopic(Struct):
 class DescribeLogDirsResult(Struct):
     """DescribeLogDirsResult of DescribeLogDirsResponse."""
 
-    __slots__ = ("error_code", "log_dir", "topics", "total_bytes", "usable_bytes", "is_cordoned", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "log_dir",
+        "topics",
+        "total_bytes",
+        "usable_bytes",
+        "is_cordoned",
+        "unknown_tagged_fields",
+    )
 
     error_code: int  # 0+
     log_dir: str  # 0+
@@ -161,7 +206,7 @@ class DescribeLogDirsResult(Struct):
         self,
         *,
         error_code: int = 0,
-        log_dir: str = '',
+        log_dir: str = "",
         topics: list[DescribeLogDirsTopic] = UNSET,
         total_bytes: int = -1,
         usable_bytes: int = -1,
@@ -180,9 +225,14 @@ class DescribeLogDirsResult(Struct):
 class DescribeLogDirsResponse(Message):
     """DescribeLogDirsResponse, API key 35, versions 1-5, flexible 2+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "results", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "results",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeLogDirsResponse'
+    NAME = "DescribeLogDirsResponse"
     API_KEY = 35
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -208,7 +258,9 @@ class DescribeLogDirsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_describable_log_dir_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribableLogDirTopic], int]:
+def _read_describable_log_dir_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribableLogDirTopic], int]:
     items = []
     for _ in range(count):
         item = new(DescribableLogDirTopic)
@@ -247,7 +299,9 @@ def _read_describe_log_dirs_request_1(data: Buffer, pos: int) -> tuple[DescribeL
     return item, pos
 
 
-def _read_describable_log_dir_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribableLogDirTopic], int]:
+def _read_describable_log_dir_topic_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribableLogDirTopic], int]:
     items = []
     for _ in range(count):
         item = new(DescribableLogDirTopic)
@@ -298,7 +352,9 @@ def _read_describe_log_dirs_request_2(data: Buffer, pos: int) -> tuple[DescribeL
     return item, pos
 
 
-def _write_describable_log_dir_topic_list_1(items: list[DescribableLogDirTopic], out: Append) -> None:
+def _write_describable_log_dir_topic_list_1(
+    items: list[DescribableLogDirTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -330,7 +386,9 @@ def _write_describe_log_dirs_request_1(item: DescribeLogDirsRequest, out: Append
         _write_describable_log_dir_topic_list_1(topics, out)
 
 
-def _write_describable_log_dir_topic_list_2(items: list[DescribableLogDirTopic], out: Append) -> None:
+def _write_describable_log_dir_topic_list_2(
+    items: list[DescribableLogDirTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -366,7 +424,9 @@ def _write_describe_log_dirs_request_2(item: DescribeLogDirsRequest, out: Append
     out(b"\x00")
 
 
-def _read_describe_log_dirs_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeLogDirsPartition], int]:
+def _read_describe_log_dirs_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeLogDirsPartition], int]:
     end = pos + count * 21
     if end > len(data):
         raise Unusual
@@ -383,7 +443,9 @@ def _read_describe_log_dirs_partition_list_1(data: Buffer, pos: int, count: int)
     return items, pos
 
 
-def _read_describe_log_dirs_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeLogDirsTopic], int]:
+def _read_describe_log_dirs_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeLogDirsTopic], int]:
     items = []
     for _ in range(count):
         item = new(DescribeLogDirsTopic)
@@ -408,7 +470,9 @@ def _read_describe_log_dirs_topic_list_1(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_describe_log_dirs_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeLogDirsResult], int]:
+def _read_describe_log_dirs_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeLogDirsResult], int]:
     items = []
     for _ in range(count):
         item = new(DescribeLogDirsResult)
@@ -436,7 +500,9 @@ def _read_describe_log_dirs_result_list_1(data: Buffer, pos: int, count: int) ->
     return items, pos
 
 
-def _read_describe_log_dirs_response_1(data: Buffer, pos: int) -> tuple[DescribeLogDirsResponse, int]:
+def _read_describe_log_dirs_response_1(
+    data: Buffer, pos: int
+) -> tuple[DescribeLogDirsResponse, int]:
     item = new(DescribeLogDirsResponse)
     item.throttle_time_ms, n_results = unpack_ii(data, pos)
     pos += 8
@@ -451,7 +517,9 @@ def _read_describe_log_dirs_response_1(data: Buffer, pos: int) -> tuple[Describe
     return item, pos
 
 
-def _read_describe_log_dirs_partition_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeLogDirsPartition], int]:
+def _read_describe_log_dirs_partition_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeLogDirsPartition], int]:
     end = pos + count * 22
     if end > len(data):
         raise Unusual
@@ -470,7 +538,9 @@ def _read_describe_log_dirs_partition_list_2(data: Buffer, pos: int, count: int)
     return items, pos
 
 
-def _read_describe_log_dirs_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeLogDirsTopic], int]:
+def _read_describe_log_dirs_topic_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeLogDirsTopic], int]:
     items = []
     for _ in range(count):
         item = new(DescribeLogDirsTopic)
@@ -487,7 +557,10 @@ def _read_describe_log_dirs_topic_list_2(data: Buffer, pos: int, count: int) -> 
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_describe_log_dirs_partition_list_2(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_describe_log_dirs_partition_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_describe_log_dirs_partition_list_2(data, pos, n_partitions)
@@ -502,7 +575,9 @@ def _read_describe_log_dirs_topic_list_2(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_describe_log_dirs_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeLogDirsResult], int]:
+def _read_describe_log_dirs_result_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeLogDirsResult], int]:
     items = []
     for _ in range(count):
         item = new(DescribeLogDirsResult)
@@ -537,7 +612,9 @@ def _read_describe_log_dirs_result_list_2(data: Buffer, pos: int, count: int) ->
     return items, pos
 
 
-def _read_describe_log_dirs_response_2(data: Buffer, pos: int) -> tuple[DescribeLogDirsResponse, int]:
+def _read_describe_log_dirs_response_2(
+    data: Buffer, pos: int
+) -> tuple[DescribeLogDirsResponse, int]:
     item = new(DescribeLogDirsResponse)
     item.throttle_time_ms, n_results = unpack_iB(data, pos)
     pos += 5
@@ -559,7 +636,9 @@ def _read_describe_log_dirs_response_2(data: Buffer, pos: int) -> tuple[Describe
     return item, pos
 
 
-def _read_describe_log_dirs_response_3(data: Buffer, pos: int) -> tuple[DescribeLogDirsResponse, int]:
+def _read_describe_log_dirs_response_3(
+    data: Buffer, pos: int
+) -> tuple[DescribeLogDirsResponse, int]:
     item = new(DescribeLogDirsResponse)
     item.throttle_time_ms, item.error_code, n_results = unpack_ihB(data, pos)
     pos += 7
@@ -580,7 +659,9 @@ def _read_describe_log_dirs_response_3(data: Buffer, pos: int) -> tuple[Describe
     return item, pos
 
 
-def _read_describe_log_dirs_result_list_3(data: Buffer, pos: int, count: int) -> tuple[list[DescribeLogDirsResult], int]:
+def _read_describe_log_dirs_result_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeLogDirsResult], int]:
     items = []
     for _ in range(count):
         item = new(DescribeLogDirsResult)
@@ -613,7 +694,9 @@ def _read_describe_log_dirs_result_list_3(data: Buffer, pos: int, count: int) ->
     return items, pos
 
 
-def _read_describe_log_dirs_response_4(data: Buffer, pos: int) -> tuple[DescribeLogDirsResponse, int]:
+def _read_describe_log_dirs_response_4(
+    data: Buffer, pos: int
+) -> tuple[DescribeLogDirsResponse, int]:
     item = new(DescribeLogDirsResponse)
     item.throttle_time_ms, item.error_code, n_results = unpack_ihB(data, pos)
     pos += 7
@@ -634,7 +717,9 @@ def _read_describe_log_dirs_response_4(data: Buffer, pos: int) -> tuple[Describe
     return item, pos
 
 
-def _read_describe_log_dirs_result_list_4(data: Buffer, pos: int, count: int) -> tuple[list[DescribeLogDirsResult], int]:
+def _read_describe_log_dirs_result_list_4(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeLogDirsResult], int]:
     items = []
     for _ in range(count):
         item = new(DescribeLogDirsResult)
@@ -666,7 +751,9 @@ def _read_describe_log_dirs_result_list_4(data: Buffer, pos: int, count: int) ->
     return items, pos
 
 
-def _read_describe_log_dirs_response_5(data: Buffer, pos: int) -> tuple[DescribeLogDirsResponse, int]:
+def _read_describe_log_dirs_response_5(
+    data: Buffer, pos: int
+) -> tuple[DescribeLogDirsResponse, int]:
     item = new(DescribeLogDirsResponse)
     item.throttle_time_ms, item.error_code, n_results = unpack_ihB(data, pos)
     pos += 7
@@ -687,11 +774,20 @@ def _read_describe_log_dirs_response_5(data: Buffer, pos: int) -> tuple[Describe
     return item, pos
 
 
-def _write_describe_log_dirs_partition_list_1(items: list[DescribeLogDirsPartition], out: Append) -> None:
+def _write_describe_log_dirs_partition_list_1(
+    items: list[DescribeLogDirsPartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
-        out(pack_iqqt(item.partition_index, item.partition_size, item.offset_lag, item.is_future_key))
+        out(
+            pack_iqqt(
+                item.partition_index,
+                item.partition_size,
+                item.offset_lag,
+                item.is_future_key,
+            )
+        )
 
 
 def _write_describe_log_dirs_topic_list_1(items: list[DescribeLogDirsTopic], out: Append) -> None:
@@ -737,11 +833,20 @@ def _write_describe_log_dirs_response_1(item: DescribeLogDirsResponse, out: Appe
     _write_describe_log_dirs_result_list_1(results, out)
 
 
-def _write_describe_log_dirs_partition_list_2(items: list[DescribeLogDirsPartition], out: Append) -> None:
+def _write_describe_log_dirs_partition_list_2(
+    items: list[DescribeLogDirsPartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
-        out(pack_iqqtx(item.partition_index, item.partition_size, item.offset_lag, item.is_future_key))
+        out(
+            pack_iqqtx(
+                item.partition_index,
+                item.partition_size,
+                item.offset_lag,
+                item.is_future_key,
+            )
+        )
 
 
 def _write_describe_log_dirs_topic_list_2(items: list[DescribeLogDirsTopic], out: Append) -> None:

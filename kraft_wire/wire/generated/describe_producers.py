@@ -11,9 +11,27 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["DescribeProducersRequest", "DescribeProducersResponse", "PartitionResponse", "ProducerState", "TopicRequest", "TopicResponse"]
+__all__ = [
+    "DescribeProducersRequest",
+    "DescribeProducersResponse",
+    "PartitionResponse",
+    "ProducerState",
+    "TopicRequest",
+    "TopicResponse",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 compact_i_B = unpackers("i", "B", 1)
@@ -34,7 +52,11 @@ pack_iB = Codec(">iB").pack
 class TopicRequest(Struct):
     """TopicRequest of DescribeProducersRequest."""
 
-    __slots__ = ("name", "partition_indexes", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partition_indexes",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     partition_indexes: list[int]  # 0+
@@ -43,7 +65,7 @@ class TopicRequest(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partition_indexes: list[int] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -55,9 +77,12 @@ class TopicRequest(Struct):
 class DescribeProducersRequest(Message):
     """DescribeProducersRequest, API key 61, versions 0, flexible 0+."""
 
-    __slots__ = ("topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeProducersRequest'
+    NAME = "DescribeProducersRequest"
     API_KEY = 61
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -80,7 +105,15 @@ class DescribeProducersRequest(Message):
 class ProducerState(Struct):
     """ProducerState of DescribeProducersResponse."""
 
-    __slots__ = ("producer_id", "producer_epoch", "last_sequence", "last_timestamp", "coordinator_epoch", "current_txn_start_offset", "unknown_tagged_fields", )
+    __slots__ = (
+        "producer_id",
+        "producer_epoch",
+        "last_sequence",
+        "last_timestamp",
+        "coordinator_epoch",
+        "current_txn_start_offset",
+        "unknown_tagged_fields",
+    )
 
     producer_id: int  # 0+
     producer_epoch: int  # 0+
@@ -113,7 +146,13 @@ class ProducerState(Struct):
 class PartitionResponse(Struct):
     """PartitionResponse of DescribeProducersResponse."""
 
-    __slots__ = ("partition_index", "error_code", "error_message", "active_producers", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "error_code",
+        "error_message",
+        "active_producers",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     error_code: int  # 0+
@@ -140,7 +179,11 @@ class PartitionResponse(Struct):
 class TopicResponse(Struct):
     """TopicResponse of DescribeProducersResponse."""
 
-    __slots__ = ("name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     partitions: list[PartitionResponse]  # 0+
@@ -149,7 +192,7 @@ class TopicResponse(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partitions: list[PartitionResponse] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -161,9 +204,13 @@ class TopicResponse(Struct):
 class DescribeProducersResponse(Message):
     """DescribeProducersResponse, API key 61, versions 0, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeProducersResponse'
+    NAME = "DescribeProducersResponse"
     API_KEY = 61
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -186,7 +233,9 @@ class DescribeProducersResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_topic_request_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicRequest], int]:
+def _read_topic_request_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicRequest], int]:
     items = []
     for _ in range(count):
         item = new(TopicRequest)
@@ -216,7 +265,9 @@ def _read_topic_request_list_1(data: Buffer, pos: int, count: int) -> tuple[list
     return items, pos
 
 
-def _read_describe_producers_request_1(data: Buffer, pos: int) -> tuple[DescribeProducersRequest, int]:
+def _read_describe_producers_request_1(
+    data: Buffer, pos: int
+) -> tuple[DescribeProducersRequest, int]:
     item = new(DescribeProducersRequest)
     n_topics = data[pos]
     pos += 1
@@ -270,7 +321,9 @@ def _write_describe_producers_request_1(item: DescribeProducersRequest, out: App
     out(b"\x00")
 
 
-def _read_producer_state_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ProducerState], int]:
+def _read_producer_state_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ProducerState], int]:
     end = pos + count * 37
     if end > len(data):
         raise Unusual
@@ -291,7 +344,9 @@ def _read_producer_state_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     return items, pos
 
 
-def _read_partition_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionResponse], int]:
+def _read_partition_response_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionResponse], int]:
     items = []
     for _ in range(count):
         item = new(PartitionResponse)
@@ -312,7 +367,10 @@ def _read_partition_response_list_1(data: Buffer, pos: int, count: int) -> tuple
         if n_active_producers == 1:
             item.active_producers = []
         elif 1 < n_active_producers < 128:
-            item.active_producers, pos = _read_producer_state_list_1(data, pos, n_active_producers - 1)
+            (
+                item.active_producers,
+                pos,
+            ) = _read_producer_state_list_1(data, pos, n_active_producers - 1)
         elif n_active_producers:
             n_active_producers, pos = long_count(data, pos, n_active_producers)
             item.active_producers, pos = _read_producer_state_list_1(data, pos, n_active_producers)
@@ -327,7 +385,9 @@ def _read_partition_response_list_1(data: Buffer, pos: int, count: int) -> tuple
     return items, pos
 
 
-def _read_topic_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicResponse], int]:
+def _read_topic_response_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicResponse], int]:
     items = []
     for _ in range(count):
         item = new(TopicResponse)
@@ -359,7 +419,9 @@ def _read_topic_response_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     return items, pos
 
 
-def _read_describe_producers_response_1(data: Buffer, pos: int) -> tuple[DescribeProducersResponse, int]:
+def _read_describe_producers_response_1(
+    data: Buffer, pos: int
+) -> tuple[DescribeProducersResponse, int]:
     item = new(DescribeProducersResponse)
     item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
@@ -384,7 +446,16 @@ def _write_producer_state_list_1(items: list[ProducerState], out: Append) -> Non
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
-        out(pack_qiiqiqx(item.producer_id, item.producer_epoch, item.last_sequence, item.last_timestamp, item.coordinator_epoch, item.current_txn_start_offset))
+        out(
+            pack_qiiqiqx(
+                item.producer_id,
+                item.producer_epoch,
+                item.last_sequence,
+                item.last_timestamp,
+                item.coordinator_epoch,
+                item.current_txn_start_offset,
+            )
+        )
 
 
 def _write_partition_response_list_1(items: list[PartitionResponse], out: Append) -> None:

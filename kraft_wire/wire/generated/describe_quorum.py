@@ -12,9 +12,28 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["DescribeQuorumRequest", "DescribeQuorumResponse", "Listener", "Node", "PartitionData", "ReplicaState", "ResponsePartitionData", "ResponseTopicData", "TopicData"]
+__all__ = [
+    "DescribeQuorumRequest",
+    "DescribeQuorumResponse",
+    "Listener",
+    "Node",
+    "PartitionData",
+    "ReplicaState",
+    "ResponsePartitionData",
+    "ResponseTopicData",
+    "TopicData",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 iterate_iB = Codec(">iB").iter_unpack
@@ -54,7 +73,10 @@ pack_iB = Codec(">iB").pack
 class PartitionData(Struct):
     """PartitionData of DescribeQuorumRequest."""
 
-    __slots__ = ("partition_index", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     unknown_tagged_fields: list[tuple[int, bytes]] | None  # 0+
@@ -72,7 +94,11 @@ class PartitionData(Struct):
 class TopicData(Struct):
     """TopicData of DescribeQuorumRequest."""
 
-    __slots__ = ("topic_name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_name: str  # 0+
     partitions: list[PartitionData]  # 0+
@@ -81,7 +107,7 @@ class TopicData(Struct):
     def __init__(
         self,
         *,
-        topic_name: str = '',
+        topic_name: str = "",
         partitions: list[PartitionData] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -93,9 +119,12 @@ class TopicData(Struct):
 class DescribeQuorumRequest(Message):
     """DescribeQuorumRequest, API key 55, versions 0-2, flexible 0+."""
 
-    __slots__ = ("topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeQuorumRequest'
+    NAME = "DescribeQuorumRequest"
     API_KEY = 55
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -118,7 +147,14 @@ class DescribeQuorumRequest(Message):
 class ReplicaState(Struct):
     """ReplicaState of DescribeQuorumResponse."""
 
-    __slots__ = ("replica_id", "replica_directory_id", "log_end_offset", "last_fetch_timestamp", "last_caught_up_timestamp", "unknown_tagged_fields", )
+    __slots__ = (
+        "replica_id",
+        "replica_directory_id",
+        "log_end_offset",
+        "last_fetch_timestamp",
+        "last_caught_up_timestamp",
+        "unknown_tagged_fields",
+    )
 
     replica_id: int  # 0+
     replica_directory_id: Uuid  # 2+
@@ -148,7 +184,17 @@ class ReplicaState(Struct):
 class ResponsePartitionData(Struct):
     """PartitionData of DescribeQuorumResponse."""
 
-    __slots__ = ("partition_index", "error_code", "error_message", "leader_id", "leader_epoch", "high_watermark", "current_voters", "observers", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "error_code",
+        "error_message",
+        "leader_id",
+        "leader_epoch",
+        "high_watermark",
+        "current_voters",
+        "observers",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     error_code: int  # 0+
@@ -165,7 +211,7 @@ class ResponsePartitionData(Struct):
         *,
         partition_index: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         leader_id: int = 0,
         leader_epoch: int = 0,
         high_watermark: int = 0,
@@ -187,7 +233,11 @@ class ResponsePartitionData(Struct):
 class ResponseTopicData(Struct):
     """TopicData of DescribeQuorumResponse."""
 
-    __slots__ = ("topic_name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_name: str  # 0+
     partitions: list[ResponsePartitionData]  # 0+
@@ -196,7 +246,7 @@ class ResponseTopicData(Struct):
     def __init__(
         self,
         *,
-        topic_name: str = '',
+        topic_name: str = "",
         partitions: list[ResponsePartitionData] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -208,7 +258,12 @@ class ResponseTopicData(Struct):
 class Listener(Struct):
     """Listener of DescribeQuorumResponse."""
 
-    __slots__ = ("name", "host", "port", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "host",
+        "port",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 2+
     host: str  # 2+
@@ -218,8 +273,8 @@ class Listener(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
-        host: str = '',
+        name: str = "",
+        host: str = "",
         port: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -232,7 +287,11 @@ class Listener(Struct):
 class Node(Struct):
     """Node of DescribeQuorumResponse."""
 
-    __slots__ = ("node_id", "listeners", "unknown_tagged_fields", )
+    __slots__ = (
+        "node_id",
+        "listeners",
+        "unknown_tagged_fields",
+    )
 
     node_id: int  # 2+
     listeners: list[Listener]  # 2+
@@ -253,9 +312,15 @@ class Node(Struct):
 class DescribeQuorumResponse(Message):
     """DescribeQuorumResponse, API key 55, versions 0-2, flexible 0+."""
 
-    __slots__ = ("error_code", "error_message", "topics", "nodes", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "error_message",
+        "topics",
+        "nodes",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeQuorumResponse'
+    NAME = "DescribeQuorumResponse"
     API_KEY = 55
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -272,7 +337,7 @@ class DescribeQuorumResponse(Message):
         self,
         *,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         topics: list[ResponseTopicData] = UNSET,
         nodes: list[Node] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -284,7 +349,9 @@ class DescribeQuorumResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+def _read_partition_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionData], int]:
     end = pos + count * 5
     if end > len(data):
         raise Unusual
@@ -393,7 +460,9 @@ def _write_describe_quorum_request_1(item: DescribeQuorumRequest, out: Append) -
     out(b"\x00")
 
 
-def _read_replica_state_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ReplicaState], int]:
+def _read_replica_state_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ReplicaState], int]:
     end = pos + count * 13
     if end > len(data):
         raise Unusual
@@ -413,11 +482,20 @@ def _read_replica_state_list_1(data: Buffer, pos: int, count: int) -> tuple[list
     return items, pos
 
 
-def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponsePartitionData], int]:
+def _read_response_partition_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponsePartitionData], int]:
     items = []
     for _ in range(count):
         item = new(ResponsePartitionData)
-        item.partition_index, item.error_code, item.leader_id, item.leader_epoch, item.high_watermark, n_current_voters = unpack_ihiiqB(data, pos)
+        (
+            item.partition_index,
+            item.error_code,
+            item.leader_id,
+            item.leader_epoch,
+            item.high_watermark,
+            n_current_voters,
+        ) = unpack_ihiiqB(data, pos)
         pos += 23
         if n_current_voters == 1:
             item.current_voters = []
@@ -441,7 +519,7 @@ def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> 
             raise Unusual
         tags = data[pos]
         pos += 1
-        item.error_message = ''
+        item.error_message = ""
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -449,7 +527,9 @@ def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicData], int]:
+def _read_response_topic_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponseTopicData], int]:
     items = []
     for _ in range(count):
         item = new(ResponseTopicData)
@@ -496,7 +576,7 @@ def _read_describe_quorum_response_1(data: Buffer, pos: int) -> tuple[DescribeQu
         raise Unusual
     tags = data[pos]
     pos += 1
-    item.error_message = ''
+    item.error_message = ""
     item.nodes = []
     item.unknown_tagged_fields = None
     if tags:
@@ -504,7 +584,9 @@ def _read_describe_quorum_response_1(data: Buffer, pos: int) -> tuple[DescribeQu
     return item, pos
 
 
-def _read_replica_state_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ReplicaState], int]:
+def _read_replica_state_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ReplicaState], int]:
     end = pos + count * 29
     if end > len(data):
         raise Unusual
@@ -524,11 +606,20 @@ def _read_replica_state_list_2(data: Buffer, pos: int, count: int) -> tuple[list
     return items, pos
 
 
-def _read_response_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ResponsePartitionData], int]:
+def _read_response_partition_data_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponsePartitionData], int]:
     items = []
     for _ in range(count):
         item = new(ResponsePartitionData)
-        item.partition_index, item.error_code, item.leader_id, item.leader_epoch, item.high_watermark, n_current_voters = unpack_ihiiqB(data, pos)
+        (
+            item.partition_index,
+            item.error_code,
+            item.leader_id,
+            item.leader_epoch,
+            item.high_watermark,
+            n_current_voters,
+        ) = unpack_ihiiqB(data, pos)
         pos += 23
         if n_current_voters == 1:
             item.current_voters = []
@@ -552,7 +643,7 @@ def _read_response_partition_data_list_2(data: Buffer, pos: int, count: int) -> 
             raise Unusual
         tags = data[pos]
         pos += 1
-        item.error_message = ''
+        item.error_message = ""
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -560,7 +651,9 @@ def _read_response_partition_data_list_2(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_response_topic_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicData], int]:
+def _read_response_topic_data_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponseTopicData], int]:
     items = []
     for _ in range(count):
         item = new(ResponseTopicData)
@@ -607,7 +700,7 @@ def _read_describe_quorum_response_2(data: Buffer, pos: int) -> tuple[DescribeQu
         raise Unusual
     tags = data[pos]
     pos += 1
-    item.error_message = ''
+    item.error_message = ""
     item.nodes = []
     item.unknown_tagged_fields = None
     if tags:
@@ -615,7 +708,9 @@ def _read_describe_quorum_response_2(data: Buffer, pos: int) -> tuple[DescribeQu
     return item, pos
 
 
-def _read_replica_state_list_3(data: Buffer, pos: int, count: int) -> tuple[list[ReplicaState], int]:
+def _read_replica_state_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ReplicaState], int]:
     end = pos + count * 45
     if end > len(data):
         raise Unusual
@@ -635,7 +730,9 @@ def _read_replica_state_list_3(data: Buffer, pos: int, count: int) -> tuple[list
     return items, pos
 
 
-def _read_response_partition_data_list_3(data: Buffer, pos: int, count: int) -> tuple[list[ResponsePartitionData], int]:
+def _read_response_partition_data_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponsePartitionData], int]:
     items = []
     for _ in range(count):
         item = new(ResponsePartitionData)
@@ -643,15 +740,31 @@ def _read_response_partition_data_list_3(data: Buffer, pos: int, count: int) -> 
         pos += 7
         if n_error_message == 0:
             item.error_message = None
-            item.leader_id, item.leader_epoch, item.high_watermark, n_current_voters = unpack_iiqB(data, pos)
+            (
+                item.leader_id,
+                item.leader_epoch,
+                item.high_watermark,
+                n_current_voters,
+            ) = unpack_iiqB(data, pos)
             pos += 17
         elif n_error_message < 128:
-            raw, item.leader_id, item.leader_epoch, item.high_watermark, n_current_voters = compact_s_iiqB[n_error_message](data, pos)
+            (
+                raw,
+                item.leader_id,
+                item.leader_epoch,
+                item.high_watermark,
+                n_current_voters,
+            ) = compact_s_iiqB[n_error_message](data, pos)
             item.error_message = raw.decode()
             pos += n_error_message + 16
         else:
             item.error_message, pos = compact_text(data, pos, n_error_message)
-            item.leader_id, item.leader_epoch, item.high_watermark, n_current_voters = unpack_iiqB(data, pos)
+            (
+                item.leader_id,
+                item.leader_epoch,
+                item.high_watermark,
+                n_current_voters,
+            ) = unpack_iiqB(data, pos)
             pos += 17
         if n_current_voters == 1:
             item.current_voters = []
@@ -682,7 +795,9 @@ def _read_response_partition_data_list_3(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_response_topic_data_list_3(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicData], int]:
+def _read_response_topic_data_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponseTopicData], int]:
     items = []
     for _ in range(count):
         item = new(ResponseTopicData)
@@ -827,9 +942,26 @@ def _write_response_partition_data_list_1(items: list[ResponsePartitionData], ou
         current_voters = item.current_voters
         n = len(current_voters)
         if n < 127:
-            out(pack_ihiiqB(item.partition_index, item.error_code, item.leader_id, item.leader_epoch, item.high_watermark, n + 1))
+            out(
+                pack_ihiiqB(
+                    item.partition_index,
+                    item.error_code,
+                    item.leader_id,
+                    item.leader_epoch,
+                    item.high_watermark,
+                    n + 1,
+                )
+            )
         else:
-            out(pack_ihiiq(item.partition_index, item.error_code, item.leader_id, item.leader_epoch, item.high_watermark))
+            out(
+                pack_ihiiq(
+                    item.partition_index,
+                    item.error_code,
+                    item.leader_id,
+                    item.leader_epoch,
+                    item.high_watermark,
+                )
+            )
             out(varint(n + 1))
         _write_replica_state_list_1(current_voters, out)
         observers = item.observers
@@ -884,7 +1016,14 @@ def _write_replica_state_list_2(items: list[ReplicaState], out: Append) -> None:
             raise Unusual
         if item.replica_directory_id != ZERO_UUID:
             raise Unusual
-        out(pack_iqqqx(item.replica_id, item.log_end_offset, item.last_fetch_timestamp, item.last_caught_up_timestamp))
+        out(
+            pack_iqqqx(
+                item.replica_id,
+                item.log_end_offset,
+                item.last_fetch_timestamp,
+                item.last_caught_up_timestamp,
+            )
+        )
 
 
 def _write_response_partition_data_list_2(items: list[ResponsePartitionData], out: Append) -> None:
@@ -894,9 +1033,26 @@ def _write_response_partition_data_list_2(items: list[ResponsePartitionData], ou
         current_voters = item.current_voters
         n = len(current_voters)
         if n < 127:
-            out(pack_ihiiqB(item.partition_index, item.error_code, item.leader_id, item.leader_epoch, item.high_watermark, n + 1))
+            out(
+                pack_ihiiqB(
+                    item.partition_index,
+                    item.error_code,
+                    item.leader_id,
+                    item.leader_epoch,
+                    item.high_watermark,
+                    n + 1,
+                )
+            )
         else:
-            out(pack_ihiiq(item.partition_index, item.error_code, item.leader_id, item.leader_epoch, item.high_watermark))
+            out(
+                pack_ihiiq(
+                    item.partition_index,
+                    item.error_code,
+                    item.leader_id,
+                    item.leader_epoch,
+                    item.high_watermark,
+                )
+            )
             out(varint(n + 1))
         _write_replica_state_list_2(current_voters, out)
         observers = item.observers
@@ -949,7 +1105,15 @@ def _write_replica_state_list_3(items: list[ReplicaState], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
-        out(pack_iuqqqx(item.replica_id, item.replica_directory_id, item.log_end_offset, item.last_fetch_timestamp, item.last_caught_up_timestamp))
+        out(
+            pack_iuqqqx(
+                item.replica_id,
+                item.replica_directory_id,
+                item.log_end_offset,
+                item.last_fetch_timestamp,
+                item.last_caught_up_timestamp,
+            )
+        )
 
 
 def _write_response_partition_data_list_3(items: list[ResponsePartitionData], out: Append) -> None:

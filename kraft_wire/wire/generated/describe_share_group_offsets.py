@@ -12,9 +12,28 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["DescribeShareGroupOffsetsRequest", "DescribeShareGroupOffsetsRequestGroup", "DescribeShareGroupOffsetsRequestTopic", "DescribeShareGroupOffsetsResponse", "DescribeShareGroupOffsetsResponseGroup", "DescribeShareGroupOffsetsResponsePartition", "DescribeShareGroupOffsetsResponseTopic"]
+__all__ = [
+    "DescribeShareGroupOffsetsRequest",
+    "DescribeShareGroupOffsetsRequestGroup",
+    "DescribeShareGroupOffsetsRequestTopic",
+    "DescribeShareGroupOffsetsResponse",
+    "DescribeShareGroupOffsetsResponseGroup",
+    "DescribeShareGroupOffsetsResponsePartition",
+    "DescribeShareGroupOffsetsResponseTopic",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 compact_i_B = unpackers("i", "B", 1)
@@ -45,7 +64,11 @@ pack_iqiqh = Codec(">iqiqh").pack
 class DescribeShareGroupOffsetsRequestTopic(Struct):
     """DescribeShareGroupOffsetsRequestTopic of DescribeShareGroupOffsetsRequest."""
 
-    __slots__ = ("topic_name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_name: str  # 0+
     partitions: list[int]  # 0+
@@ -54,7 +77,7 @@ class DescribeShareGroupOffsetsRequestTopic(Struct):
     def __init__(
         self,
         *,
-        topic_name: str = '',
+        topic_name: str = "",
         partitions: list[int] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -66,7 +89,11 @@ class DescribeShareGroupOffsetsRequestTopic(Struct):
 class DescribeShareGroupOffsetsRequestGroup(Struct):
     """DescribeShareGroupOffsetsRequestGroup of DescribeShareGroupOffsetsRequest."""
 
-    __slots__ = ("group_id", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
     group_id: str  # 0+
     topics: list[DescribeShareGroupOffsetsRequestTopic] | None  # 0+
@@ -75,7 +102,7 @@ class DescribeShareGroupOffsetsRequestGroup(Struct):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topics: list[DescribeShareGroupOffsetsRequestTopic] | None = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -87,9 +114,12 @@ class DescribeShareGroupOffsetsRequestGroup(Struct):
 class DescribeShareGroupOffsetsRequest(Message):
     """DescribeShareGroupOffsetsRequest, API key 90, versions 0-1, flexible 0+."""
 
-    __slots__ = ("groups", "unknown_tagged_fields", )
+    __slots__ = (
+        "groups",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeShareGroupOffsetsRequest'
+    NAME = "DescribeShareGroupOffsetsRequest"
     API_KEY = 90
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -112,7 +142,15 @@ class DescribeShareGroupOffsetsRequest(Message):
 class DescribeShareGroupOffsetsResponsePartition(Struct):
     """DescribeShareGroupOffsetsResponsePartition of DescribeShareGroupOffsetsResponse."""
 
-    __slots__ = ("partition_index", "start_offset", "leader_epoch", "lag", "error_code", "error_message", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "start_offset",
+        "leader_epoch",
+        "lag",
+        "error_code",
+        "error_message",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     start_offset: int  # 0+
@@ -145,7 +183,12 @@ class DescribeShareGroupOffsetsResponsePartition(Struct):
 class DescribeShareGroupOffsetsResponseTopic(Struct):
     """DescribeShareGroupOffsetsResponseTopic of DescribeShareGroupOffsetsResponse."""
 
-    __slots__ = ("topic_name", "topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_name",
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_name: str  # 0+
     topic_id: Uuid  # 0+
@@ -155,7 +198,7 @@ class DescribeShareGroupOffsetsResponseTopic(Struct):
     def __init__(
         self,
         *,
-        topic_name: str = '',
+        topic_name: str = "",
         topic_id: Uuid = ZERO_UUID,
         partitions: list[DescribeShareGroupOffsetsResponsePartition] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -169,7 +212,13 @@ class DescribeShareGroupOffsetsResponseTopic(Struct):
 class DescribeShareGroupOffsetsResponseGroup(Struct):
     """DescribeShareGroupOffsetsResponseGroup of DescribeShareGroupOffsetsResponse."""
 
-    __slots__ = ("group_id", "topics", "error_code", "error_message", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "topics",
+        "error_code",
+        "error_message",
+        "unknown_tagged_fields",
+    )
 
     group_id: str  # 0+
     topics: list[DescribeShareGroupOffsetsResponseTopic]  # 0+
@@ -180,7 +229,7 @@ class DescribeShareGroupOffsetsResponseGroup(Struct):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topics: list[DescribeShareGroupOffsetsResponseTopic] = UNSET,
         error_code: int = 0,
         error_message: str | None = None,
@@ -196,9 +245,13 @@ class DescribeShareGroupOffsetsResponseGroup(Struct):
 class DescribeShareGroupOffsetsResponse(Message):
     """DescribeShareGroupOffsetsResponse, API key 90, versions 0-1, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "groups", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "groups",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeShareGroupOffsetsResponse'
+    NAME = "DescribeShareGroupOffsetsResponse"
     API_KEY = 90
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -221,7 +274,9 @@ class DescribeShareGroupOffsetsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_describe_share_group_offsets_request_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeShareGroupOffsetsRequestTopic], int]:
+def _read_describe_share_group_offsets_request_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeShareGroupOffsetsRequestTopic], int]:
     items = []
     for _ in range(count):
         item = new(DescribeShareGroupOffsetsRequestTopic)
@@ -251,7 +306,9 @@ def _read_describe_share_group_offsets_request_topic_list_1(data: Buffer, pos: i
     return items, pos
 
 
-def _read_describe_share_group_offsets_request_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeShareGroupOffsetsRequestGroup], int]:
+def _read_describe_share_group_offsets_request_group_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeShareGroupOffsetsRequestGroup], int]:
     items = []
     for _ in range(count):
         item = new(DescribeShareGroupOffsetsRequestGroup)
@@ -268,10 +325,16 @@ def _read_describe_share_group_offsets_request_group_list_1(data: Buffer, pos: i
         if n_topics == 1:
             item.topics = []
         elif 1 < n_topics < 128:
-            item.topics, pos = _read_describe_share_group_offsets_request_topic_list_1(data, pos, n_topics - 1)
+            (
+                item.topics,
+                pos,
+            ) = _read_describe_share_group_offsets_request_topic_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
-            item.topics, pos = _read_describe_share_group_offsets_request_topic_list_1(data, pos, n_topics)
+            (
+                item.topics,
+                pos,
+            ) = _read_describe_share_group_offsets_request_topic_list_1(data, pos, n_topics)
         else:
             item.topics = None
         tags = data[pos]
@@ -283,17 +346,25 @@ def _read_describe_share_group_offsets_request_group_list_1(data: Buffer, pos: i
     return items, pos
 
 
-def _read_describe_share_group_offsets_request_1(data: Buffer, pos: int) -> tuple[DescribeShareGroupOffsetsRequest, int]:
+def _read_describe_share_group_offsets_request_1(
+    data: Buffer, pos: int
+) -> tuple[DescribeShareGroupOffsetsRequest, int]:
     item = new(DescribeShareGroupOffsetsRequest)
     n_groups = data[pos]
     pos += 1
     if n_groups == 1:
         item.groups = []
     elif 1 < n_groups < 128:
-        item.groups, pos = _read_describe_share_group_offsets_request_group_list_1(data, pos, n_groups - 1)
+        (
+            item.groups,
+            pos,
+        ) = _read_describe_share_group_offsets_request_group_list_1(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
-        item.groups, pos = _read_describe_share_group_offsets_request_group_list_1(data, pos, n_groups)
+        (
+            item.groups,
+            pos,
+        ) = _read_describe_share_group_offsets_request_group_list_1(data, pos, n_groups)
     else:
         raise Unusual
     tags = data[pos]
@@ -304,7 +375,9 @@ def _read_describe_share_group_offsets_request_1(data: Buffer, pos: int) -> tupl
     return item, pos
 
 
-def _write_describe_share_group_offsets_request_topic_list_1(items: list[DescribeShareGroupOffsetsRequestTopic], out: Append) -> None:
+def _write_describe_share_group_offsets_request_topic_list_1(
+    items: list[DescribeShareGroupOffsetsRequestTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -324,7 +397,9 @@ def _write_describe_share_group_offsets_request_topic_list_1(items: list[Describ
             out(b"\x00")
 
 
-def _write_describe_share_group_offsets_request_group_list_1(items: list[DescribeShareGroupOffsetsRequestGroup], out: Append) -> None:
+def _write_describe_share_group_offsets_request_group_list_1(
+    items: list[DescribeShareGroupOffsetsRequestGroup], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -347,7 +422,9 @@ def _write_describe_share_group_offsets_request_group_list_1(items: list[Describ
         out(b"\x00")
 
 
-def _write_describe_share_group_offsets_request_1(item: DescribeShareGroupOffsetsRequest, out: Append) -> None:
+def _write_describe_share_group_offsets_request_1(
+    item: DescribeShareGroupOffsetsRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     groups = item.groups
@@ -360,11 +437,19 @@ def _write_describe_share_group_offsets_request_1(item: DescribeShareGroupOffset
     out(b"\x00")
 
 
-def _read_describe_share_group_offsets_response_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeShareGroupOffsetsResponsePartition], int]:
+def _read_describe_share_group_offsets_response_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeShareGroupOffsetsResponsePartition], int]:
     items = []
     for _ in range(count):
         item = new(DescribeShareGroupOffsetsResponsePartition)
-        item.partition_index, item.start_offset, item.leader_epoch, item.error_code, n_error_message = unpack_iqihB(data, pos)
+        (
+            item.partition_index,
+            item.start_offset,
+            item.leader_epoch,
+            item.error_code,
+            n_error_message,
+        ) = unpack_iqihB(data, pos)
         pos += 19
         if n_error_message == 0:
             item.error_message = None
@@ -386,7 +471,9 @@ def _read_describe_share_group_offsets_response_partition_list_1(data: Buffer, p
     return items, pos
 
 
-def _read_describe_share_group_offsets_response_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeShareGroupOffsetsResponseTopic], int]:
+def _read_describe_share_group_offsets_response_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeShareGroupOffsetsResponseTopic], int]:
     items = []
     for _ in range(count):
         item = new(DescribeShareGroupOffsetsResponseTopic)
@@ -403,10 +490,16 @@ def _read_describe_share_group_offsets_response_topic_list_1(data: Buffer, pos: 
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_describe_share_group_offsets_response_partition_list_1(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_describe_share_group_offsets_response_partition_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_describe_share_group_offsets_response_partition_list_1(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_describe_share_group_offsets_response_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
@@ -418,7 +511,9 @@ def _read_describe_share_group_offsets_response_topic_list_1(data: Buffer, pos: 
     return items, pos
 
 
-def _read_describe_share_group_offsets_response_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeShareGroupOffsetsResponseGroup], int]:
+def _read_describe_share_group_offsets_response_group_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeShareGroupOffsetsResponseGroup], int]:
     items = []
     for _ in range(count):
         item = new(DescribeShareGroupOffsetsResponseGroup)
@@ -435,10 +530,16 @@ def _read_describe_share_group_offsets_response_group_list_1(data: Buffer, pos: 
         if n_topics == 1:
             item.topics = []
         elif 1 < n_topics < 128:
-            item.topics, pos = _read_describe_share_group_offsets_response_topic_list_1(data, pos, n_topics - 1)
+            (
+                item.topics,
+                pos,
+            ) = _read_describe_share_group_offsets_response_topic_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
-            item.topics, pos = _read_describe_share_group_offsets_response_topic_list_1(data, pos, n_topics)
+            (
+                item.topics,
+                pos,
+            ) = _read_describe_share_group_offsets_response_topic_list_1(data, pos, n_topics)
         else:
             raise Unusual
         item.error_code, n_error_message = unpack_hB(data, pos)
@@ -462,17 +563,25 @@ def _read_describe_share_group_offsets_response_group_list_1(data: Buffer, pos: 
     return items, pos
 
 
-def _read_describe_share_group_offsets_response_1(data: Buffer, pos: int) -> tuple[DescribeShareGroupOffsetsResponse, int]:
+def _read_describe_share_group_offsets_response_1(
+    data: Buffer, pos: int
+) -> tuple[DescribeShareGroupOffsetsResponse, int]:
     item = new(DescribeShareGroupOffsetsResponse)
     item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5
     if n_groups == 1:
         item.groups = []
     elif 1 < n_groups < 128:
-        item.groups, pos = _read_describe_share_group_offsets_response_group_list_1(data, pos, n_groups - 1)
+        (
+            item.groups,
+            pos,
+        ) = _read_describe_share_group_offsets_response_group_list_1(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
-        item.groups, pos = _read_describe_share_group_offsets_response_group_list_1(data, pos, n_groups)
+        (
+            item.groups,
+            pos,
+        ) = _read_describe_share_group_offsets_response_group_list_1(data, pos, n_groups)
     else:
         raise Unusual
     tags = data[pos]
@@ -483,11 +592,20 @@ def _read_describe_share_group_offsets_response_1(data: Buffer, pos: int) -> tup
     return item, pos
 
 
-def _read_describe_share_group_offsets_response_partition_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeShareGroupOffsetsResponsePartition], int]:
+def _read_describe_share_group_offsets_response_partition_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeShareGroupOffsetsResponsePartition], int]:
     items = []
     for _ in range(count):
         item = new(DescribeShareGroupOffsetsResponsePartition)
-        item.partition_index, item.start_offset, item.leader_epoch, item.lag, item.error_code, n_error_message = unpack_iqiqhB(data, pos)
+        (
+            item.partition_index,
+            item.start_offset,
+            item.leader_epoch,
+            item.lag,
+            item.error_code,
+            n_error_message,
+        ) = unpack_iqiqhB(data, pos)
         pos += 27
         if n_error_message == 0:
             item.error_message = None
@@ -508,7 +626,9 @@ def _read_describe_share_group_offsets_response_partition_list_2(data: Buffer, p
     return items, pos
 
 
-def _read_describe_share_group_offsets_response_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeShareGroupOffsetsResponseTopic], int]:
+def _read_describe_share_group_offsets_response_topic_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeShareGroupOffsetsResponseTopic], int]:
     items = []
     for _ in range(count):
         item = new(DescribeShareGroupOffsetsResponseTopic)
@@ -525,10 +645,16 @@ def _read_describe_share_group_offsets_response_topic_list_2(data: Buffer, pos: 
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_describe_share_group_offsets_response_partition_list_2(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_describe_share_group_offsets_response_partition_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_describe_share_group_offsets_response_partition_list_2(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_describe_share_group_offsets_response_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
@@ -540,7 +666,9 @@ def _read_describe_share_group_offsets_response_topic_list_2(data: Buffer, pos: 
     return items, pos
 
 
-def _read_describe_share_group_offsets_response_group_list_2(data: Buffer, pos: int, count: int) -> tuple[list[DescribeShareGroupOffsetsResponseGroup], int]:
+def _read_describe_share_group_offsets_response_group_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeShareGroupOffsetsResponseGroup], int]:
     items = []
     for _ in range(count):
         item = new(DescribeShareGroupOffsetsResponseGroup)
@@ -557,10 +685,16 @@ def _read_describe_share_group_offsets_response_group_list_2(data: Buffer, pos: 
         if n_topics == 1:
             item.topics = []
         elif 1 < n_topics < 128:
-            item.topics, pos = _read_describe_share_group_offsets_response_topic_list_2(data, pos, n_topics - 1)
+            (
+                item.topics,
+                pos,
+            ) = _read_describe_share_group_offsets_response_topic_list_2(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
-            item.topics, pos = _read_describe_share_group_offsets_response_topic_list_2(data, pos, n_topics)
+            (
+                item.topics,
+                pos,
+            ) = _read_describe_share_group_offsets_response_topic_list_2(data, pos, n_topics)
         else:
             raise Unusual
         item.error_code, n_error_message = unpack_hB(data, pos)
@@ -584,17 +718,25 @@ def _read_describe_share_group_offsets_response_group_list_2(data: Buffer, pos: 
     return items, pos
 
 
-def _read_describe_share_group_offsets_response_2(data: Buffer, pos: int) -> tuple[DescribeShareGroupOffsetsResponse, int]:
+def _read_describe_share_group_offsets_response_2(
+    data: Buffer, pos: int
+) -> tuple[DescribeShareGroupOffsetsResponse, int]:
     item = new(DescribeShareGroupOffsetsResponse)
     item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5
     if n_groups == 1:
         item.groups = []
     elif 1 < n_groups < 128:
-        item.groups, pos = _read_describe_share_group_offsets_response_group_list_2(data, pos, n_groups - 1)
+        (
+            item.groups,
+            pos,
+        ) = _read_describe_share_group_offsets_response_group_list_2(data, pos, n_groups - 1)
     elif n_groups:
         n_groups, pos = long_count(data, pos, n_groups)
-        item.groups, pos = _read_describe_share_group_offsets_response_group_list_2(data, pos, n_groups)
+        (
+            item.groups,
+            pos,
+        ) = _read_describe_share_group_offsets_response_group_list_2(data, pos, n_groups)
     else:
         raise Unusual
     tags = data[pos]
@@ -605,25 +747,53 @@ def _read_describe_share_group_offsets_response_2(data: Buffer, pos: int) -> tup
     return item, pos
 
 
-def _write_describe_share_group_offsets_response_partition_list_1(items: list[DescribeShareGroupOffsetsResponsePartition], out: Append) -> None:
+def _write_describe_share_group_offsets_response_partition_list_1(
+    items: list[DescribeShareGroupOffsetsResponsePartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         error_message = item.error_message
         if error_message is None:
-            out(pack_iqihBx(item.partition_index, item.start_offset, item.leader_epoch, item.error_code, 0))
+            out(
+                pack_iqihBx(
+                    item.partition_index,
+                    item.start_offset,
+                    item.leader_epoch,
+                    item.error_code,
+                    0,
+                )
+            )
         else:
             raw = error_message.encode()
             n = len(raw)
             if n < 127:
-                out(pack_iqih_Bs_x[n](item.partition_index, item.start_offset, item.leader_epoch, item.error_code, n + 1, raw))
+                out(
+                    pack_iqih_Bs_x[n](
+                        item.partition_index,
+                        item.start_offset,
+                        item.leader_epoch,
+                        item.error_code,
+                        n + 1,
+                        raw,
+                    )
+                )
             else:
-                out(pack_iqih(item.partition_index, item.start_offset, item.leader_epoch, item.error_code))
+                out(
+                    pack_iqih(
+                        item.partition_index,
+                        item.start_offset,
+                        item.leader_epoch,
+                        item.error_code,
+                    )
+                )
                 out(long_text(raw))
                 out(b"\x00")
 
 
-def _write_describe_share_group_offsets_response_topic_list_1(items: list[DescribeShareGroupOffsetsResponseTopic], out: Append) -> None:
+def _write_describe_share_group_offsets_response_topic_list_1(
+    items: list[DescribeShareGroupOffsetsResponseTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -644,7 +814,9 @@ def _write_describe_share_group_offsets_response_topic_list_1(items: list[Descri
         out(b"\x00")
 
 
-def _write_describe_share_group_offsets_response_group_list_1(items: list[DescribeShareGroupOffsetsResponseGroup], out: Append) -> None:
+def _write_describe_share_group_offsets_response_group_list_1(
+    items: list[DescribeShareGroupOffsetsResponseGroup], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -675,7 +847,9 @@ def _write_describe_share_group_offsets_response_group_list_1(items: list[Descri
                 out(b"\x00")
 
 
-def _write_describe_share_group_offsets_response_1(item: DescribeShareGroupOffsetsResponse, out: Append) -> None:
+def _write_describe_share_group_offsets_response_1(
+    item: DescribeShareGroupOffsetsResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     groups = item.groups
@@ -689,25 +863,56 @@ def _write_describe_share_group_offsets_response_1(item: DescribeShareGroupOffse
     out(b"\x00")
 
 
-def _write_describe_share_group_offsets_response_partition_list_2(items: list[DescribeShareGroupOffsetsResponsePartition], out: Append) -> None:
+def _write_describe_share_group_offsets_response_partition_list_2(
+    items: list[DescribeShareGroupOffsetsResponsePartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         error_message = item.error_message
         if error_message is None:
-            out(pack_iqiqhBx(item.partition_index, item.start_offset, item.leader_epoch, item.lag, item.error_code, 0))
+            out(
+                pack_iqiqhBx(
+                    item.partition_index,
+                    item.start_offset,
+                    item.leader_epoch,
+                    item.lag,
+                    item.error_code,
+                    0,
+                )
+            )
         else:
             raw = error_message.encode()
             n = len(raw)
             if n < 127:
-                out(pack_iqiqh_Bs_x[n](item.partition_index, item.start_offset, item.leader_epoch, item.lag, item.error_code, n + 1, raw))
+                out(
+                    pack_iqiqh_Bs_x[n](
+                        item.partition_index,
+                        item.start_offset,
+                        item.leader_epoch,
+                        item.lag,
+                        item.error_code,
+                        n + 1,
+                        raw,
+                    )
+                )
             else:
-                out(pack_iqiqh(item.partition_index, item.start_offset, item.leader_epoch, item.lag, item.error_code))
+                out(
+                    pack_iqiqh(
+                        item.partition_index,
+                        item.start_offset,
+                        item.leader_epoch,
+                        item.lag,
+                        item.error_code,
+                    )
+                )
                 out(long_text(raw))
                 out(b"\x00")
 
 
-def _write_describe_share_group_offsets_response_topic_list_2(items: list[DescribeShareGroupOffsetsResponseTopic], out: Append) -> None:
+def _write_describe_share_group_offsets_response_topic_list_2(
+    items: list[DescribeShareGroupOffsetsResponseTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -728,7 +933,9 @@ def _write_describe_share_group_offsets_response_topic_list_2(items: list[Descri
         out(b"\x00")
 
 
-def _write_describe_share_group_offsets_response_group_list_2(items: list[DescribeShareGroupOffsetsResponseGroup], out: Append) -> None:
+def _write_describe_share_group_offsets_response_group_list_2(
+    items: list[DescribeShareGroupOffsetsResponseGroup], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -759,7 +966,9 @@ def _write_describe_share_group_offsets_response_group_list_2(items: list[Descri
                 out(b"\x00")
 
 
-def _write_describe_share_group_offsets_response_2(item: DescribeShareGroupOffsetsResponse, out: Append) -> None:
+def _write_describe_share_group_offsets_response_2(
+    item: DescribeShareGroupOffsetsResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     groups = item.groups

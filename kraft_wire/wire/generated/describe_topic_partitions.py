@@ -12,9 +12,28 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["Cursor", "DescribeTopicPartitionsRequest", "DescribeTopicPartitionsResponse", "DescribeTopicPartitionsResponsePartition", "DescribeTopicPartitionsResponseTopic", "ResponseCursor", "TopicRequest"]
+__all__ = [
+    "Cursor",
+    "DescribeTopicPartitionsRequest",
+    "DescribeTopicPartitionsResponse",
+    "DescribeTopicPartitionsResponsePartition",
+    "DescribeTopicPartitionsResponseTopic",
+    "ResponseCursor",
+    "TopicRequest",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 unpack_ib = Codec(">ib").unpack_from
@@ -48,7 +67,10 @@ pack_b = Codec(">b").pack
 class TopicRequest(Struct):
     """TopicRequest of DescribeTopicPartitionsRequest."""
 
-    __slots__ = ("name", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     unknown_tagged_fields: list[tuple[int, bytes]] | None  # 0+
@@ -56,7 +78,7 @@ class TopicRequest(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.name = name
@@ -66,7 +88,11 @@ class TopicRequest(Struct):
 class Cursor(Struct):
     """Cursor of DescribeTopicPartitionsRequest."""
 
-    __slots__ = ("topic_name", "partition_index", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_name",
+        "partition_index",
+        "unknown_tagged_fields",
+    )
 
     topic_name: str  # 0+
     partition_index: int  # 0+
@@ -75,7 +101,7 @@ class Cursor(Struct):
     def __init__(
         self,
         *,
-        topic_name: str = '',
+        topic_name: str = "",
         partition_index: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -87,9 +113,14 @@ class Cursor(Struct):
 class DescribeTopicPartitionsRequest(Message):
     """DescribeTopicPartitionsRequest, API key 75, versions 0, flexible 0+."""
 
-    __slots__ = ("topics", "response_partition_limit", "cursor", "unknown_tagged_fields", )
+    __slots__ = (
+        "topics",
+        "response_partition_limit",
+        "cursor",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeTopicPartitionsRequest'
+    NAME = "DescribeTopicPartitionsRequest"
     API_KEY = 75
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -118,7 +149,18 @@ class DescribeTopicPartitionsRequest(Message):
 class DescribeTopicPartitionsResponsePartition(Struct):
     """DescribeTopicPartitionsResponsePartition of DescribeTopicPartitionsResponse."""
 
-    __slots__ = ("error_code", "partition_index", "leader_id", "leader_epoch", "replica_nodes", "isr_nodes", "eligible_leader_replicas", "last_known_elr", "offline_replicas", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "partition_index",
+        "leader_id",
+        "leader_epoch",
+        "replica_nodes",
+        "isr_nodes",
+        "eligible_leader_replicas",
+        "last_known_elr",
+        "offline_replicas",
+        "unknown_tagged_fields",
+    )
 
     error_code: int  # 0+
     partition_index: int  # 0+
@@ -160,7 +202,15 @@ class DescribeTopicPartitionsResponsePartition(Struct):
 class DescribeTopicPartitionsResponseTopic(Struct):
     """DescribeTopicPartitionsResponseTopic of DescribeTopicPartitionsResponse."""
 
-    __slots__ = ("error_code", "name", "topic_id", "is_internal", "partitions", "topic_authorized_operations", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "name",
+        "topic_id",
+        "is_internal",
+        "partitions",
+        "topic_authorized_operations",
+        "unknown_tagged_fields",
+    )
 
     error_code: int  # 0+
     name: str | None  # 0+
@@ -174,7 +224,7 @@ class DescribeTopicPartitionsResponseTopic(Struct):
         self,
         *,
         error_code: int = 0,
-        name: str | None = '',
+        name: str | None = "",
         topic_id: Uuid = ZERO_UUID,
         is_internal: bool = False,
         partitions: list[DescribeTopicPartitionsResponsePartition] = UNSET,
@@ -193,7 +243,11 @@ class DescribeTopicPartitionsResponseTopic(Struct):
 class ResponseCursor(Struct):
     """Cursor of DescribeTopicPartitionsResponse."""
 
-    __slots__ = ("topic_name", "partition_index", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_name",
+        "partition_index",
+        "unknown_tagged_fields",
+    )
 
     topic_name: str  # 0+
     partition_index: int  # 0+
@@ -202,7 +256,7 @@ class ResponseCursor(Struct):
     def __init__(
         self,
         *,
-        topic_name: str = '',
+        topic_name: str = "",
         partition_index: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -214,9 +268,14 @@ class ResponseCursor(Struct):
 class DescribeTopicPartitionsResponse(Message):
     """DescribeTopicPartitionsResponse, API key 75, versions 0, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "topics", "next_cursor", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "topics",
+        "next_cursor",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeTopicPartitionsResponse'
+    NAME = "DescribeTopicPartitionsResponse"
     API_KEY = 75
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -242,7 +301,9 @@ class DescribeTopicPartitionsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_topic_request_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicRequest], int]:
+def _read_topic_request_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicRequest], int]:
     items = []
     for _ in range(count):
         item = new(TopicRequest)
@@ -281,7 +342,9 @@ def _read_cursor_1(data: Buffer, pos: int) -> tuple[Cursor, int]:
     return item, pos
 
 
-def _read_describe_topic_partitions_request_1(data: Buffer, pos: int) -> tuple[DescribeTopicPartitionsRequest, int]:
+def _read_describe_topic_partitions_request_1(
+    data: Buffer, pos: int
+) -> tuple[DescribeTopicPartitionsRequest, int]:
     item = new(DescribeTopicPartitionsRequest)
     n_topics = data[pos]
     pos += 1
@@ -335,7 +398,9 @@ def _write_cursor_1(item: Cursor, out: Append) -> None:
         out(pack_ix(item.partition_index))
 
 
-def _write_describe_topic_partitions_request_1(item: DescribeTopicPartitionsRequest, out: Append) -> None:
+def _write_describe_topic_partitions_request_1(
+    item: DescribeTopicPartitionsRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     topics = item.topics
@@ -354,11 +419,19 @@ def _write_describe_topic_partitions_request_1(item: DescribeTopicPartitionsRequ
     out(b"\x00")
 
 
-def _read_describe_topic_partitions_response_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeTopicPartitionsResponsePartition], int]:
+def _read_describe_topic_partitions_response_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeTopicPartitionsResponsePartition], int]:
     items = []
     for _ in range(count):
         item = new(DescribeTopicPartitionsResponsePartition)
-        item.error_code, item.partition_index, item.leader_id, item.leader_epoch, n_replica_nodes = unpack_hiiiB(data, pos)
+        (
+            item.error_code,
+            item.partition_index,
+            item.leader_id,
+            item.leader_epoch,
+            n_replica_nodes,
+        ) = unpack_hiiiB(data, pos)
         pos += 15
         if n_replica_nodes < 128:
             values = [*compact_i_B[n_replica_nodes](data, pos)]
@@ -388,7 +461,10 @@ def _read_describe_topic_partitions_response_partition_list_1(data: Buffer, pos:
             item.eligible_leader_replicas = values
             pos += 4 * n_eligible_leader_replicas - 3
         else:
-            item.eligible_leader_replicas, pos = compact_numbers(data, pos, n_eligible_leader_replicas, "i", 4)
+            (
+                item.eligible_leader_replicas,
+                pos,
+            ) = compact_numbers(data, pos, n_eligible_leader_replicas, "i", 4)
             n_last_known_elr = data[pos]
             pos += 1
         if n_last_known_elr == 0:
@@ -420,7 +496,9 @@ def _read_describe_topic_partitions_response_partition_list_1(data: Buffer, pos:
     return items, pos
 
 
-def _read_describe_topic_partitions_response_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeTopicPartitionsResponseTopic], int]:
+def _read_describe_topic_partitions_response_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeTopicPartitionsResponseTopic], int]:
     items = []
     for _ in range(count):
         item = new(DescribeTopicPartitionsResponseTopic)
@@ -441,10 +519,16 @@ def _read_describe_topic_partitions_response_topic_list_1(data: Buffer, pos: int
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_describe_topic_partitions_response_partition_list_1(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_describe_topic_partitions_response_partition_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_describe_topic_partitions_response_partition_list_1(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_describe_topic_partitions_response_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         item.topic_authorized_operations, tags = unpack_iB(data, pos)
@@ -474,17 +558,25 @@ def _read_response_cursor_1(data: Buffer, pos: int) -> tuple[ResponseCursor, int
     return item, pos
 
 
-def _read_describe_topic_partitions_response_1(data: Buffer, pos: int) -> tuple[DescribeTopicPartitionsResponse, int]:
+def _read_describe_topic_partitions_response_1(
+    data: Buffer, pos: int
+) -> tuple[DescribeTopicPartitionsResponse, int]:
     item = new(DescribeTopicPartitionsResponse)
     item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
     if n_topics == 1:
         item.topics = []
     elif 1 < n_topics < 128:
-        item.topics, pos = _read_describe_topic_partitions_response_topic_list_1(data, pos, n_topics - 1)
+        (
+            item.topics,
+            pos,
+        ) = _read_describe_topic_partitions_response_topic_list_1(data, pos, n_topics - 1)
     elif n_topics:
         n_topics, pos = long_count(data, pos, n_topics)
-        item.topics, pos = _read_describe_topic_partitions_response_topic_list_1(data, pos, n_topics)
+        (
+            item.topics,
+            pos,
+        ) = _read_describe_topic_partitions_response_topic_list_1(data, pos, n_topics)
     else:
         raise Unusual
     (n_next_cursor,) = unpack_b(data, pos)
@@ -503,14 +595,25 @@ def _read_describe_topic_partitions_response_1(data: Buffer, pos: int) -> tuple[
     return item, pos
 
 
-def _write_describe_topic_partitions_response_partition_list_1(items: list[DescribeTopicPartitionsResponsePartition], out: Append) -> None:
+def _write_describe_topic_partitions_response_partition_list_1(
+    items: list[DescribeTopicPartitionsResponsePartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         replica_nodes = item.replica_nodes
         n = len(replica_nodes)
         if n < 127:
-            out(pack_hiii_Bi[n](item.error_code, item.partition_index, item.leader_id, item.leader_epoch, n + 1, *replica_nodes))
+            out(
+                pack_hiii_Bi[n](
+                    item.error_code,
+                    item.partition_index,
+                    item.leader_id,
+                    item.leader_epoch,
+                    n + 1,
+                    *replica_nodes,
+                )
+            )
         else:
             out(pack_hiii(item.error_code, item.partition_index, item.leader_id, item.leader_epoch))
             out(varint(n + 1))
@@ -552,7 +655,9 @@ def _write_describe_topic_partitions_response_partition_list_1(items: list[Descr
             out(b"\x00")
 
 
-def _write_describe_topic_partitions_response_topic_list_1(items: list[DescribeTopicPartitionsResponseTopic], out: Append) -> None:
+def _write_describe_topic_partitions_response_topic_list_1(
+    items: list[DescribeTopicPartitionsResponseTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -590,7 +695,9 @@ def _write_response_cursor_1(item: ResponseCursor, out: Append) -> None:
         out(pack_ix(item.partition_index))
 
 
-def _write_describe_topic_partitions_response_1(item: DescribeTopicPartitionsResponse, out: Append) -> None:
+def _write_describe_topic_partitions_response_1(
+    item: DescribeTopicPartitionsResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     topics = item.topics

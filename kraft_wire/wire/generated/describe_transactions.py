@@ -11,9 +11,27 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_text, compact_texts, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint, write_compact_texts
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_text,
+    compact_texts,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_compact_texts,
+)
 
-__all__ = ["DescribeTransactionsRequest", "DescribeTransactionsResponse", "TopicData", "TransactionState"]
+__all__ = [
+    "DescribeTransactionsRequest",
+    "DescribeTransactionsResponse",
+    "TopicData",
+    "TransactionState",
+]
 
 pack_B = Codec(">B").pack
 unpack_iB = Codec(">iB").unpack_from
@@ -35,9 +53,12 @@ pack_iB = Codec(">iB").pack
 class DescribeTransactionsRequest(Message):
     """DescribeTransactionsRequest, API key 65, versions 0, flexible 0+."""
 
-    __slots__ = ("transactional_ids", "unknown_tagged_fields", )
+    __slots__ = (
+        "transactional_ids",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeTransactionsRequest'
+    NAME = "DescribeTransactionsRequest"
     API_KEY = 65
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -60,7 +81,11 @@ class DescribeTransactionsRequest(Message):
 class TopicData(Struct):
     """TopicData of DescribeTransactionsResponse."""
 
-    __slots__ = ("topic", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic: str  # 0+
     partitions: list[int]  # 0+
@@ -69,7 +94,7 @@ class TopicData(Struct):
     def __init__(
         self,
         *,
-        topic: str = '',
+        topic: str = "",
         partitions: list[int] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -81,7 +106,17 @@ class TopicData(Struct):
 class TransactionState(Struct):
     """TransactionState of DescribeTransactionsResponse."""
 
-    __slots__ = ("error_code", "transactional_id", "transaction_state", "transaction_timeout_ms", "transaction_start_time_ms", "producer_id", "producer_epoch", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "transactional_id",
+        "transaction_state",
+        "transaction_timeout_ms",
+        "transaction_start_time_ms",
+        "producer_id",
+        "producer_epoch",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
     error_code: int  # 0+
     transactional_id: str  # 0+
@@ -97,8 +132,8 @@ class TransactionState(Struct):
         self,
         *,
         error_code: int = 0,
-        transactional_id: str = '',
-        transaction_state: str = '',
+        transactional_id: str = "",
+        transaction_state: str = "",
         transaction_timeout_ms: int = 0,
         transaction_start_time_ms: int = 0,
         producer_id: int = 0,
@@ -120,9 +155,13 @@ class TransactionState(Struct):
 class DescribeTransactionsResponse(Message):
     """DescribeTransactionsResponse, API key 65, versions 0, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "transaction_states", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "transaction_states",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeTransactionsResponse'
+    NAME = "DescribeTransactionsResponse"
     API_KEY = 65
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -145,7 +184,9 @@ class DescribeTransactionsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_describe_transactions_request_1(data: Buffer, pos: int) -> tuple[DescribeTransactionsRequest, int]:
+def _read_describe_transactions_request_1(
+    data: Buffer, pos: int
+) -> tuple[DescribeTransactionsRequest, int]:
     item = new(DescribeTransactionsRequest)
     n_transactional_ids = data[pos]
     pos += 1
@@ -201,7 +242,9 @@ def _read_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
     return items, pos
 
 
-def _read_transaction_state_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TransactionState], int]:
+def _read_transaction_state_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TransactionState], int]:
     items = []
     for _ in range(count):
         item = new(TransactionState)
@@ -216,12 +259,25 @@ def _read_transaction_state_list_1(data: Buffer, pos: int, count: int) -> tuple[
             n_transaction_state = data[pos]
             pos += 1
         if n_transaction_state < 128:
-            raw, item.transaction_timeout_ms, item.transaction_start_time_ms, item.producer_id, item.producer_epoch, n_topics = compact_s_iqqhB[n_transaction_state](data, pos)
+            (
+                raw,
+                item.transaction_timeout_ms,
+                item.transaction_start_time_ms,
+                item.producer_id,
+                item.producer_epoch,
+                n_topics,
+            ) = compact_s_iqqhB[n_transaction_state](data, pos)
             item.transaction_state = raw.decode()
             pos += n_transaction_state + 22
         else:
             item.transaction_state, pos = compact_text(data, pos, n_transaction_state)
-            item.transaction_timeout_ms, item.transaction_start_time_ms, item.producer_id, item.producer_epoch, n_topics = unpack_iqqhB(data, pos)
+            (
+                item.transaction_timeout_ms,
+                item.transaction_start_time_ms,
+                item.producer_id,
+                item.producer_epoch,
+                n_topics,
+            ) = unpack_iqqhB(data, pos)
             pos += 23
         if n_topics == 1:
             item.topics = []
@@ -241,17 +297,25 @@ def _read_transaction_state_list_1(data: Buffer, pos: int, count: int) -> tuple[
     return items, pos
 
 
-def _read_describe_transactions_response_1(data: Buffer, pos: int) -> tuple[DescribeTransactionsResponse, int]:
+def _read_describe_transactions_response_1(
+    data: Buffer, pos: int
+) -> tuple[DescribeTransactionsResponse, int]:
     item = new(DescribeTransactionsResponse)
     item.throttle_time_ms, n_transaction_states = unpack_iB(data, pos)
     pos += 5
     if n_transaction_states == 1:
         item.transaction_states = []
     elif 1 < n_transaction_states < 128:
-        item.transaction_states, pos = _read_transaction_state_list_1(data, pos, n_transaction_states - 1)
+        (
+            item.transaction_states,
+            pos,
+        ) = _read_transaction_state_list_1(data, pos, n_transaction_states - 1)
     elif n_transaction_states:
         n_transaction_states, pos = long_count(data, pos, n_transaction_states)
-        item.transaction_states, pos = _read_transaction_state_list_1(data, pos, n_transaction_states)
+        (
+            item.transaction_states,
+            pos,
+        ) = _read_transaction_state_list_1(data, pos, n_transaction_states)
     else:
         raise Unusual
     tags = data[pos]
@@ -302,15 +366,32 @@ def _write_transaction_state_list_1(items: list[TransactionState], out: Append) 
         topics = item.topics
         n = len(topics)
         if n < 127:
-            out(pack_iqqhB(item.transaction_timeout_ms, item.transaction_start_time_ms, item.producer_id, item.producer_epoch, n + 1))
+            out(
+                pack_iqqhB(
+                    item.transaction_timeout_ms,
+                    item.transaction_start_time_ms,
+                    item.producer_id,
+                    item.producer_epoch,
+                    n + 1,
+                )
+            )
         else:
-            out(pack_iqqh(item.transaction_timeout_ms, item.transaction_start_time_ms, item.producer_id, item.producer_epoch))
+            out(
+                pack_iqqh(
+                    item.transaction_timeout_ms,
+                    item.transaction_start_time_ms,
+                    item.producer_id,
+                    item.producer_epoch,
+                )
+            )
             out(varint(n + 1))
         _write_topic_data_list_1(topics, out)
         out(b"\x00")
 
 
-def _write_describe_transactions_response_1(item: DescribeTransactionsResponse, out: Append) -> None:
+def _write_describe_transactions_response_1(
+    item: DescribeTransactionsResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     transaction_states = item.transaction_states

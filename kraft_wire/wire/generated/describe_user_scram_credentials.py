@@ -11,9 +11,24 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["CredentialInfo", "DescribeUserScramCredentialsRequest", "DescribeUserScramCredentialsResponse", "DescribeUserScramCredentialsResult", "UserName"]
+__all__ = [
+    "CredentialInfo",
+    "DescribeUserScramCredentialsRequest",
+    "DescribeUserScramCredentialsResponse",
+    "DescribeUserScramCredentialsResult",
+    "UserName",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 pack_B = Codec(">B").pack
@@ -35,7 +50,10 @@ pack_bix = Codec(">bix").pack
 class UserName(Struct):
     """UserName of DescribeUserScramCredentialsRequest."""
 
-    __slots__ = ("name", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     unknown_tagged_fields: list[tuple[int, bytes]] | None  # 0+
@@ -43,7 +61,7 @@ class UserName(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.name = name
@@ -53,9 +71,12 @@ class UserName(Struct):
 class DescribeUserScramCredentialsRequest(Message):
     """DescribeUserScramCredentialsRequest, API key 50, versions 0, flexible 0+."""
 
-    __slots__ = ("users", "unknown_tagged_fields", )
+    __slots__ = (
+        "users",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeUserScramCredentialsRequest'
+    NAME = "DescribeUserScramCredentialsRequest"
     API_KEY = 50
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -78,7 +99,11 @@ class DescribeUserScramCredentialsRequest(Message):
 class CredentialInfo(Struct):
     """CredentialInfo of DescribeUserScramCredentialsResponse."""
 
-    __slots__ = ("mechanism", "iterations", "unknown_tagged_fields", )
+    __slots__ = (
+        "mechanism",
+        "iterations",
+        "unknown_tagged_fields",
+    )
 
     mechanism: int  # 0+
     iterations: int  # 0+
@@ -99,7 +124,13 @@ class CredentialInfo(Struct):
 class DescribeUserScramCredentialsResult(Struct):
     """DescribeUserScramCredentialsResult of DescribeUserScramCredentialsResponse."""
 
-    __slots__ = ("user", "error_code", "error_message", "credential_infos", "unknown_tagged_fields", )
+    __slots__ = (
+        "user",
+        "error_code",
+        "error_message",
+        "credential_infos",
+        "unknown_tagged_fields",
+    )
 
     user: str  # 0+
     error_code: int  # 0+
@@ -110,9 +141,9 @@ class DescribeUserScramCredentialsResult(Struct):
     def __init__(
         self,
         *,
-        user: str = '',
+        user: str = "",
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         credential_infos: list[CredentialInfo] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -126,9 +157,15 @@ class DescribeUserScramCredentialsResult(Struct):
 class DescribeUserScramCredentialsResponse(Message):
     """DescribeUserScramCredentialsResponse, API key 50, versions 0, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "error_message", "results", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "results",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'DescribeUserScramCredentialsResponse'
+    NAME = "DescribeUserScramCredentialsResponse"
     API_KEY = 50
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -146,7 +183,7 @@ class DescribeUserScramCredentialsResponse(Message):
         *,
         throttle_time_ms: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         results: list[DescribeUserScramCredentialsResult] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -178,7 +215,9 @@ def _read_user_name_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Use
     return items, pos
 
 
-def _read_describe_user_scram_credentials_request_1(data: Buffer, pos: int) -> tuple[DescribeUserScramCredentialsRequest, int]:
+def _read_describe_user_scram_credentials_request_1(
+    data: Buffer, pos: int
+) -> tuple[DescribeUserScramCredentialsRequest, int]:
     item = new(DescribeUserScramCredentialsRequest)
     n_users = data[pos]
     pos += 1
@@ -212,7 +251,9 @@ def _write_user_name_list_1(items: list[UserName], out: Append) -> None:
             out(b"\x00")
 
 
-def _write_describe_user_scram_credentials_request_1(item: DescribeUserScramCredentialsRequest, out: Append) -> None:
+def _write_describe_user_scram_credentials_request_1(
+    item: DescribeUserScramCredentialsRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     users = item.users
@@ -228,7 +269,9 @@ def _write_describe_user_scram_credentials_request_1(item: DescribeUserScramCred
     out(b"\x00")
 
 
-def _read_credential_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CredentialInfo], int]:
+def _read_credential_info_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[CredentialInfo], int]:
     end = pos + count * 6
     if end > len(data):
         raise Unusual
@@ -245,7 +288,9 @@ def _read_credential_info_list_1(data: Buffer, pos: int, count: int) -> tuple[li
     return items, pos
 
 
-def _read_describe_user_scram_credentials_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribeUserScramCredentialsResult], int]:
+def _read_describe_user_scram_credentials_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribeUserScramCredentialsResult], int]:
     items = []
     for _ in range(count):
         item = new(DescribeUserScramCredentialsResult)
@@ -274,7 +319,10 @@ def _read_describe_user_scram_credentials_result_list_1(data: Buffer, pos: int, 
         if n_credential_infos == 1:
             item.credential_infos = []
         elif 1 < n_credential_infos < 128:
-            item.credential_infos, pos = _read_credential_info_list_1(data, pos, n_credential_infos - 1)
+            (
+                item.credential_infos,
+                pos,
+            ) = _read_credential_info_list_1(data, pos, n_credential_infos - 1)
         elif n_credential_infos:
             n_credential_infos, pos = long_count(data, pos, n_credential_infos)
             item.credential_infos, pos = _read_credential_info_list_1(data, pos, n_credential_infos)
@@ -289,7 +337,9 @@ def _read_describe_user_scram_credentials_result_list_1(data: Buffer, pos: int, 
     return items, pos
 
 
-def _read_describe_user_scram_credentials_response_1(data: Buffer, pos: int) -> tuple[DescribeUserScramCredentialsResponse, int]:
+def _read_describe_user_scram_credentials_response_1(
+    data: Buffer, pos: int
+) -> tuple[DescribeUserScramCredentialsResponse, int]:
     item = new(DescribeUserScramCredentialsResponse)
     item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
@@ -308,10 +358,16 @@ def _read_describe_user_scram_credentials_response_1(data: Buffer, pos: int) -> 
     if n_results == 1:
         item.results = []
     elif 1 < n_results < 128:
-        item.results, pos = _read_describe_user_scram_credentials_result_list_1(data, pos, n_results - 1)
+        (
+            item.results,
+            pos,
+        ) = _read_describe_user_scram_credentials_result_list_1(data, pos, n_results - 1)
     elif n_results:
         n_results, pos = long_count(data, pos, n_results)
-        item.results, pos = _read_describe_user_scram_credentials_result_list_1(data, pos, n_results)
+        (
+            item.results,
+            pos,
+        ) = _read_describe_user_scram_credentials_result_list_1(data, pos, n_results)
     else:
         raise Unusual
     tags = data[pos]
@@ -329,7 +385,9 @@ def _write_credential_info_list_1(items: list[CredentialInfo], out: Append) -> N
         out(pack_bix(item.mechanism, item.iterations))
 
 
-def _write_describe_user_scram_credentials_result_list_1(items: list[DescribeUserScramCredentialsResult], out: Append) -> None:
+def _write_describe_user_scram_credentials_result_list_1(
+    items: list[DescribeUserScramCredentialsResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -360,7 +418,9 @@ def _write_describe_user_scram_credentials_result_list_1(items: list[DescribeUse
         out(b"\x00")
 
 
-def _write_describe_user_scram_credentials_response_1(item: DescribeUserScramCredentialsResponse, out: Append) -> None:
+def _write_describe_user_scram_credentials_response_1(
+    item: DescribeUserScramCredentialsResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     error_message = item.error_message

@@ -11,9 +11,28 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_numbers, classic_text, compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_numbers,
+    classic_text,
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["ElectLeadersRequest", "ElectLeadersResponse", "PartitionResult", "ReplicaElectionResult", "TopicPartitions"]
+__all__ = [
+    "ElectLeadersRequest",
+    "ElectLeadersResponse",
+    "PartitionResult",
+    "ReplicaElectionResult",
+    "TopicPartitions",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_h = Codec(">h").unpack_from
@@ -53,7 +72,11 @@ pack_ihB = Codec(">ihB").pack
 class TopicPartitions(Struct):
     """TopicPartitions of ElectLeadersRequest."""
 
-    __slots__ = ("topic", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic: str  # 0+
     partitions: list[int]  # 0+
@@ -62,7 +85,7 @@ class TopicPartitions(Struct):
     def __init__(
         self,
         *,
-        topic: str = '',
+        topic: str = "",
         partitions: list[int] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -74,9 +97,14 @@ class TopicPartitions(Struct):
 class ElectLeadersRequest(Message):
     """ElectLeadersRequest, API key 43, versions 0-2, flexible 2+."""
 
-    __slots__ = ("election_type", "topic_partitions", "timeout_ms", "unknown_tagged_fields", )
+    __slots__ = (
+        "election_type",
+        "topic_partitions",
+        "timeout_ms",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ElectLeadersRequest'
+    NAME = "ElectLeadersRequest"
     API_KEY = 43
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -105,7 +133,12 @@ class ElectLeadersRequest(Message):
 class PartitionResult(Struct):
     """PartitionResult of ElectLeadersResponse."""
 
-    __slots__ = ("partition_id", "error_code", "error_message", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_id",
+        "error_code",
+        "error_message",
+        "unknown_tagged_fields",
+    )
 
     partition_id: int  # 0+
     error_code: int  # 0+
@@ -117,7 +150,7 @@ class PartitionResult(Struct):
         *,
         partition_id: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.partition_id = partition_id
@@ -129,7 +162,11 @@ class PartitionResult(Struct):
 class ReplicaElectionResult(Struct):
     """ReplicaElectionResult of ElectLeadersResponse."""
 
-    __slots__ = ("topic", "partition_result", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic",
+        "partition_result",
+        "unknown_tagged_fields",
+    )
 
     topic: str  # 0+
     partition_result: list[PartitionResult]  # 0+
@@ -138,7 +175,7 @@ class ReplicaElectionResult(Struct):
     def __init__(
         self,
         *,
-        topic: str = '',
+        topic: str = "",
         partition_result: list[PartitionResult] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -150,9 +187,14 @@ class ReplicaElectionResult(Struct):
 class ElectLeadersResponse(Message):
     """ElectLeadersResponse, API key 43, versions 0-2, flexible 2+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "replica_election_results", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "replica_election_results",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ElectLeadersResponse'
+    NAME = "ElectLeadersResponse"
     API_KEY = 43
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -178,7 +220,9 @@ class ElectLeadersResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_topic_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartitions], int]:
+def _read_topic_partitions_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicPartitions], int]:
     items = []
     for _ in range(count):
         item = new(TopicPartitions)
@@ -236,7 +280,9 @@ def _read_elect_leaders_request_2(data: Buffer, pos: int) -> tuple[ElectLeadersR
     return item, pos
 
 
-def _read_topic_partitions_list_2(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartitions], int]:
+def _read_topic_partitions_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicPartitions], int]:
     items = []
     for _ in range(count):
         item = new(TopicPartitions)
@@ -273,7 +319,10 @@ def _read_elect_leaders_request_3(data: Buffer, pos: int) -> tuple[ElectLeadersR
     if n_topic_partitions == 1:
         item.topic_partitions = []
     elif 1 < n_topic_partitions < 128:
-        item.topic_partitions, pos = _read_topic_partitions_list_2(data, pos, n_topic_partitions - 1)
+        (
+            item.topic_partitions,
+            pos,
+        ) = _read_topic_partitions_list_2(data, pos, n_topic_partitions - 1)
     elif n_topic_partitions:
         n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
         item.topic_partitions, pos = _read_topic_partitions_list_2(data, pos, n_topic_partitions)
@@ -372,7 +421,9 @@ def _write_elect_leaders_request_3(item: ElectLeadersRequest, out: Append) -> No
     out(pack_ix(item.timeout_ms))
 
 
-def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionResult], int]:
+def _read_partition_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionResult], int]:
     items = []
     for _ in range(count):
         item = new(PartitionResult)
@@ -391,7 +442,9 @@ def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[l
     return items, pos
 
 
-def _read_replica_election_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ReplicaElectionResult], int]:
+def _read_replica_election_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ReplicaElectionResult], int]:
     items = []
     for _ in range(count):
         item = new(ReplicaElectionResult)
@@ -408,7 +461,10 @@ def _read_replica_election_result_list_1(data: Buffer, pos: int, count: int) -> 
         if n_partition_result == 0:
             item.partition_result = []
         elif n_partition_result > 0:
-            item.partition_result, pos = _read_partition_result_list_1(data, pos, n_partition_result)
+            (
+                item.partition_result,
+                pos,
+            ) = _read_partition_result_list_1(data, pos, n_partition_result)
         else:
             raise Unusual
         item.unknown_tagged_fields = None
@@ -423,7 +479,10 @@ def _read_elect_leaders_response_1(data: Buffer, pos: int) -> tuple[ElectLeaders
     if n_replica_election_results == 0:
         item.replica_election_results = []
     elif n_replica_election_results > 0:
-        item.replica_election_results, pos = _read_replica_election_result_list_1(data, pos, n_replica_election_results)
+        (
+            item.replica_election_results,
+            pos,
+        ) = _read_replica_election_result_list_1(data, pos, n_replica_election_results)
     else:
         raise Unusual
     item.error_code = 0
@@ -438,14 +497,19 @@ def _read_elect_leaders_response_2(data: Buffer, pos: int) -> tuple[ElectLeaders
     if n_replica_election_results == 0:
         item.replica_election_results = []
     elif n_replica_election_results > 0:
-        item.replica_election_results, pos = _read_replica_election_result_list_1(data, pos, n_replica_election_results)
+        (
+            item.replica_election_results,
+            pos,
+        ) = _read_replica_election_result_list_1(data, pos, n_replica_election_results)
     else:
         raise Unusual
     item.unknown_tagged_fields = None
     return item, pos
 
 
-def _read_partition_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[PartitionResult], int]:
+def _read_partition_result_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionResult], int]:
     items = []
     for _ in range(count):
         item = new(PartitionResult)
@@ -470,7 +534,9 @@ def _read_partition_result_list_2(data: Buffer, pos: int, count: int) -> tuple[l
     return items, pos
 
 
-def _read_replica_election_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ReplicaElectionResult], int]:
+def _read_replica_election_result_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ReplicaElectionResult], int]:
     items = []
     for _ in range(count):
         item = new(ReplicaElectionResult)
@@ -487,10 +553,16 @@ def _read_replica_election_result_list_2(data: Buffer, pos: int, count: int) -> 
         if n_partition_result == 1:
             item.partition_result = []
         elif 1 < n_partition_result < 128:
-            item.partition_result, pos = _read_partition_result_list_2(data, pos, n_partition_result - 1)
+            (
+                item.partition_result,
+                pos,
+            ) = _read_partition_result_list_2(data, pos, n_partition_result - 1)
         elif n_partition_result:
             n_partition_result, pos = long_count(data, pos, n_partition_result)
-            item.partition_result, pos = _read_partition_result_list_2(data, pos, n_partition_result)
+            (
+                item.partition_result,
+                pos,
+            ) = _read_partition_result_list_2(data, pos, n_partition_result)
         else:
             raise Unusual
         tags = data[pos]
@@ -509,10 +581,16 @@ def _read_elect_leaders_response_3(data: Buffer, pos: int) -> tuple[ElectLeaders
     if n_replica_election_results == 1:
         item.replica_election_results = []
     elif 1 < n_replica_election_results < 128:
-        item.replica_election_results, pos = _read_replica_election_result_list_2(data, pos, n_replica_election_results - 1)
+        (
+            item.replica_election_results,
+            pos,
+        ) = _read_replica_election_result_list_2(data, pos, n_replica_election_results - 1)
     elif n_replica_election_results:
         n_replica_election_results, pos = long_count(data, pos, n_replica_election_results)
-        item.replica_election_results, pos = _read_replica_election_result_list_2(data, pos, n_replica_election_results)
+        (
+            item.replica_election_results,
+            pos,
+        ) = _read_replica_election_result_list_2(data, pos, n_replica_election_results)
     else:
         raise Unusual
     tags = data[pos]

@@ -12,9 +12,34 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_numbers, classic_text, compact_text, long_count, long_numbers, long_text, new, packers, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
+from kraft_wire.wire.runtime import (
+    classic_numbers,
+    classic_text,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    tag_head,
+    unknown_tag,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_tags,
+)
 
-__all__ = ["EndQuorumEpochRequest", "EndQuorumEpochResponse", "LeaderEndpoint", "NodeEndpoint", "PartitionData", "ReplicaInfo", "ResponsePartitionData", "ResponseTopicData", "TopicData"]
+__all__ = [
+    "EndQuorumEpochRequest",
+    "EndQuorumEpochResponse",
+    "LeaderEndpoint",
+    "NodeEndpoint",
+    "PartitionData",
+    "ReplicaInfo",
+    "ResponsePartitionData",
+    "ResponseTopicData",
+    "TopicData",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s_i = unpackers("s", "i", 0)
@@ -53,7 +78,11 @@ pack_i_Bs_Hx = packers("iB", "s", "Hx", 1, 1)
 class ReplicaInfo(Struct):
     """ReplicaInfo of EndQuorumEpochRequest."""
 
-    __slots__ = ("candidate_id", "candidate_directory_id", "unknown_tagged_fields", )
+    __slots__ = (
+        "candidate_id",
+        "candidate_directory_id",
+        "unknown_tagged_fields",
+    )
 
     candidate_id: int  # 1+
     candidate_directory_id: Uuid  # 1+
@@ -74,7 +103,14 @@ class ReplicaInfo(Struct):
 class PartitionData(Struct):
     """PartitionData of EndQuorumEpochRequest."""
 
-    __slots__ = ("partition_index", "leader_id", "leader_epoch", "preferred_successors", "preferred_candidates", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "leader_id",
+        "leader_epoch",
+        "preferred_successors",
+        "preferred_candidates",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     leader_id: int  # 0+
@@ -104,7 +140,11 @@ class PartitionData(Struct):
 class TopicData(Struct):
     """TopicData of EndQuorumEpochRequest."""
 
-    __slots__ = ("topic_name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_name: str  # 0+
     partitions: list[PartitionData]  # 0+
@@ -113,7 +153,7 @@ class TopicData(Struct):
     def __init__(
         self,
         *,
-        topic_name: str = '',
+        topic_name: str = "",
         partitions: list[PartitionData] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -125,7 +165,12 @@ class TopicData(Struct):
 class LeaderEndpoint(Struct):
     """LeaderEndpoint of EndQuorumEpochRequest."""
 
-    __slots__ = ("name", "host", "port", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "host",
+        "port",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 1+
     host: str  # 1+
@@ -135,8 +180,8 @@ class LeaderEndpoint(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
-        host: str = '',
+        name: str = "",
+        host: str = "",
         port: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -149,9 +194,14 @@ class LeaderEndpoint(Struct):
 class EndQuorumEpochRequest(Message):
     """EndQuorumEpochRequest, API key 54, versions 0-1, flexible 1+."""
 
-    __slots__ = ("cluster_id", "topics", "leader_endpoints", "unknown_tagged_fields", )
+    __slots__ = (
+        "cluster_id",
+        "topics",
+        "leader_endpoints",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'EndQuorumEpochRequest'
+    NAME = "EndQuorumEpochRequest"
     API_KEY = 54
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -180,7 +230,13 @@ class EndQuorumEpochRequest(Message):
 class ResponsePartitionData(Struct):
     """PartitionData of EndQuorumEpochResponse."""
 
-    __slots__ = ("partition_index", "error_code", "leader_id", "leader_epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "error_code",
+        "leader_id",
+        "leader_epoch",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     error_code: int  # 0+
@@ -207,7 +263,11 @@ class ResponsePartitionData(Struct):
 class ResponseTopicData(Struct):
     """TopicData of EndQuorumEpochResponse."""
 
-    __slots__ = ("topic_name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_name: str  # 0+
     partitions: list[ResponsePartitionData]  # 0+
@@ -216,7 +276,7 @@ class ResponseTopicData(Struct):
     def __init__(
         self,
         *,
-        topic_name: str = '',
+        topic_name: str = "",
         partitions: list[ResponsePartitionData] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -228,7 +288,12 @@ class ResponseTopicData(Struct):
 class NodeEndpoint(Struct):
     """NodeEndpoint of EndQuorumEpochResponse."""
 
-    __slots__ = ("node_id", "host", "port", "unknown_tagged_fields", )
+    __slots__ = (
+        "node_id",
+        "host",
+        "port",
+        "unknown_tagged_fields",
+    )
 
     node_id: int  # 1+
     host: str  # 1+
@@ -239,7 +304,7 @@ class NodeEndpoint(Struct):
         self,
         *,
         node_id: int = 0,
-        host: str = '',
+        host: str = "",
         port: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -252,9 +317,14 @@ class NodeEndpoint(Struct):
 class EndQuorumEpochResponse(Message):
     """EndQuorumEpochResponse, API key 54, versions 0-1, flexible 1+."""
 
-    __slots__ = ("error_code", "topics", "node_endpoints", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "topics",
+        "node_endpoints",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'EndQuorumEpochResponse'
+    NAME = "EndQuorumEpochResponse"
     API_KEY = 54
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -280,18 +350,28 @@ class EndQuorumEpochResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+def _read_partition_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionData], int]:
     items = []
     for _ in range(count):
         item = new(PartitionData)
-        item.partition_index, item.leader_id, item.leader_epoch, n_preferred_successors = unpack_iiii(data, pos)
+        (
+            item.partition_index,
+            item.leader_id,
+            item.leader_epoch,
+            n_preferred_successors,
+        ) = unpack_iiii(data, pos)
         pos += 16
         if 0 <= n_preferred_successors < 128:
             values = [*classic_i[n_preferred_successors](data, pos)]
             item.preferred_successors = values
             pos += 4 * n_preferred_successors
         else:
-            item.preferred_successors, pos = classic_numbers(data, pos, n_preferred_successors, "i", 4)
+            (
+                item.preferred_successors,
+                pos,
+            ) = classic_numbers(data, pos, n_preferred_successors, "i", 4)
         item.preferred_candidates = []
         item.unknown_tagged_fields = None
         items.append(item)
@@ -367,19 +447,32 @@ def _read_replica_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[
     return items, pos
 
 
-def _read_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+def _read_partition_data_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionData], int]:
     items = []
     for _ in range(count):
         item = new(PartitionData)
-        item.partition_index, item.leader_id, item.leader_epoch, n_preferred_candidates = unpack_iiiB(data, pos)
+        (
+            item.partition_index,
+            item.leader_id,
+            item.leader_epoch,
+            n_preferred_candidates,
+        ) = unpack_iiiB(data, pos)
         pos += 13
         if n_preferred_candidates == 1:
             item.preferred_candidates = []
         elif 1 < n_preferred_candidates < 128:
-            item.preferred_candidates, pos = _read_replica_info_list_1(data, pos, n_preferred_candidates - 1)
+            (
+                item.preferred_candidates,
+                pos,
+            ) = _read_replica_info_list_1(data, pos, n_preferred_candidates - 1)
         elif n_preferred_candidates:
             n_preferred_candidates, pos = long_count(data, pos, n_preferred_candidates)
-            item.preferred_candidates, pos = _read_replica_info_list_1(data, pos, n_preferred_candidates)
+            (
+                item.preferred_candidates,
+                pos,
+            ) = _read_replica_info_list_1(data, pos, n_preferred_candidates)
         else:
             raise Unusual
         tags = data[pos]
@@ -424,7 +517,9 @@ def _read_topic_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[To
     return items, pos
 
 
-def _read_leader_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[LeaderEndpoint], int]:
+def _read_leader_endpoint_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[LeaderEndpoint], int]:
     items = []
     for _ in range(count):
         item = new(LeaderEndpoint)
@@ -504,7 +599,15 @@ def _write_partition_data_list_1(items: list[PartitionData], out: Append) -> Non
         preferred_successors = item.preferred_successors
         n = len(preferred_successors)
         if n < 128:
-            out(pack_iii_ii[n](item.partition_index, item.leader_id, item.leader_epoch, n, *preferred_successors))
+            out(
+                pack_iii_ii[n](
+                    item.partition_index,
+                    item.leader_id,
+                    item.leader_epoch,
+                    n,
+                    *preferred_successors,
+                )
+            )
         else:
             out(pack_iiii(item.partition_index, item.leader_id, item.leader_epoch, n))
             out(long_numbers(preferred_successors, "i"))
@@ -638,7 +741,9 @@ def _write_end_quorum_epoch_request_2(item: EndQuorumEpochRequest, out: Append) 
     out(b"\x00")
 
 
-def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponsePartitionData], int]:
+def _read_response_partition_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponsePartitionData], int]:
     end = pos + count * 14
     if end > len(data):
         raise Unusual
@@ -655,7 +760,9 @@ def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicData], int]:
+def _read_response_topic_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponseTopicData], int]:
     items = []
     for _ in range(count):
         item = new(ResponseTopicData)
@@ -695,7 +802,9 @@ def _read_end_quorum_epoch_response_1(data: Buffer, pos: int) -> tuple[EndQuorum
     return item, pos
 
 
-def _read_response_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ResponsePartitionData], int]:
+def _read_response_partition_data_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponsePartitionData], int]:
     end = pos + count * 15
     if end > len(data):
         raise Unusual
@@ -714,7 +823,9 @@ def _read_response_partition_data_list_2(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_response_topic_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicData], int]:
+def _read_response_topic_data_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponseTopicData], int]:
     items = []
     for _ in range(count):
         item = new(ResponseTopicData)
@@ -746,7 +857,9 @@ def _read_response_topic_data_list_2(data: Buffer, pos: int, count: int) -> tupl
     return items, pos
 
 
-def _read_node_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[NodeEndpoint], int]:
+def _read_node_endpoint_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[NodeEndpoint], int]:
     items = []
     for _ in range(count):
         item = new(NodeEndpoint)
@@ -767,7 +880,9 @@ def _read_node_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list
     return items, pos
 
 
-def _read_end_quorum_epoch_response_tags_1(item: EndQuorumEpochResponse, data: Buffer, pos: int, count: int) -> int:
+def _read_end_quorum_epoch_response_tags_1(
+    item: EndQuorumEpochResponse, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -779,7 +894,10 @@ def _read_end_quorum_epoch_response_tags_1(item: EndQuorumEpochResponse, data: B
             if n_node_endpoints == 1:
                 item.node_endpoints = []
             elif 1 < n_node_endpoints < 128:
-                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
+                (
+                    item.node_endpoints,
+                    pos,
+                ) = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
             elif n_node_endpoints:
                 n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
                 item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)

@@ -9,16 +9,20 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import new, unknown_tags
 
-__all__ = ["EndTransactionRecord"]
+__all__ = [
+    "EndTransactionRecord",
+]
 
 
 
 class EndTransactionRecord(Message):
     """EndTransactionRecord, type 24, versions 0, flexible 0+."""
 
-    __slots__ = ("unknown_tagged_fields", )
+    __slots__ = (
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'EndTransactionRecord'
+    NAME = "EndTransactionRecord"
     API_KEY = -1
     RECORD_TYPE = 24
     MIN_VERSION = 0

@@ -11,9 +11,20 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_text, new, packers, unknown_tags, unpackers
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+)
 
-__all__ = ["EndTxnRequest", "EndTxnResponse"]
+__all__ = [
+    "EndTxnRequest",
+    "EndTxnResponse",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s_qht = unpackers("s", "qh?", 0)
@@ -36,9 +47,15 @@ pack_ihqhx = Codec(">ihqhx").pack
 class EndTxnRequest(Message):
     """EndTxnRequest, API key 26, versions 0-5, flexible 3+."""
 
-    __slots__ = ("transactional_id", "producer_id", "producer_epoch", "committed", "unknown_tagged_fields", )
+    __slots__ = (
+        "transactional_id",
+        "producer_id",
+        "producer_epoch",
+        "committed",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'EndTxnRequest'
+    NAME = "EndTxnRequest"
     API_KEY = 26
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -54,7 +71,7 @@ class EndTxnRequest(Message):
     def __init__(
         self,
         *,
-        transactional_id: str = '',
+        transactional_id: str = "",
         producer_id: int = 0,
         producer_epoch: int = 0,
         committed: bool = False,
@@ -70,9 +87,15 @@ class EndTxnRequest(Message):
 class EndTxnResponse(Message):
     """EndTxnResponse, API key 26, versions 0-5, flexible 3+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "producer_id", "producer_epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "producer_id",
+        "producer_epoch",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'EndTxnResponse'
+    NAME = "EndTxnResponse"
     API_KEY = 26
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -106,7 +129,12 @@ def _read_end_txn_request_1(data: Buffer, pos: int) -> tuple[EndTxnRequest, int]
     (n_transactional_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_transactional_id < 128:
-        raw, item.producer_id, item.producer_epoch, item.committed = classic_s_qht[n_transactional_id](data, pos)
+        (
+            raw,
+            item.producer_id,
+            item.producer_epoch,
+            item.committed,
+        ) = classic_s_qht[n_transactional_id](data, pos)
         item.transactional_id = raw.decode()
         pos += n_transactional_id + 11
     else:
@@ -122,7 +150,13 @@ def _read_end_txn_request_2(data: Buffer, pos: int) -> tuple[EndTxnRequest, int]
     n_transactional_id = data[pos]
     pos += 1
     if n_transactional_id < 128:
-        raw, item.producer_id, item.producer_epoch, item.committed, tags = compact_s_qhtB[n_transactional_id](data, pos)
+        (
+            raw,
+            item.producer_id,
+            item.producer_epoch,
+            item.committed,
+            tags,
+        ) = compact_s_qhtB[n_transactional_id](data, pos)
         item.transactional_id = raw.decode()
         pos += n_transactional_id + 11
     else:
@@ -184,7 +218,13 @@ def _read_end_txn_response_2(data: Buffer, pos: int) -> tuple[EndTxnResponse, in
 
 def _read_end_txn_response_3(data: Buffer, pos: int) -> tuple[EndTxnResponse, int]:
     item = new(EndTxnResponse)
-    item.throttle_time_ms, item.error_code, item.producer_id, item.producer_epoch, tags = unpack_ihqhB(data, pos)
+    (
+        item.throttle_time_ms,
+        item.error_code,
+        item.producer_id,
+        item.producer_epoch,
+        tags,
+    ) = unpack_ihqhB(data, pos)
     pos += 17
     item.unknown_tagged_fields = None
     if tags:

@@ -10,7 +10,9 @@ from struct import Struct as Codec
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.runtime import new
 
-__all__ = ["EndTxnMarker"]
+__all__ = [
+    "EndTxnMarker",
+]
 
 unpack_i = Codec(">i").unpack_from
 pack_i = Codec(">i").pack
@@ -19,9 +21,11 @@ pack_i = Codec(">i").pack
 class EndTxnMarker(Message):
     """EndTxnMarker, versions 0, never flexible."""
 
-    __slots__ = ("coordinator_epoch", )
+    __slots__ = (
+        "coordinator_epoch",
+    )
 
-    NAME = 'EndTxnMarker'
+    NAME = "EndTxnMarker"
     API_KEY = -1
     RECORD_TYPE = -1
     MIN_VERSION = 0

@@ -13,7 +13,10 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import long_count, new, unknown_tags, varint
 
-__all__ = ["EnvelopeRequest", "EnvelopeResponse"]
+__all__ = [
+    "EnvelopeRequest",
+    "EnvelopeResponse",
+]
 
 pack_B = Codec(">B").pack
 unpack_hB = Codec(">hB").unpack_from
@@ -23,9 +26,14 @@ pack_hx = Codec(">hx").pack
 class EnvelopeRequest(Message):
     """EnvelopeRequest, API key 58, versions 0, flexible 0+."""
 
-    __slots__ = ("request_data", "request_principal", "client_host_address", "unknown_tagged_fields", )
+    __slots__ = (
+        "request_data",
+        "request_principal",
+        "client_host_address",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'EnvelopeRequest'
+    NAME = "EnvelopeRequest"
     API_KEY = 58
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -40,9 +48,9 @@ class EnvelopeRequest(Message):
     def __init__(
         self,
         *,
-        request_data: bytes | memoryview = b'',
-        request_principal: bytes | memoryview | None = b'',
-        client_host_address: bytes | memoryview = b'',
+        request_data: bytes | memoryview = b"",
+        request_principal: bytes | memoryview | None = b"",
+        client_host_address: bytes | memoryview = b"",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.request_data = request_data
@@ -54,9 +62,13 @@ class EnvelopeRequest(Message):
 class EnvelopeResponse(Message):
     """EnvelopeResponse, API key 58, versions 0, flexible 0+."""
 
-    __slots__ = ("response_data", "error_code", "unknown_tagged_fields", )
+    __slots__ = (
+        "response_data",
+        "error_code",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'EnvelopeResponse'
+    NAME = "EnvelopeResponse"
     API_KEY = 58
     RECORD_TYPE = -1
     MIN_VERSION = 0

@@ -13,7 +13,10 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import long_count, new, unknown_tags, varint
 
-__all__ = ["ExpireDelegationTokenRequest", "ExpireDelegationTokenResponse"]
+__all__ = [
+    "ExpireDelegationTokenRequest",
+    "ExpireDelegationTokenResponse",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_q = Codec(">q").unpack_from
@@ -31,9 +34,13 @@ pack_hqix = Codec(">hqix").pack
 class ExpireDelegationTokenRequest(Message):
     """ExpireDelegationTokenRequest, API key 40, versions 1-2, flexible 2+."""
 
-    __slots__ = ("hmac", "expiry_time_period_ms", "unknown_tagged_fields", )
+    __slots__ = (
+        "hmac",
+        "expiry_time_period_ms",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ExpireDelegationTokenRequest'
+    NAME = "ExpireDelegationTokenRequest"
     API_KEY = 40
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -47,7 +54,7 @@ class ExpireDelegationTokenRequest(Message):
     def __init__(
         self,
         *,
-        hmac: bytes | memoryview = b'',
+        hmac: bytes | memoryview = b"",
         expiry_time_period_ms: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -59,9 +66,14 @@ class ExpireDelegationTokenRequest(Message):
 class ExpireDelegationTokenResponse(Message):
     """ExpireDelegationTokenResponse, API key 40, versions 1-2, flexible 2+."""
 
-    __slots__ = ("error_code", "expiry_timestamp_ms", "throttle_time_ms", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "expiry_timestamp_ms",
+        "throttle_time_ms",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ExpireDelegationTokenResponse'
+    NAME = "ExpireDelegationTokenResponse"
     API_KEY = 40
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -87,7 +99,9 @@ class ExpireDelegationTokenResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_expire_delegation_token_request_1(data: Buffer, pos: int) -> tuple[ExpireDelegationTokenRequest, int]:
+def _read_expire_delegation_token_request_1(
+    data: Buffer, pos: int
+) -> tuple[ExpireDelegationTokenRequest, int]:
     item = new(ExpireDelegationTokenRequest)
     (n_hmac,) = unpack_i(data, pos)
     pos += 4
@@ -105,7 +119,9 @@ def _read_expire_delegation_token_request_1(data: Buffer, pos: int) -> tuple[Exp
     return item, pos
 
 
-def _read_expire_delegation_token_request_2(data: Buffer, pos: int) -> tuple[ExpireDelegationTokenRequest, int]:
+def _read_expire_delegation_token_request_2(
+    data: Buffer, pos: int
+) -> tuple[ExpireDelegationTokenRequest, int]:
     item = new(ExpireDelegationTokenRequest)
     n_hmac = data[pos]
     pos += 1
@@ -129,7 +145,9 @@ def _read_expire_delegation_token_request_2(data: Buffer, pos: int) -> tuple[Exp
     return item, pos
 
 
-def _write_expire_delegation_token_request_1(item: ExpireDelegationTokenRequest, out: Append) -> None:
+def _write_expire_delegation_token_request_1(
+    item: ExpireDelegationTokenRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     hmac = item.hmac
@@ -139,7 +157,9 @@ def _write_expire_delegation_token_request_1(item: ExpireDelegationTokenRequest,
     out(pack_q(item.expiry_time_period_ms))
 
 
-def _write_expire_delegation_token_request_2(item: ExpireDelegationTokenRequest, out: Append) -> None:
+def _write_expire_delegation_token_request_2(
+    item: ExpireDelegationTokenRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     hmac = item.hmac
@@ -152,7 +172,9 @@ def _write_expire_delegation_token_request_2(item: ExpireDelegationTokenRequest,
     out(pack_qx(item.expiry_time_period_ms))
 
 
-def _read_expire_delegation_token_response_1(data: Buffer, pos: int) -> tuple[ExpireDelegationTokenResponse, int]:
+def _read_expire_delegation_token_response_1(
+    data: Buffer, pos: int
+) -> tuple[ExpireDelegationTokenResponse, int]:
     item = new(ExpireDelegationTokenResponse)
     item.error_code, item.expiry_timestamp_ms, item.throttle_time_ms = unpack_hqi(data, pos)
     pos += 14
@@ -160,7 +182,9 @@ def _read_expire_delegation_token_response_1(data: Buffer, pos: int) -> tuple[Ex
     return item, pos
 
 
-def _read_expire_delegation_token_response_2(data: Buffer, pos: int) -> tuple[ExpireDelegationTokenResponse, int]:
+def _read_expire_delegation_token_response_2(
+    data: Buffer, pos: int
+) -> tuple[ExpireDelegationTokenResponse, int]:
     item = new(ExpireDelegationTokenResponse)
     item.error_code, item.expiry_timestamp_ms, item.throttle_time_ms, tags = unpack_hqiB(data, pos)
     pos += 15
@@ -170,13 +194,17 @@ def _read_expire_delegation_token_response_2(data: Buffer, pos: int) -> tuple[Ex
     return item, pos
 
 
-def _write_expire_delegation_token_response_1(item: ExpireDelegationTokenResponse, out: Append) -> None:
+def _write_expire_delegation_token_response_1(
+    item: ExpireDelegationTokenResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     out(pack_hqi(item.error_code, item.expiry_timestamp_ms, item.throttle_time_ms))
 
 
-def _write_expire_delegation_token_response_2(item: ExpireDelegationTokenResponse, out: Append) -> None:
+def _write_expire_delegation_token_response_2(
+    item: ExpireDelegationTokenResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     out(pack_hqix(item.error_code, item.expiry_timestamp_ms, item.throttle_time_ms))

@@ -11,7 +11,9 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import compact_text, long_text, new, packers, unknown_tags, unpackers
 
-__all__ = ["FeatureLevelRecord"]
+__all__ = [
+    "FeatureLevelRecord",
+]
 
 compact_s_hB = unpackers("s", "hB", 1)
 unpack_hB = Codec(">hB").unpack_from
@@ -22,9 +24,13 @@ pack_hx = Codec(">hx").pack
 class FeatureLevelRecord(Message):
     """FeatureLevelRecord, type 12, versions 0, flexible 0+."""
 
-    __slots__ = ("name", "feature_level", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "feature_level",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'FeatureLevelRecord'
+    NAME = "FeatureLevelRecord"
     API_KEY = -1
     RECORD_TYPE = 12
     MIN_VERSION = 0
@@ -38,7 +44,7 @@ class FeatureLevelRecord(Message):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         feature_level: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:

@@ -12,9 +12,40 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, FileSlice, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_numbers, classic_text, compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, size_of, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
+from kraft_wire.wire.runtime import (
+    classic_numbers,
+    classic_text,
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    size_of,
+    tag_head,
+    unknown_tag,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_tags,
+)
 
-__all__ = ["AbortedTransaction", "EpochEndOffset", "FetchPartition", "FetchRequest", "FetchResponse", "FetchTopic", "FetchableTopicResponse", "ForgottenTopic", "LeaderIdAndEpoch", "NodeEndpoint", "PartitionData", "ReplicaState", "SnapshotId"]
+__all__ = [
+    "AbortedTransaction",
+    "EpochEndOffset",
+    "FetchPartition",
+    "FetchRequest",
+    "FetchResponse",
+    "FetchTopic",
+    "FetchableTopicResponse",
+    "ForgottenTopic",
+    "LeaderIdAndEpoch",
+    "NodeEndpoint",
+    "PartitionData",
+    "ReplicaState",
+    "SnapshotId",
+]
 
 unpack_iiiibi = Codec(">iiiibi").unpack_from
 unpack_h = Codec(">h").unpack_from
@@ -93,7 +124,11 @@ pack_i_Bs_x = packers("iB", "s", "x", 1, 1)
 class ReplicaState(Struct):
     """ReplicaState of FetchRequest."""
 
-    __slots__ = ("replica_id", "replica_epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "replica_id",
+        "replica_epoch",
+        "unknown_tagged_fields",
+    )
 
     replica_id: int  # 15+
     replica_epoch: int  # 15+
@@ -114,7 +149,17 @@ class ReplicaState(Struct):
 class FetchPartition(Struct):
     """FetchPartition of FetchRequest."""
 
-    __slots__ = ("partition", "current_leader_epoch", "fetch_offset", "last_fetched_epoch", "log_start_offset", "partition_max_bytes", "replica_directory_id", "high_watermark", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition",
+        "current_leader_epoch",
+        "fetch_offset",
+        "last_fetched_epoch",
+        "log_start_offset",
+        "partition_max_bytes",
+        "replica_directory_id",
+        "high_watermark",
+        "unknown_tagged_fields",
+    )
 
     partition: int  # 0+
     current_leader_epoch: int  # 9+
@@ -153,7 +198,12 @@ class FetchPartition(Struct):
 class FetchTopic(Struct):
     """FetchTopic of FetchRequest."""
 
-    __slots__ = ("topic", "topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic",
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic: str  # 0-12
     topic_id: Uuid  # 13+
@@ -163,7 +213,7 @@ class FetchTopic(Struct):
     def __init__(
         self,
         *,
-        topic: str = '',
+        topic: str = "",
         topic_id: Uuid = ZERO_UUID,
         partitions: list[FetchPartition] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -177,7 +227,12 @@ class FetchTopic(Struct):
 class ForgottenTopic(Struct):
     """ForgottenTopic of FetchRequest."""
 
-    __slots__ = ("topic", "topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic",
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic: str  # 7-12
     topic_id: Uuid  # 13+
@@ -187,7 +242,7 @@ class ForgottenTopic(Struct):
     def __init__(
         self,
         *,
-        topic: str = '',
+        topic: str = "",
         topic_id: Uuid = ZERO_UUID,
         partitions: list[int] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -201,9 +256,23 @@ class ForgottenTopic(Struct):
 class FetchRequest(Message):
     """FetchRequest, API key 1, versions 4-18, flexible 12+."""
 
-    __slots__ = ("cluster_id", "replica_id", "replica_state", "max_wait_ms", "min_bytes", "max_bytes", "isolation_level", "session_id", "session_epoch", "topics", "forgotten_topics_data", "rack_id", "unknown_tagged_fields", )
+    __slots__ = (
+        "cluster_id",
+        "replica_id",
+        "replica_state",
+        "max_wait_ms",
+        "min_bytes",
+        "max_bytes",
+        "isolation_level",
+        "session_id",
+        "session_epoch",
+        "topics",
+        "forgotten_topics_data",
+        "rack_id",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'FetchRequest'
+    NAME = "FetchRequest"
     API_KEY = 1
     RECORD_TYPE = -1
     MIN_VERSION = 4
@@ -238,7 +307,7 @@ class FetchRequest(Message):
         session_epoch: int = -1,
         topics: list[FetchTopic] = UNSET,
         forgotten_topics_data: list[ForgottenTopic] = UNSET,
-        rack_id: str = '',
+        rack_id: str = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.cluster_id = cluster_id
@@ -259,7 +328,11 @@ class FetchRequest(Message):
 class EpochEndOffset(Struct):
     """EpochEndOffset of FetchResponse."""
 
-    __slots__ = ("epoch", "end_offset", "unknown_tagged_fields", )
+    __slots__ = (
+        "epoch",
+        "end_offset",
+        "unknown_tagged_fields",
+    )
 
     epoch: int  # 12+
     end_offset: int  # 12+
@@ -280,7 +353,11 @@ class EpochEndOffset(Struct):
 class LeaderIdAndEpoch(Struct):
     """LeaderIdAndEpoch of FetchResponse."""
 
-    __slots__ = ("leader_id", "leader_epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "leader_id",
+        "leader_epoch",
+        "unknown_tagged_fields",
+    )
 
     leader_id: int  # 12+
     leader_epoch: int  # 12+
@@ -301,7 +378,11 @@ class LeaderIdAndEpoch(Struct):
 class SnapshotId(Struct):
     """SnapshotId of FetchResponse."""
 
-    __slots__ = ("end_offset", "epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "end_offset",
+        "epoch",
+        "unknown_tagged_fields",
+    )
 
     end_offset: int  # 0+
     epoch: int  # 0+
@@ -322,7 +403,11 @@ class SnapshotId(Struct):
 class AbortedTransaction(Struct):
     """AbortedTransaction of FetchResponse."""
 
-    __slots__ = ("producer_id", "first_offset", "unknown_tagged_fields", )
+    __slots__ = (
+        "producer_id",
+        "first_offset",
+        "unknown_tagged_fields",
+    )
 
     producer_id: int  # 4+
     first_offset: int  # 4+
@@ -343,7 +428,20 @@ class AbortedTransaction(Struct):
 class PartitionData(Struct):
     """PartitionData of FetchResponse."""
 
-    __slots__ = ("partition_index", "error_code", "high_watermark", "last_stable_offset", "log_start_offset", "diverging_epoch", "current_leader", "snapshot_id", "aborted_transactions", "preferred_read_replica", "records", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "error_code",
+        "high_watermark",
+        "last_stable_offset",
+        "log_start_offset",
+        "diverging_epoch",
+        "current_leader",
+        "snapshot_id",
+        "aborted_transactions",
+        "preferred_read_replica",
+        "records",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     error_code: int  # 0+
@@ -391,7 +489,12 @@ class PartitionData(Struct):
 class FetchableTopicResponse(Struct):
     """FetchableTopicResponse of FetchResponse."""
 
-    __slots__ = ("topic", "topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic",
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic: str  # 0-12
     topic_id: Uuid  # 13+
@@ -401,7 +504,7 @@ class FetchableTopicResponse(Struct):
     def __init__(
         self,
         *,
-        topic: str = '',
+        topic: str = "",
         topic_id: Uuid = ZERO_UUID,
         partitions: list[PartitionData] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -415,7 +518,13 @@ class FetchableTopicResponse(Struct):
 class NodeEndpoint(Struct):
     """NodeEndpoint of FetchResponse."""
 
-    __slots__ = ("node_id", "host", "port", "rack", "unknown_tagged_fields", )
+    __slots__ = (
+        "node_id",
+        "host",
+        "port",
+        "rack",
+        "unknown_tagged_fields",
+    )
 
     node_id: int  # 16+
     host: str  # 16+
@@ -427,7 +536,7 @@ class NodeEndpoint(Struct):
         self,
         *,
         node_id: int = 0,
-        host: str = '',
+        host: str = "",
         port: int = 0,
         rack: str | None = None,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -442,9 +551,16 @@ class NodeEndpoint(Struct):
 class FetchResponse(Message):
     """FetchResponse, API key 1, versions 4-18, flexible 12+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "session_id", "responses", "node_endpoints", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "session_id",
+        "responses",
+        "node_endpoints",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'FetchResponse'
+    NAME = "FetchResponse"
     API_KEY = 1
     RECORD_TYPE = -1
     MIN_VERSION = 4
@@ -476,7 +592,9 @@ class FetchResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_fetch_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[FetchPartition], int]:
+def _read_fetch_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[FetchPartition], int]:
     end = pos + count * 16
     if end > len(data):
         raise Unusual
@@ -525,7 +643,14 @@ def _read_fetch_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[F
 
 def _read_fetch_request_1(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     item = new(FetchRequest)
-    item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, n_topics = unpack_iiiibi(data, pos)
+    (
+        item.replica_id,
+        item.max_wait_ms,
+        item.min_bytes,
+        item.max_bytes,
+        item.isolation_level,
+        n_topics,
+    ) = unpack_iiiibi(data, pos)
     pos += 21
     if n_topics == 0:
         item.topics = []
@@ -538,12 +663,14 @@ def _read_fetch_request_1(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     item.session_id = 0
     item.session_epoch = -1
     item.forgotten_topics_data = []
-    item.rack_id = ''
+    item.rack_id = ""
     item.unknown_tagged_fields = None
     return item, pos
 
 
-def _read_fetch_partition_list_2(data: Buffer, pos: int, count: int) -> tuple[list[FetchPartition], int]:
+def _read_fetch_partition_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[FetchPartition], int]:
     end = pos + count * 24
     if end > len(data):
         raise Unusual
@@ -592,7 +719,14 @@ def _read_fetch_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[F
 
 def _read_fetch_request_2(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     item = new(FetchRequest)
-    item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, n_topics = unpack_iiiibi(data, pos)
+    (
+        item.replica_id,
+        item.max_wait_ms,
+        item.min_bytes,
+        item.max_bytes,
+        item.isolation_level,
+        n_topics,
+    ) = unpack_iiiibi(data, pos)
     pos += 21
     if n_topics == 0:
         item.topics = []
@@ -605,12 +739,14 @@ def _read_fetch_request_2(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     item.session_id = 0
     item.session_epoch = -1
     item.forgotten_topics_data = []
-    item.rack_id = ''
+    item.rack_id = ""
     item.unknown_tagged_fields = None
     return item, pos
 
 
-def _read_forgotten_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ForgottenTopic], int]:
+def _read_forgotten_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ForgottenTopic], int]:
     items = []
     for _ in range(count):
         item = new(ForgottenTopic)
@@ -638,7 +774,16 @@ def _read_forgotten_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[li
 
 def _read_fetch_request_3(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     item = new(FetchRequest)
-    item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiiibiii(data, pos)
+    (
+        item.replica_id,
+        item.max_wait_ms,
+        item.min_bytes,
+        item.max_bytes,
+        item.isolation_level,
+        item.session_id,
+        item.session_epoch,
+        n_topics,
+    ) = unpack_iiiibiii(data, pos)
     pos += 29
     if n_topics == 0:
         item.topics = []
@@ -651,17 +796,22 @@ def _read_fetch_request_3(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     if n_forgotten_topics_data == 0:
         item.forgotten_topics_data = []
     elif n_forgotten_topics_data > 0:
-        item.forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
     else:
         raise Unusual
     item.cluster_id = None
     item.replica_state = None
-    item.rack_id = ''
+    item.rack_id = ""
     item.unknown_tagged_fields = None
     return item, pos
 
 
-def _read_fetch_partition_list_3(data: Buffer, pos: int, count: int) -> tuple[list[FetchPartition], int]:
+def _read_fetch_partition_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[FetchPartition], int]:
     end = pos + count * 28
     if end > len(data):
         raise Unusual
@@ -710,7 +860,16 @@ def _read_fetch_topic_list_3(data: Buffer, pos: int, count: int) -> tuple[list[F
 
 def _read_fetch_request_4(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     item = new(FetchRequest)
-    item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiiibiii(data, pos)
+    (
+        item.replica_id,
+        item.max_wait_ms,
+        item.min_bytes,
+        item.max_bytes,
+        item.isolation_level,
+        item.session_id,
+        item.session_epoch,
+        n_topics,
+    ) = unpack_iiiibiii(data, pos)
     pos += 29
     if n_topics == 0:
         item.topics = []
@@ -723,19 +882,31 @@ def _read_fetch_request_4(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     if n_forgotten_topics_data == 0:
         item.forgotten_topics_data = []
     elif n_forgotten_topics_data > 0:
-        item.forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
     else:
         raise Unusual
     item.cluster_id = None
     item.replica_state = None
-    item.rack_id = ''
+    item.rack_id = ""
     item.unknown_tagged_fields = None
     return item, pos
 
 
 def _read_fetch_request_5(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     item = new(FetchRequest)
-    item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiiibiii(data, pos)
+    (
+        item.replica_id,
+        item.max_wait_ms,
+        item.min_bytes,
+        item.max_bytes,
+        item.isolation_level,
+        item.session_id,
+        item.session_epoch,
+        n_topics,
+    ) = unpack_iiiibiii(data, pos)
     pos += 29
     if n_topics == 0:
         item.topics = []
@@ -748,7 +919,10 @@ def _read_fetch_request_5(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     if n_forgotten_topics_data == 0:
         item.forgotten_topics_data = []
     elif n_forgotten_topics_data > 0:
-        item.forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
     else:
         raise Unusual
     (n_rack_id,) = unpack_h(data, pos)
@@ -765,7 +939,9 @@ def _read_fetch_request_5(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     return item, pos
 
 
-def _read_fetch_partition_list_4(data: Buffer, pos: int, count: int) -> tuple[list[FetchPartition], int]:
+def _read_fetch_partition_list_4(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[FetchPartition], int]:
     end = pos + count * 33
     if end > len(data):
         raise Unusual
@@ -821,7 +997,9 @@ def _read_fetch_topic_list_4(data: Buffer, pos: int, count: int) -> tuple[list[F
     return items, pos
 
 
-def _read_forgotten_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ForgottenTopic], int]:
+def _read_forgotten_topic_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ForgottenTopic], int]:
     items = []
     for _ in range(count):
         item = new(ForgottenTopic)
@@ -881,7 +1059,16 @@ def _read_fetch_request_tags_1(item: FetchRequest, data: Buffer, pos: int, count
 
 def _read_fetch_request_6(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     item = new(FetchRequest)
-    item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiiibiiB(data, pos)
+    (
+        item.replica_id,
+        item.max_wait_ms,
+        item.min_bytes,
+        item.max_bytes,
+        item.isolation_level,
+        item.session_id,
+        item.session_epoch,
+        n_topics,
+    ) = unpack_iiiibiiB(data, pos)
     pos += 26
     if n_topics == 1:
         item.topics = []
@@ -897,10 +1084,16 @@ def _read_fetch_request_6(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     if n_forgotten_topics_data == 1:
         item.forgotten_topics_data = []
     elif 1 < n_forgotten_topics_data < 128:
-        item.forgotten_topics_data, pos = _read_forgotten_topic_list_2(data, pos, n_forgotten_topics_data - 1)
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_2(data, pos, n_forgotten_topics_data - 1)
     elif n_forgotten_topics_data:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
-        item.forgotten_topics_data, pos = _read_forgotten_topic_list_2(data, pos, n_forgotten_topics_data)
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_2(data, pos, n_forgotten_topics_data)
     else:
         raise Unusual
     n_rack_id = data[pos]
@@ -938,7 +1131,7 @@ def _read_fetch_topic_list_5(data: Buffer, pos: int, count: int) -> tuple[list[F
             raise Unusual
         tags = data[pos]
         pos += 1
-        item.topic = ''
+        item.topic = ""
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -946,7 +1139,9 @@ def _read_fetch_topic_list_5(data: Buffer, pos: int, count: int) -> tuple[list[F
     return items, pos
 
 
-def _read_forgotten_topic_list_3(data: Buffer, pos: int, count: int) -> tuple[list[ForgottenTopic], int]:
+def _read_forgotten_topic_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ForgottenTopic], int]:
     items = []
     for _ in range(count):
         item = new(ForgottenTopic)
@@ -961,7 +1156,7 @@ def _read_forgotten_topic_list_3(data: Buffer, pos: int, count: int) -> tuple[li
             item.partitions, pos = compact_numbers(data, pos, n_partitions, "i", 4)
             tags = data[pos]
             pos += 1
-        item.topic = ''
+        item.topic = ""
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -998,7 +1193,16 @@ def _read_fetch_request_tags_2(item: FetchRequest, data: Buffer, pos: int, count
 
 def _read_fetch_request_7(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     item = new(FetchRequest)
-    item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiiibiiB(data, pos)
+    (
+        item.replica_id,
+        item.max_wait_ms,
+        item.min_bytes,
+        item.max_bytes,
+        item.isolation_level,
+        item.session_id,
+        item.session_epoch,
+        n_topics,
+    ) = unpack_iiiibiiB(data, pos)
     pos += 26
     if n_topics == 1:
         item.topics = []
@@ -1014,10 +1218,16 @@ def _read_fetch_request_7(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     if n_forgotten_topics_data == 1:
         item.forgotten_topics_data = []
     elif 1 < n_forgotten_topics_data < 128:
-        item.forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
     elif n_forgotten_topics_data:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
-        item.forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data)
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data)
     else:
         raise Unusual
     n_rack_id = data[pos]
@@ -1077,7 +1287,15 @@ def _read_fetch_request_tags_3(item: FetchRequest, data: Buffer, pos: int, count
 
 def _read_fetch_request_8(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     item = new(FetchRequest)
-    item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiibiiB(data, pos)
+    (
+        item.max_wait_ms,
+        item.min_bytes,
+        item.max_bytes,
+        item.isolation_level,
+        item.session_id,
+        item.session_epoch,
+        n_topics,
+    ) = unpack_iiibiiB(data, pos)
     pos += 22
     if n_topics == 1:
         item.topics = []
@@ -1093,10 +1311,16 @@ def _read_fetch_request_8(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     if n_forgotten_topics_data == 1:
         item.forgotten_topics_data = []
     elif 1 < n_forgotten_topics_data < 128:
-        item.forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
     elif n_forgotten_topics_data:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
-        item.forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data)
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data)
     else:
         raise Unusual
     n_rack_id = data[pos]
@@ -1137,11 +1361,21 @@ def _read_fetch_partition_tags_1(item: FetchPartition, data: Buffer, pos: int, c
     return pos
 
 
-def _read_fetch_partition_list_5(data: Buffer, pos: int, count: int) -> tuple[list[FetchPartition], int]:
+def _read_fetch_partition_list_5(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[FetchPartition], int]:
     items = []
     for _ in range(count):
         item = new(FetchPartition)
-        item.partition, item.current_leader_epoch, item.fetch_offset, item.last_fetched_epoch, item.log_start_offset, item.partition_max_bytes, tags = unpack_iiqiqiB(data, pos)
+        (
+            item.partition,
+            item.current_leader_epoch,
+            item.fetch_offset,
+            item.last_fetched_epoch,
+            item.log_start_offset,
+            item.partition_max_bytes,
+            tags,
+        ) = unpack_iiqiqiB(data, pos)
         pos += 33
         item.replica_directory_id = ZERO_UUID
         item.high_watermark = 9223372036854775807
@@ -1169,7 +1403,7 @@ def _read_fetch_topic_list_6(data: Buffer, pos: int, count: int) -> tuple[list[F
             raise Unusual
         tags = data[pos]
         pos += 1
-        item.topic = ''
+        item.topic = ""
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1206,7 +1440,15 @@ def _read_fetch_request_tags_4(item: FetchRequest, data: Buffer, pos: int, count
 
 def _read_fetch_request_9(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     item = new(FetchRequest)
-    item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiibiiB(data, pos)
+    (
+        item.max_wait_ms,
+        item.min_bytes,
+        item.max_bytes,
+        item.isolation_level,
+        item.session_id,
+        item.session_epoch,
+        n_topics,
+    ) = unpack_iiibiiB(data, pos)
     pos += 22
     if n_topics == 1:
         item.topics = []
@@ -1222,10 +1464,16 @@ def _read_fetch_request_9(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     if n_forgotten_topics_data == 1:
         item.forgotten_topics_data = []
     elif 1 < n_forgotten_topics_data < 128:
-        item.forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
     elif n_forgotten_topics_data:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
-        item.forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data)
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data)
     else:
         raise Unusual
     n_rack_id = data[pos]
@@ -1267,11 +1515,21 @@ def _read_fetch_partition_tags_2(item: FetchPartition, data: Buffer, pos: int, c
     return pos
 
 
-def _read_fetch_partition_list_6(data: Buffer, pos: int, count: int) -> tuple[list[FetchPartition], int]:
+def _read_fetch_partition_list_6(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[FetchPartition], int]:
     items = []
     for _ in range(count):
         item = new(FetchPartition)
-        item.partition, item.current_leader_epoch, item.fetch_offset, item.last_fetched_epoch, item.log_start_offset, item.partition_max_bytes, tags = unpack_iiqiqiB(data, pos)
+        (
+            item.partition,
+            item.current_leader_epoch,
+            item.fetch_offset,
+            item.last_fetched_epoch,
+            item.log_start_offset,
+            item.partition_max_bytes,
+            tags,
+        ) = unpack_iiqiqiB(data, pos)
         pos += 33
         item.replica_directory_id = ZERO_UUID
         item.high_watermark = 9223372036854775807
@@ -1299,7 +1557,7 @@ def _read_fetch_topic_list_7(data: Buffer, pos: int, count: int) -> tuple[list[F
             raise Unusual
         tags = data[pos]
         pos += 1
-        item.topic = ''
+        item.topic = ""
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1336,7 +1594,15 @@ def _read_fetch_request_tags_5(item: FetchRequest, data: Buffer, pos: int, count
 
 def _read_fetch_request_10(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     item = new(FetchRequest)
-    item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n_topics = unpack_iiibiiB(data, pos)
+    (
+        item.max_wait_ms,
+        item.min_bytes,
+        item.max_bytes,
+        item.isolation_level,
+        item.session_id,
+        item.session_epoch,
+        n_topics,
+    ) = unpack_iiibiiB(data, pos)
     pos += 22
     if n_topics == 1:
         item.topics = []
@@ -1352,10 +1618,16 @@ def _read_fetch_request_10(data: Buffer, pos: int) -> tuple[FetchRequest, int]:
     if n_forgotten_topics_data == 1:
         item.forgotten_topics_data = []
     elif 1 < n_forgotten_topics_data < 128:
-        item.forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data - 1)
     elif n_forgotten_topics_data:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
-        item.forgotten_topics_data, pos = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data)
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_3(data, pos, n_forgotten_topics_data)
     else:
         raise Unusual
     n_rack_id = data[pos]
@@ -1412,7 +1684,16 @@ def _write_fetch_request_1(item: FetchRequest, out: Append) -> None:
         raise Unusual
     topics = item.topics
     n = len(topics)
-    out(pack_iiiibi(item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, n))
+    out(
+        pack_iiiibi(
+            item.replica_id,
+            item.max_wait_ms,
+            item.min_bytes,
+            item.max_bytes,
+            item.isolation_level,
+            n,
+        )
+    )
     _write_fetch_topic_list_1(topics, out)
 
 
@@ -1422,7 +1703,14 @@ def _write_fetch_partition_list_2(items: list[FetchPartition], out: Append) -> N
             raise Unusual
         if item.last_fetched_epoch != -1:
             raise Unusual
-        out(pack_iqqi(item.partition, item.fetch_offset, item.log_start_offset, item.partition_max_bytes))
+        out(
+            pack_iqqi(
+                item.partition,
+                item.fetch_offset,
+                item.log_start_offset,
+                item.partition_max_bytes,
+            )
+        )
 
 
 def _write_fetch_topic_list_2(items: list[FetchTopic], out: Append) -> None:
@@ -1451,7 +1739,16 @@ def _write_fetch_request_2(item: FetchRequest, out: Append) -> None:
         raise Unusual
     topics = item.topics
     n = len(topics)
-    out(pack_iiiibi(item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, n))
+    out(
+        pack_iiiibi(
+            item.replica_id,
+            item.max_wait_ms,
+            item.min_bytes,
+            item.max_bytes,
+            item.isolation_level,
+            n,
+        )
+    )
     _write_fetch_topic_list_2(topics, out)
 
 
@@ -1482,7 +1779,18 @@ def _write_fetch_request_3(item: FetchRequest, out: Append) -> None:
         raise Unusual
     topics = item.topics
     n = len(topics)
-    out(pack_iiiibiii(item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n))
+    out(
+        pack_iiiibiii(
+            item.replica_id,
+            item.max_wait_ms,
+            item.min_bytes,
+            item.max_bytes,
+            item.isolation_level,
+            item.session_id,
+            item.session_epoch,
+            n,
+        )
+    )
     _write_fetch_topic_list_2(topics, out)
     forgotten_topics_data = item.forgotten_topics_data
     n = len(forgotten_topics_data)
@@ -1496,7 +1804,15 @@ def _write_fetch_partition_list_3(items: list[FetchPartition], out: Append) -> N
             raise Unusual
         if item.last_fetched_epoch != -1:
             raise Unusual
-        out(pack_iiqqi(item.partition, item.current_leader_epoch, item.fetch_offset, item.log_start_offset, item.partition_max_bytes))
+        out(
+            pack_iiqqi(
+                item.partition,
+                item.current_leader_epoch,
+                item.fetch_offset,
+                item.log_start_offset,
+                item.partition_max_bytes,
+            )
+        )
 
 
 def _write_fetch_topic_list_3(items: list[FetchTopic], out: Append) -> None:
@@ -1523,7 +1839,18 @@ def _write_fetch_request_4(item: FetchRequest, out: Append) -> None:
         raise Unusual
     topics = item.topics
     n = len(topics)
-    out(pack_iiiibiii(item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n))
+    out(
+        pack_iiiibiii(
+            item.replica_id,
+            item.max_wait_ms,
+            item.min_bytes,
+            item.max_bytes,
+            item.isolation_level,
+            item.session_id,
+            item.session_epoch,
+            n,
+        )
+    )
     _write_fetch_topic_list_3(topics, out)
     forgotten_topics_data = item.forgotten_topics_data
     n = len(forgotten_topics_data)
@@ -1538,7 +1865,18 @@ def _write_fetch_request_5(item: FetchRequest, out: Append) -> None:
         raise Unusual
     topics = item.topics
     n = len(topics)
-    out(pack_iiiibiii(item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n))
+    out(
+        pack_iiiibiii(
+            item.replica_id,
+            item.max_wait_ms,
+            item.min_bytes,
+            item.max_bytes,
+            item.isolation_level,
+            item.session_id,
+            item.session_epoch,
+            n,
+        )
+    )
     _write_fetch_topic_list_3(topics, out)
     forgotten_topics_data = item.forgotten_topics_data
     n = len(forgotten_topics_data)
@@ -1557,7 +1895,16 @@ def _write_fetch_partition_list_4(items: list[FetchPartition], out: Append) -> N
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
-        out(pack_iiqiqix(item.partition, item.current_leader_epoch, item.fetch_offset, item.last_fetched_epoch, item.log_start_offset, item.partition_max_bytes))
+        out(
+            pack_iiqiqix(
+                item.partition,
+                item.current_leader_epoch,
+                item.fetch_offset,
+                item.last_fetched_epoch,
+                item.log_start_offset,
+                item.partition_max_bytes,
+            )
+        )
 
 
 def _write_fetch_topic_list_4(items: list[FetchTopic], out: Append) -> None:
@@ -1624,9 +1971,30 @@ def _write_fetch_request_6(item: FetchRequest, out: Append) -> None:
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_iiiibiiB(item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n + 1))
+        out(
+            pack_iiiibiiB(
+                item.replica_id,
+                item.max_wait_ms,
+                item.min_bytes,
+                item.max_bytes,
+                item.isolation_level,
+                item.session_id,
+                item.session_epoch,
+                n + 1,
+            )
+        )
     else:
-        out(pack_iiiibii(item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch))
+        out(
+            pack_iiiibii(
+                item.replica_id,
+                item.max_wait_ms,
+                item.min_bytes,
+                item.max_bytes,
+                item.isolation_level,
+                item.session_id,
+                item.session_epoch,
+            )
+        )
         out(varint(n + 1))
     _write_fetch_topic_list_4(topics, out)
     forgotten_topics_data = item.forgotten_topics_data
@@ -1702,9 +2070,30 @@ def _write_fetch_request_7(item: FetchRequest, out: Append) -> None:
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_iiiibiiB(item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n + 1))
+        out(
+            pack_iiiibiiB(
+                item.replica_id,
+                item.max_wait_ms,
+                item.min_bytes,
+                item.max_bytes,
+                item.isolation_level,
+                item.session_id,
+                item.session_epoch,
+                n + 1,
+            )
+        )
     else:
-        out(pack_iiiibii(item.replica_id, item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch))
+        out(
+            pack_iiiibii(
+                item.replica_id,
+                item.max_wait_ms,
+                item.min_bytes,
+                item.max_bytes,
+                item.isolation_level,
+                item.session_id,
+                item.session_epoch,
+            )
+        )
         out(varint(n + 1))
     _write_fetch_topic_list_5(topics, out)
     forgotten_topics_data = item.forgotten_topics_data
@@ -1762,9 +2151,28 @@ def _write_fetch_request_8(item: FetchRequest, out: Append) -> None:
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_iiibiiB(item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n + 1))
+        out(
+            pack_iiibiiB(
+                item.max_wait_ms,
+                item.min_bytes,
+                item.max_bytes,
+                item.isolation_level,
+                item.session_id,
+                item.session_epoch,
+                n + 1,
+            )
+        )
     else:
-        out(pack_iiibii(item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch))
+        out(
+            pack_iiibii(
+                item.max_wait_ms,
+                item.min_bytes,
+                item.max_bytes,
+                item.isolation_level,
+                item.session_id,
+                item.session_epoch,
+            )
+        )
         out(varint(n + 1))
     _write_fetch_topic_list_5(topics, out)
     forgotten_topics_data = item.forgotten_topics_data
@@ -1780,7 +2188,11 @@ def _write_fetch_request_8(item: FetchRequest, out: Append) -> None:
         out(pack__Bs[n](n + 1, raw))
     else:
         out(long_text(raw))
-    if item.unknown_tagged_fields is None and item.cluster_id is None and item.replica_state is None:
+    if (
+        item.unknown_tagged_fields is None
+        and item.cluster_id is None
+        and item.replica_state is None
+    ):
         out(b"\x00")
     else:
         _write_fetch_request_tags_3(item, out)
@@ -1800,7 +2212,16 @@ def _write_fetch_partition_tags_1(item: FetchPartition, out: Append) -> None:
 
 def _write_fetch_partition_list_5(items: list[FetchPartition], out: Append) -> None:
     for item in items:
-        out(pack_iiqiqi(item.partition, item.current_leader_epoch, item.fetch_offset, item.last_fetched_epoch, item.log_start_offset, item.partition_max_bytes))
+        out(
+            pack_iiqiqi(
+                item.partition,
+                item.current_leader_epoch,
+                item.fetch_offset,
+                item.last_fetched_epoch,
+                item.log_start_offset,
+                item.partition_max_bytes,
+            )
+        )
         if item.unknown_tagged_fields is None and item.replica_directory_id == ZERO_UUID:
             out(b"\x00")
         else:
@@ -1852,9 +2273,28 @@ def _write_fetch_request_9(item: FetchRequest, out: Append) -> None:
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_iiibiiB(item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n + 1))
+        out(
+            pack_iiibiiB(
+                item.max_wait_ms,
+                item.min_bytes,
+                item.max_bytes,
+                item.isolation_level,
+                item.session_id,
+                item.session_epoch,
+                n + 1,
+            )
+        )
     else:
-        out(pack_iiibii(item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch))
+        out(
+            pack_iiibii(
+                item.max_wait_ms,
+                item.min_bytes,
+                item.max_bytes,
+                item.isolation_level,
+                item.session_id,
+                item.session_epoch,
+            )
+        )
         out(varint(n + 1))
     _write_fetch_topic_list_6(topics, out)
     forgotten_topics_data = item.forgotten_topics_data
@@ -1870,7 +2310,11 @@ def _write_fetch_request_9(item: FetchRequest, out: Append) -> None:
         out(pack__Bs[n](n + 1, raw))
     else:
         out(long_text(raw))
-    if item.unknown_tagged_fields is None and item.cluster_id is None and item.replica_state is None:
+    if (
+        item.unknown_tagged_fields is None
+        and item.cluster_id is None
+        and item.replica_state is None
+    ):
         out(b"\x00")
     else:
         _write_fetch_request_tags_4(item, out)
@@ -1895,8 +2339,21 @@ def _write_fetch_partition_tags_2(item: FetchPartition, out: Append) -> None:
 
 def _write_fetch_partition_list_6(items: list[FetchPartition], out: Append) -> None:
     for item in items:
-        out(pack_iiqiqi(item.partition, item.current_leader_epoch, item.fetch_offset, item.last_fetched_epoch, item.log_start_offset, item.partition_max_bytes))
-        if item.unknown_tagged_fields is None and item.replica_directory_id == ZERO_UUID and item.high_watermark == 9223372036854775807:
+        out(
+            pack_iiqiqi(
+                item.partition,
+                item.current_leader_epoch,
+                item.fetch_offset,
+                item.last_fetched_epoch,
+                item.log_start_offset,
+                item.partition_max_bytes,
+            )
+        )
+        if (
+            item.unknown_tagged_fields is None
+            and item.replica_directory_id == ZERO_UUID
+            and item.high_watermark == 9223372036854775807
+        ):
             out(b"\x00")
         else:
             _write_fetch_partition_tags_2(item, out)
@@ -1947,9 +2404,28 @@ def _write_fetch_request_10(item: FetchRequest, out: Append) -> None:
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_iiibiiB(item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch, n + 1))
+        out(
+            pack_iiibiiB(
+                item.max_wait_ms,
+                item.min_bytes,
+                item.max_bytes,
+                item.isolation_level,
+                item.session_id,
+                item.session_epoch,
+                n + 1,
+            )
+        )
     else:
-        out(pack_iiibii(item.max_wait_ms, item.min_bytes, item.max_bytes, item.isolation_level, item.session_id, item.session_epoch))
+        out(
+            pack_iiibii(
+                item.max_wait_ms,
+                item.min_bytes,
+                item.max_bytes,
+                item.isolation_level,
+                item.session_id,
+                item.session_epoch,
+            )
+        )
         out(varint(n + 1))
     _write_fetch_topic_list_7(topics, out)
     forgotten_topics_data = item.forgotten_topics_data
@@ -1965,13 +2441,19 @@ def _write_fetch_request_10(item: FetchRequest, out: Append) -> None:
         out(pack__Bs[n](n + 1, raw))
     else:
         out(long_text(raw))
-    if item.unknown_tagged_fields is None and item.cluster_id is None and item.replica_state is None:
+    if (
+        item.unknown_tagged_fields is None
+        and item.cluster_id is None
+        and item.replica_state is None
+    ):
         out(b"\x00")
     else:
         _write_fetch_request_tags_5(item, out)
 
 
-def _read_aborted_transaction_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AbortedTransaction], int]:
+def _read_aborted_transaction_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AbortedTransaction], int]:
     end = pos + count * 16
     if end > len(data):
         raise Unusual
@@ -1986,16 +2468,27 @@ def _read_aborted_transaction_list_1(data: Buffer, pos: int, count: int) -> tupl
     return items, pos
 
 
-def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+def _read_partition_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionData], int]:
     items = []
     for _ in range(count):
         item = new(PartitionData)
-        item.partition_index, item.error_code, item.high_watermark, item.last_stable_offset, n_aborted_transactions = unpack_ihqqi(data, pos)
+        (
+            item.partition_index,
+            item.error_code,
+            item.high_watermark,
+            item.last_stable_offset,
+            n_aborted_transactions,
+        ) = unpack_ihqqi(data, pos)
         pos += 26
         if n_aborted_transactions == 0:
             item.aborted_transactions = []
         elif n_aborted_transactions > 0:
-            item.aborted_transactions, pos = _read_aborted_transaction_list_1(data, pos, n_aborted_transactions)
+            (
+                item.aborted_transactions,
+                pos,
+            ) = _read_aborted_transaction_list_1(data, pos, n_aborted_transactions)
         else:
             item.aborted_transactions = None
         (n_records,) = unpack_i(data, pos)
@@ -2018,7 +2511,9 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     return items, pos
 
 
-def _read_fetchable_topic_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[FetchableTopicResponse], int]:
+def _read_fetchable_topic_response_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[FetchableTopicResponse], int]:
     items = []
     for _ in range(count):
         item = new(FetchableTopicResponse)
@@ -2061,16 +2556,28 @@ def _read_fetch_response_1(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
     return item, pos
 
 
-def _read_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+def _read_partition_data_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionData], int]:
     items = []
     for _ in range(count):
         item = new(PartitionData)
-        item.partition_index, item.error_code, item.high_watermark, item.last_stable_offset, item.log_start_offset, n_aborted_transactions = unpack_ihqqqi(data, pos)
+        (
+            item.partition_index,
+            item.error_code,
+            item.high_watermark,
+            item.last_stable_offset,
+            item.log_start_offset,
+            n_aborted_transactions,
+        ) = unpack_ihqqqi(data, pos)
         pos += 34
         if n_aborted_transactions == 0:
             item.aborted_transactions = []
         elif n_aborted_transactions > 0:
-            item.aborted_transactions, pos = _read_aborted_transaction_list_1(data, pos, n_aborted_transactions)
+            (
+                item.aborted_transactions,
+                pos,
+            ) = _read_aborted_transaction_list_1(data, pos, n_aborted_transactions)
         else:
             item.aborted_transactions = None
         (n_records,) = unpack_i(data, pos)
@@ -2092,7 +2599,9 @@ def _read_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[lis
     return items, pos
 
 
-def _read_fetchable_topic_response_list_2(data: Buffer, pos: int, count: int) -> tuple[list[FetchableTopicResponse], int]:
+def _read_fetchable_topic_response_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[FetchableTopicResponse], int]:
     items = []
     for _ in range(count):
         item = new(FetchableTopicResponse)
@@ -2150,16 +2659,28 @@ def _read_fetch_response_3(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
     return item, pos
 
 
-def _read_partition_data_list_3(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+def _read_partition_data_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionData], int]:
     items = []
     for _ in range(count):
         item = new(PartitionData)
-        item.partition_index, item.error_code, item.high_watermark, item.last_stable_offset, item.log_start_offset, n_aborted_transactions = unpack_ihqqqi(data, pos)
+        (
+            item.partition_index,
+            item.error_code,
+            item.high_watermark,
+            item.last_stable_offset,
+            item.log_start_offset,
+            n_aborted_transactions,
+        ) = unpack_ihqqqi(data, pos)
         pos += 34
         if n_aborted_transactions == 0:
             item.aborted_transactions = []
         elif n_aborted_transactions > 0:
-            item.aborted_transactions, pos = _read_aborted_transaction_list_1(data, pos, n_aborted_transactions)
+            (
+                item.aborted_transactions,
+                pos,
+            ) = _read_aborted_transaction_list_1(data, pos, n_aborted_transactions)
         else:
             item.aborted_transactions = None
         item.preferred_read_replica, n_records = unpack_ii(data, pos)
@@ -2180,7 +2701,9 @@ def _read_partition_data_list_3(data: Buffer, pos: int, count: int) -> tuple[lis
     return items, pos
 
 
-def _read_fetchable_topic_response_list_3(data: Buffer, pos: int, count: int) -> tuple[list[FetchableTopicResponse], int]:
+def _read_fetchable_topic_response_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[FetchableTopicResponse], int]:
     items = []
     for _ in range(count):
         item = new(FetchableTopicResponse)
@@ -2221,7 +2744,9 @@ def _read_fetch_response_4(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
     return item, pos
 
 
-def _read_aborted_transaction_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AbortedTransaction], int]:
+def _read_aborted_transaction_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AbortedTransaction], int]:
     end = pos + count * 17
     if end > len(data):
         raise Unusual
@@ -2288,19 +2813,34 @@ def _read_partition_data_tags_1(item: PartitionData, data: Buffer, pos: int, cou
     return pos
 
 
-def _read_partition_data_list_4(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+def _read_partition_data_list_4(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionData], int]:
     items = []
     for _ in range(count):
         item = new(PartitionData)
-        item.partition_index, item.error_code, item.high_watermark, item.last_stable_offset, item.log_start_offset, n_aborted_transactions = unpack_ihqqqB(data, pos)
+        (
+            item.partition_index,
+            item.error_code,
+            item.high_watermark,
+            item.last_stable_offset,
+            item.log_start_offset,
+            n_aborted_transactions,
+        ) = unpack_ihqqqB(data, pos)
         pos += 31
         if n_aborted_transactions == 1:
             item.aborted_transactions = []
         elif 1 < n_aborted_transactions < 128:
-            item.aborted_transactions, pos = _read_aborted_transaction_list_2(data, pos, n_aborted_transactions - 1)
+            (
+                item.aborted_transactions,
+                pos,
+            ) = _read_aborted_transaction_list_2(data, pos, n_aborted_transactions - 1)
         elif n_aborted_transactions:
             n_aborted_transactions, pos = long_count(data, pos, n_aborted_transactions)
-            item.aborted_transactions, pos = _read_aborted_transaction_list_2(data, pos, n_aborted_transactions)
+            (
+                item.aborted_transactions,
+                pos,
+            ) = _read_aborted_transaction_list_2(data, pos, n_aborted_transactions)
         else:
             item.aborted_transactions = None
         item.preferred_read_replica, n_records = unpack_iB(data, pos)
@@ -2329,7 +2869,9 @@ def _read_partition_data_list_4(data: Buffer, pos: int, count: int) -> tuple[lis
     return items, pos
 
 
-def _read_fetchable_topic_response_list_4(data: Buffer, pos: int, count: int) -> tuple[list[FetchableTopicResponse], int]:
+def _read_fetchable_topic_response_list_4(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[FetchableTopicResponse], int]:
     items = []
     for _ in range(count):
         item = new(FetchableTopicResponse)
@@ -2400,7 +2942,9 @@ def _read_fetch_response_5(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
     return item, pos
 
 
-def _read_fetchable_topic_response_list_5(data: Buffer, pos: int, count: int) -> tuple[list[FetchableTopicResponse], int]:
+def _read_fetchable_topic_response_list_5(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[FetchableTopicResponse], int]:
     items = []
     for _ in range(count):
         item = new(FetchableTopicResponse)
@@ -2417,7 +2961,7 @@ def _read_fetchable_topic_response_list_5(data: Buffer, pos: int, count: int) ->
             raise Unusual
         tags = data[pos]
         pos += 1
-        item.topic = ''
+        item.topic = ""
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -2463,7 +3007,9 @@ def _read_fetch_response_6(data: Buffer, pos: int) -> tuple[FetchResponse, int]:
     return item, pos
 
 
-def _read_node_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[NodeEndpoint], int]:
+def _read_node_endpoint_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[NodeEndpoint], int]:
     items = []
     for _ in range(count):
         item = new(NodeEndpoint)
@@ -2508,7 +3054,10 @@ def _read_fetch_response_tags_3(item: FetchResponse, data: Buffer, pos: int, cou
             if n_node_endpoints == 1:
                 item.node_endpoints = []
             elif 1 < n_node_endpoints < 128:
-                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
+                (
+                    item.node_endpoints,
+                    pos,
+                ) = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
             elif n_node_endpoints:
                 n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
                 item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
@@ -2565,10 +3114,26 @@ def _write_partition_data_list_1(items: list[PartitionData], out: Append) -> Non
             raise Unusual
         aborted_transactions = item.aborted_transactions
         if aborted_transactions is None:
-            out(pack_ihqqi(item.partition_index, item.error_code, item.high_watermark, item.last_stable_offset, -1))
+            out(
+                pack_ihqqi(
+                    item.partition_index,
+                    item.error_code,
+                    item.high_watermark,
+                    item.last_stable_offset,
+                    -1,
+                )
+            )
         else:
             n = len(aborted_transactions)
-            out(pack_ihqqi(item.partition_index, item.error_code, item.high_watermark, item.last_stable_offset, n))
+            out(
+                pack_ihqqi(
+                    item.partition_index,
+                    item.error_code,
+                    item.high_watermark,
+                    item.last_stable_offset,
+                    n,
+                )
+            )
             _write_aborted_transaction_list_1(aborted_transactions, out)
         records = item.records
         if records is None:
@@ -2579,7 +3144,9 @@ def _write_partition_data_list_1(items: list[PartitionData], out: Append) -> Non
             out(records)
 
 
-def _write_fetchable_topic_response_list_1(items: list[FetchableTopicResponse], out: Append) -> None:
+def _write_fetchable_topic_response_list_1(
+    items: list[FetchableTopicResponse], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -2623,10 +3190,28 @@ def _write_partition_data_list_2(items: list[PartitionData], out: Append) -> Non
             raise Unusual
         aborted_transactions = item.aborted_transactions
         if aborted_transactions is None:
-            out(pack_ihqqqi(item.partition_index, item.error_code, item.high_watermark, item.last_stable_offset, item.log_start_offset, -1))
+            out(
+                pack_ihqqqi(
+                    item.partition_index,
+                    item.error_code,
+                    item.high_watermark,
+                    item.last_stable_offset,
+                    item.log_start_offset,
+                    -1,
+                )
+            )
         else:
             n = len(aborted_transactions)
-            out(pack_ihqqqi(item.partition_index, item.error_code, item.high_watermark, item.last_stable_offset, item.log_start_offset, n))
+            out(
+                pack_ihqqqi(
+                    item.partition_index,
+                    item.error_code,
+                    item.high_watermark,
+                    item.last_stable_offset,
+                    item.log_start_offset,
+                    n,
+                )
+            )
             _write_aborted_transaction_list_1(aborted_transactions, out)
         records = item.records
         if records is None:
@@ -2637,7 +3222,9 @@ def _write_partition_data_list_2(items: list[PartitionData], out: Append) -> Non
             out(records)
 
 
-def _write_fetchable_topic_response_list_2(items: list[FetchableTopicResponse], out: Append) -> None:
+def _write_fetchable_topic_response_list_2(
+    items: list[FetchableTopicResponse], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -2690,10 +3277,28 @@ def _write_partition_data_list_3(items: list[PartitionData], out: Append) -> Non
             raise Unusual
         aborted_transactions = item.aborted_transactions
         if aborted_transactions is None:
-            out(pack_ihqqqi(item.partition_index, item.error_code, item.high_watermark, item.last_stable_offset, item.log_start_offset, -1))
+            out(
+                pack_ihqqqi(
+                    item.partition_index,
+                    item.error_code,
+                    item.high_watermark,
+                    item.last_stable_offset,
+                    item.log_start_offset,
+                    -1,
+                )
+            )
         else:
             n = len(aborted_transactions)
-            out(pack_ihqqqi(item.partition_index, item.error_code, item.high_watermark, item.last_stable_offset, item.log_start_offset, n))
+            out(
+                pack_ihqqqi(
+                    item.partition_index,
+                    item.error_code,
+                    item.high_watermark,
+                    item.last_stable_offset,
+                    item.log_start_offset,
+                    n,
+                )
+            )
             _write_aborted_transaction_list_1(aborted_transactions, out)
         records = item.records
         if records is None:
@@ -2704,7 +3309,9 @@ def _write_partition_data_list_3(items: list[PartitionData], out: Append) -> Non
             out(records)
 
 
-def _write_fetchable_topic_response_list_3(items: list[FetchableTopicResponse], out: Append) -> None:
+def _write_fetchable_topic_response_list_3(
+    items: list[FetchableTopicResponse], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -2786,13 +3393,39 @@ def _write_partition_data_list_4(items: list[PartitionData], out: Append) -> Non
     for item in items:
         aborted_transactions = item.aborted_transactions
         if aborted_transactions is None:
-            out(pack_ihqqqB(item.partition_index, item.error_code, item.high_watermark, item.last_stable_offset, item.log_start_offset, 0))
+            out(
+                pack_ihqqqB(
+                    item.partition_index,
+                    item.error_code,
+                    item.high_watermark,
+                    item.last_stable_offset,
+                    item.log_start_offset,
+                    0,
+                )
+            )
         else:
             n = len(aborted_transactions)
             if n < 127:
-                out(pack_ihqqqB(item.partition_index, item.error_code, item.high_watermark, item.last_stable_offset, item.log_start_offset, n + 1))
+                out(
+                    pack_ihqqqB(
+                        item.partition_index,
+                        item.error_code,
+                        item.high_watermark,
+                        item.last_stable_offset,
+                        item.log_start_offset,
+                        n + 1,
+                    )
+                )
             else:
-                out(pack_ihqqq(item.partition_index, item.error_code, item.high_watermark, item.last_stable_offset, item.log_start_offset))
+                out(
+                    pack_ihqqq(
+                        item.partition_index,
+                        item.error_code,
+                        item.high_watermark,
+                        item.last_stable_offset,
+                        item.log_start_offset,
+                    )
+                )
                 out(varint(n + 1))
             _write_aborted_transaction_list_2(aborted_transactions, out)
         records = item.records
@@ -2806,13 +3439,20 @@ def _write_partition_data_list_4(items: list[PartitionData], out: Append) -> Non
                 out(pack_i(item.preferred_read_replica))
                 out(varint(n + 1))
             out(records)
-        if item.unknown_tagged_fields is None and item.diverging_epoch is None and item.current_leader is None and item.snapshot_id is None:
+        if (
+            item.unknown_tagged_fields is None
+            and item.diverging_epoch is None
+            and item.current_leader is None
+            and item.snapshot_id is None
+        ):
             out(b"\x00")
         else:
             _write_partition_data_tags_1(item, out)
 
 
-def _write_fetchable_topic_response_list_4(items: list[FetchableTopicResponse], out: Append) -> None:
+def _write_fetchable_topic_response_list_4(
+    items: list[FetchableTopicResponse], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -2848,7 +3488,9 @@ def _write_fetch_response_5(item: FetchResponse, out: Append) -> None:
     out(b"\x00")
 
 
-def _write_fetchable_topic_response_list_5(items: list[FetchableTopicResponse], out: Append) -> None:
+def _write_fetchable_topic_response_list_5(
+    items: list[FetchableTopicResponse], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual

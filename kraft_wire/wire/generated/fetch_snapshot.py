@@ -12,9 +12,33 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, FileSlice, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, size_of, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    size_of,
+    tag_head,
+    unknown_tag,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_tags,
+)
 
-__all__ = ["FetchSnapshotRequest", "FetchSnapshotResponse", "LeaderIdAndEpoch", "NodeEndpoint", "PartitionSnapshot", "ResponsePartitionSnapshot", "ResponseSnapshotId", "ResponseTopicSnapshot", "SnapshotId", "TopicSnapshot"]
+__all__ = [
+    "FetchSnapshotRequest",
+    "FetchSnapshotResponse",
+    "LeaderIdAndEpoch",
+    "NodeEndpoint",
+    "PartitionSnapshot",
+    "ResponsePartitionSnapshot",
+    "ResponseSnapshotId",
+    "ResponseTopicSnapshot",
+    "SnapshotId",
+    "TopicSnapshot",
+]
 
 unpack_iiB = Codec(">iiB").unpack_from
 compact_s_B = unpackers("s", "B", 1)
@@ -50,7 +74,11 @@ pack_Hx = Codec(">Hx").pack
 class SnapshotId(Struct):
     """SnapshotId of FetchSnapshotRequest."""
 
-    __slots__ = ("end_offset", "epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "end_offset",
+        "epoch",
+        "unknown_tagged_fields",
+    )
 
     end_offset: int  # 0+
     epoch: int  # 0+
@@ -71,7 +99,14 @@ class SnapshotId(Struct):
 class PartitionSnapshot(Struct):
     """PartitionSnapshot of FetchSnapshotRequest."""
 
-    __slots__ = ("partition", "current_leader_epoch", "snapshot_id", "position", "replica_directory_id", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition",
+        "current_leader_epoch",
+        "snapshot_id",
+        "position",
+        "replica_directory_id",
+        "unknown_tagged_fields",
+    )
 
     partition: int  # 0+
     current_leader_epoch: int  # 0+
@@ -101,7 +136,11 @@ class PartitionSnapshot(Struct):
 class TopicSnapshot(Struct):
     """TopicSnapshot of FetchSnapshotRequest."""
 
-    __slots__ = ("name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     partitions: list[PartitionSnapshot]  # 0+
@@ -110,7 +149,7 @@ class TopicSnapshot(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partitions: list[PartitionSnapshot] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -122,9 +161,15 @@ class TopicSnapshot(Struct):
 class FetchSnapshotRequest(Message):
     """FetchSnapshotRequest, API key 59, versions 0-1, flexible 0+."""
 
-    __slots__ = ("cluster_id", "replica_id", "max_bytes", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "cluster_id",
+        "replica_id",
+        "max_bytes",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'FetchSnapshotRequest'
+    NAME = "FetchSnapshotRequest"
     API_KEY = 59
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -156,7 +201,11 @@ class FetchSnapshotRequest(Message):
 class ResponseSnapshotId(Struct):
     """SnapshotId of FetchSnapshotResponse."""
 
-    __slots__ = ("end_offset", "epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "end_offset",
+        "epoch",
+        "unknown_tagged_fields",
+    )
 
     end_offset: int  # 0+
     epoch: int  # 0+
@@ -177,7 +226,11 @@ class ResponseSnapshotId(Struct):
 class LeaderIdAndEpoch(Struct):
     """LeaderIdAndEpoch of FetchSnapshotResponse."""
 
-    __slots__ = ("leader_id", "leader_epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "leader_id",
+        "leader_epoch",
+        "unknown_tagged_fields",
+    )
 
     leader_id: int  # 0+
     leader_epoch: int  # 0+
@@ -198,7 +251,16 @@ class LeaderIdAndEpoch(Struct):
 class ResponsePartitionSnapshot(Struct):
     """PartitionSnapshot of FetchSnapshotResponse."""
 
-    __slots__ = ("index", "error_code", "snapshot_id", "current_leader", "size", "position", "unaligned_records", "unknown_tagged_fields", )
+    __slots__ = (
+        "index",
+        "error_code",
+        "snapshot_id",
+        "current_leader",
+        "size",
+        "position",
+        "unaligned_records",
+        "unknown_tagged_fields",
+    )
 
     index: int  # 0+
     error_code: int  # 0+
@@ -234,7 +296,11 @@ class ResponsePartitionSnapshot(Struct):
 class ResponseTopicSnapshot(Struct):
     """TopicSnapshot of FetchSnapshotResponse."""
 
-    __slots__ = ("name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     partitions: list[ResponsePartitionSnapshot]  # 0+
@@ -243,7 +309,7 @@ class ResponseTopicSnapshot(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partitions: list[ResponsePartitionSnapshot] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -255,7 +321,12 @@ class ResponseTopicSnapshot(Struct):
 class NodeEndpoint(Struct):
     """NodeEndpoint of FetchSnapshotResponse."""
 
-    __slots__ = ("node_id", "host", "port", "unknown_tagged_fields", )
+    __slots__ = (
+        "node_id",
+        "host",
+        "port",
+        "unknown_tagged_fields",
+    )
 
     node_id: int  # 1+
     host: str  # 1+
@@ -266,7 +337,7 @@ class NodeEndpoint(Struct):
         self,
         *,
         node_id: int = 0,
-        host: str = '',
+        host: str = "",
         port: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -279,9 +350,15 @@ class NodeEndpoint(Struct):
 class FetchSnapshotResponse(Message):
     """FetchSnapshotResponse, API key 59, versions 0-1, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "topics", "node_endpoints", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "topics",
+        "node_endpoints",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'FetchSnapshotResponse'
+    NAME = "FetchSnapshotResponse"
     API_KEY = 59
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -320,7 +397,9 @@ def _read_snapshot_id_1(data: Buffer, pos: int) -> tuple[SnapshotId, int]:
     return item, pos
 
 
-def _read_partition_snapshot_tags_1(item: PartitionSnapshot, data: Buffer, pos: int, count: int) -> int:
+def _read_partition_snapshot_tags_1(
+    item: PartitionSnapshot, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -336,7 +415,9 @@ def _read_partition_snapshot_tags_1(item: PartitionSnapshot, data: Buffer, pos: 
     return pos
 
 
-def _read_partition_snapshot_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionSnapshot], int]:
+def _read_partition_snapshot_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionSnapshot], int]:
     items = []
     for _ in range(count):
         item = new(PartitionSnapshot)
@@ -353,7 +434,9 @@ def _read_partition_snapshot_list_1(data: Buffer, pos: int, count: int) -> tuple
     return items, pos
 
 
-def _read_topic_snapshot_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicSnapshot], int]:
+def _read_topic_snapshot_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicSnapshot], int]:
     items = []
     for _ in range(count):
         item = new(TopicSnapshot)
@@ -385,7 +468,9 @@ def _read_topic_snapshot_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     return items, pos
 
 
-def _read_fetch_snapshot_request_tags_1(item: FetchSnapshotRequest, data: Buffer, pos: int, count: int) -> int:
+def _read_fetch_snapshot_request_tags_1(
+    item: FetchSnapshotRequest, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -432,7 +517,9 @@ def _read_fetch_snapshot_request_1(data: Buffer, pos: int) -> tuple[FetchSnapsho
     return item, pos
 
 
-def _read_partition_snapshot_tags_2(item: PartitionSnapshot, data: Buffer, pos: int, count: int) -> int:
+def _read_partition_snapshot_tags_2(
+    item: PartitionSnapshot, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -449,7 +536,9 @@ def _read_partition_snapshot_tags_2(item: PartitionSnapshot, data: Buffer, pos: 
     return pos
 
 
-def _read_partition_snapshot_list_2(data: Buffer, pos: int, count: int) -> tuple[list[PartitionSnapshot], int]:
+def _read_partition_snapshot_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionSnapshot], int]:
     items = []
     for _ in range(count):
         item = new(PartitionSnapshot)
@@ -466,7 +555,9 @@ def _read_partition_snapshot_list_2(data: Buffer, pos: int, count: int) -> tuple
     return items, pos
 
 
-def _read_topic_snapshot_list_2(data: Buffer, pos: int, count: int) -> tuple[list[TopicSnapshot], int]:
+def _read_topic_snapshot_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicSnapshot], int]:
     items = []
     for _ in range(count):
         item = new(TopicSnapshot)
@@ -498,7 +589,9 @@ def _read_topic_snapshot_list_2(data: Buffer, pos: int, count: int) -> tuple[lis
     return items, pos
 
 
-def _read_fetch_snapshot_request_tags_2(item: FetchSnapshotRequest, data: Buffer, pos: int, count: int) -> int:
+def _read_fetch_snapshot_request_tags_2(
+    item: FetchSnapshotRequest, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -711,7 +804,9 @@ def _read_leader_id_and_epoch_1(data: Buffer, pos: int) -> tuple[LeaderIdAndEpoc
     return item, pos
 
 
-def _read_response_partition_snapshot_tags_1(item: ResponsePartitionSnapshot, data: Buffer, pos: int, count: int) -> int:
+def _read_response_partition_snapshot_tags_1(
+    item: ResponsePartitionSnapshot, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -727,7 +822,9 @@ def _read_response_partition_snapshot_tags_1(item: ResponsePartitionSnapshot, da
     return pos
 
 
-def _read_response_partition_snapshot_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponsePartitionSnapshot], int]:
+def _read_response_partition_snapshot_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponsePartitionSnapshot], int]:
     items = []
     for _ in range(count):
         item = new(ResponsePartitionSnapshot)
@@ -758,7 +855,9 @@ def _read_response_partition_snapshot_list_1(data: Buffer, pos: int, count: int)
     return items, pos
 
 
-def _read_response_topic_snapshot_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicSnapshot], int]:
+def _read_response_topic_snapshot_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponseTopicSnapshot], int]:
     items = []
     for _ in range(count):
         item = new(ResponseTopicSnapshot)
@@ -775,7 +874,10 @@ def _read_response_topic_snapshot_list_1(data: Buffer, pos: int, count: int) -> 
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_response_partition_snapshot_list_1(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_response_partition_snapshot_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_response_partition_snapshot_list_1(data, pos, n_partitions)
@@ -790,7 +892,9 @@ def _read_response_topic_snapshot_list_1(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_fetch_snapshot_response_tags_1(item: FetchSnapshotResponse, data: Buffer, pos: int, count: int) -> int:
+def _read_fetch_snapshot_response_tags_1(
+    item: FetchSnapshotResponse, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -828,7 +932,9 @@ def _read_fetch_snapshot_response_1(data: Buffer, pos: int) -> tuple[FetchSnapsh
     return item, pos
 
 
-def _read_node_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[NodeEndpoint], int]:
+def _read_node_endpoint_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[NodeEndpoint], int]:
     items = []
     for _ in range(count):
         item = new(NodeEndpoint)
@@ -849,7 +955,9 @@ def _read_node_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list
     return items, pos
 
 
-def _read_fetch_snapshot_response_tags_2(item: FetchSnapshotResponse, data: Buffer, pos: int, count: int) -> int:
+def _read_fetch_snapshot_response_tags_2(
+    item: FetchSnapshotResponse, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -861,7 +969,10 @@ def _read_fetch_snapshot_response_tags_2(item: FetchSnapshotResponse, data: Buff
             if n_node_endpoints == 1:
                 item.node_endpoints = []
             elif 1 < n_node_endpoints < 128:
-                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
+                (
+                    item.node_endpoints,
+                    pos,
+                ) = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
             elif n_node_endpoints:
                 n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
                 item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
@@ -922,7 +1033,9 @@ def _write_response_partition_snapshot_tags_1(item: ResponsePartitionSnapshot, o
     write_tags(fields, out)
 
 
-def _write_response_partition_snapshot_list_1(items: list[ResponsePartitionSnapshot], out: Append) -> None:
+def _write_response_partition_snapshot_list_1(
+    items: list[ResponsePartitionSnapshot], out: Append
+) -> None:
     for item in items:
         out(pack_ih(item.index, item.error_code))
         snapshot_id = item.snapshot_id

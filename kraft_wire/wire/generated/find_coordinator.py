@@ -11,9 +11,25 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, compact_texts, long_count, long_text, new, packers, unknown_tags, unpackers, varint, write_compact_texts
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    compact_texts,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_compact_texts,
+)
 
-__all__ = ["Coordinator", "FindCoordinatorRequest", "FindCoordinatorResponse"]
+__all__ = [
+    "Coordinator",
+    "FindCoordinatorRequest",
+    "FindCoordinatorResponse",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s = unpackers("s", "", 0)
@@ -60,9 +76,14 @@ pack_iB = Codec(">iB").pack
 class FindCoordinatorRequest(Message):
     """FindCoordinatorRequest, API key 10, versions 0-6, flexible 3+."""
 
-    __slots__ = ("key", "key_type", "coordinator_keys", "unknown_tagged_fields", )
+    __slots__ = (
+        "key",
+        "key_type",
+        "coordinator_keys",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'FindCoordinatorRequest'
+    NAME = "FindCoordinatorRequest"
     API_KEY = 10
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -77,7 +98,7 @@ class FindCoordinatorRequest(Message):
     def __init__(
         self,
         *,
-        key: str = '',
+        key: str = "",
         key_type: int = 0,
         coordinator_keys: list[str] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -91,7 +112,15 @@ class FindCoordinatorRequest(Message):
 class Coordinator(Struct):
     """Coordinator of FindCoordinatorResponse."""
 
-    __slots__ = ("key", "node_id", "host", "port", "error_code", "error_message", "unknown_tagged_fields", )
+    __slots__ = (
+        "key",
+        "node_id",
+        "host",
+        "port",
+        "error_code",
+        "error_message",
+        "unknown_tagged_fields",
+    )
 
     key: str  # 4+
     node_id: int  # 4+
@@ -104,12 +133,12 @@ class Coordinator(Struct):
     def __init__(
         self,
         *,
-        key: str = '',
+        key: str = "",
         node_id: int = 0,
-        host: str = '',
+        host: str = "",
         port: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.key = key
@@ -124,9 +153,18 @@ class Coordinator(Struct):
 class FindCoordinatorResponse(Message):
     """FindCoordinatorResponse, API key 10, versions 0-6, flexible 3+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "error_message", "node_id", "host", "port", "coordinators", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "node_id",
+        "host",
+        "port",
+        "coordinators",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'FindCoordinatorResponse'
+    NAME = "FindCoordinatorResponse"
     API_KEY = 10
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -147,9 +185,9 @@ class FindCoordinatorResponse(Message):
         *,
         throttle_time_ms: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         node_id: int = 0,
-        host: str = '',
+        host: str = "",
         port: int = 0,
         coordinators: list[Coordinator] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -223,7 +261,7 @@ def _read_find_coordinator_request_4(data: Buffer, pos: int) -> tuple[FindCoordi
     item.coordinator_keys, pos = compact_texts(data, pos, n_coordinator_keys)
     tags = data[pos]
     pos += 1
-    item.key = ''
+    item.key = ""
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -278,7 +316,7 @@ def _write_find_coordinator_request_3(item: FindCoordinatorRequest, out: Append)
 def _write_find_coordinator_request_4(item: FindCoordinatorRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.key != '':
+    if item.key != "":
         raise Unusual
     coordinator_keys = item.coordinator_keys
     n = len(coordinator_keys)
@@ -291,7 +329,9 @@ def _write_find_coordinator_request_4(item: FindCoordinatorRequest, out: Append)
     out(b"\x00")
 
 
-def _read_find_coordinator_response_1(data: Buffer, pos: int) -> tuple[FindCoordinatorResponse, int]:
+def _read_find_coordinator_response_1(
+    data: Buffer, pos: int
+) -> tuple[FindCoordinatorResponse, int]:
     item = new(FindCoordinatorResponse)
     item.error_code, item.node_id, n_host = unpack_hih(data, pos)
     pos += 8
@@ -304,13 +344,15 @@ def _read_find_coordinator_response_1(data: Buffer, pos: int) -> tuple[FindCoord
         (item.port,) = unpack_i(data, pos)
         pos += 4
     item.throttle_time_ms = 0
-    item.error_message = ''
+    item.error_message = ""
     item.coordinators = []
     item.unknown_tagged_fields = None
     return item, pos
 
 
-def _read_find_coordinator_response_2(data: Buffer, pos: int) -> tuple[FindCoordinatorResponse, int]:
+def _read_find_coordinator_response_2(
+    data: Buffer, pos: int
+) -> tuple[FindCoordinatorResponse, int]:
     item = new(FindCoordinatorResponse)
     item.throttle_time_ms, item.error_code, n_error_message = unpack_ihh(data, pos)
     pos += 8
@@ -339,7 +381,9 @@ def _read_find_coordinator_response_2(data: Buffer, pos: int) -> tuple[FindCoord
     return item, pos
 
 
-def _read_find_coordinator_response_3(data: Buffer, pos: int) -> tuple[FindCoordinatorResponse, int]:
+def _read_find_coordinator_response_3(
+    data: Buffer, pos: int
+) -> tuple[FindCoordinatorResponse, int]:
     item = new(FindCoordinatorResponse)
     item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
@@ -411,7 +455,9 @@ def _read_coordinator_list_1(data: Buffer, pos: int, count: int) -> tuple[list[C
     return items, pos
 
 
-def _read_find_coordinator_response_4(data: Buffer, pos: int) -> tuple[FindCoordinatorResponse, int]:
+def _read_find_coordinator_response_4(
+    data: Buffer, pos: int
+) -> tuple[FindCoordinatorResponse, int]:
     item = new(FindCoordinatorResponse)
     item.throttle_time_ms, n_coordinators = unpack_iB(data, pos)
     pos += 5
@@ -427,9 +473,9 @@ def _read_find_coordinator_response_4(data: Buffer, pos: int) -> tuple[FindCoord
     tags = data[pos]
     pos += 1
     item.error_code = 0
-    item.error_message = ''
+    item.error_message = ""
     item.node_id = 0
-    item.host = ''
+    item.host = ""
     item.port = 0
     item.unknown_tagged_fields = None
     if tags:
@@ -542,7 +588,7 @@ def _write_find_coordinator_response_4(item: FindCoordinatorResponse, out: Appen
         raise Unusual
     if item.node_id != 0:
         raise Unusual
-    if item.host != '':
+    if item.host != "":
         raise Unusual
     if item.port != 0:
         raise Unusual

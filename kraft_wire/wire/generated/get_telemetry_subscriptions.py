@@ -12,9 +12,22 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_texts, long_numbers, new, packers, unknown_tags, unpackers, varint, write_compact_texts
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_texts,
+    long_numbers,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_compact_texts,
+)
 
-__all__ = ["GetTelemetrySubscriptionsRequest", "GetTelemetrySubscriptionsResponse"]
+__all__ = [
+    "GetTelemetrySubscriptionsRequest",
+    "GetTelemetrySubscriptionsResponse",
+]
 
 unpack_uB = Codec(">16sB").unpack_from
 pack_ux = Codec(">16sx").pack
@@ -30,9 +43,12 @@ pack_iitB = Codec(">ii?B").pack
 class GetTelemetrySubscriptionsRequest(Message):
     """GetTelemetrySubscriptionsRequest, API key 71, versions 0, flexible 0+."""
 
-    __slots__ = ("client_instance_id", "unknown_tagged_fields", )
+    __slots__ = (
+        "client_instance_id",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'GetTelemetrySubscriptionsRequest'
+    NAME = "GetTelemetrySubscriptionsRequest"
     API_KEY = 71
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -55,9 +71,20 @@ class GetTelemetrySubscriptionsRequest(Message):
 class GetTelemetrySubscriptionsResponse(Message):
     """GetTelemetrySubscriptionsResponse, API key 71, versions 0, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "client_instance_id", "subscription_id", "accepted_compression_types", "push_interval_ms", "telemetry_max_bytes", "delta_temporality", "requested_metrics", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "client_instance_id",
+        "subscription_id",
+        "accepted_compression_types",
+        "push_interval_ms",
+        "telemetry_max_bytes",
+        "delta_temporality",
+        "requested_metrics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'GetTelemetrySubscriptionsResponse'
+    NAME = "GetTelemetrySubscriptionsResponse"
     API_KEY = 71
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -101,7 +128,9 @@ class GetTelemetrySubscriptionsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_get_telemetry_subscriptions_request_1(data: Buffer, pos: int) -> tuple[GetTelemetrySubscriptionsRequest, int]:
+def _read_get_telemetry_subscriptions_request_1(
+    data: Buffer, pos: int
+) -> tuple[GetTelemetrySubscriptionsRequest, int]:
     item = new(GetTelemetrySubscriptionsRequest)
     item.client_instance_id, tags = unpack_uB(data, pos)
     pos += 17
@@ -111,15 +140,25 @@ def _read_get_telemetry_subscriptions_request_1(data: Buffer, pos: int) -> tuple
     return item, pos
 
 
-def _write_get_telemetry_subscriptions_request_1(item: GetTelemetrySubscriptionsRequest, out: Append) -> None:
+def _write_get_telemetry_subscriptions_request_1(
+    item: GetTelemetrySubscriptionsRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     out(pack_ux(item.client_instance_id))
 
 
-def _read_get_telemetry_subscriptions_response_1(data: Buffer, pos: int) -> tuple[GetTelemetrySubscriptionsResponse, int]:
+def _read_get_telemetry_subscriptions_response_1(
+    data: Buffer, pos: int
+) -> tuple[GetTelemetrySubscriptionsResponse, int]:
     item = new(GetTelemetrySubscriptionsResponse)
-    item.throttle_time_ms, item.error_code, item.client_instance_id, item.subscription_id, n_accepted_compression_types = unpack_ihuiB(data, pos)
+    (
+        item.throttle_time_ms,
+        item.error_code,
+        item.client_instance_id,
+        item.subscription_id,
+        n_accepted_compression_types,
+    ) = unpack_ihuiB(data, pos)
     pos += 27
     if n_accepted_compression_types < 128:
         values = [*compact_b_iitB[n_accepted_compression_types](data, pos)]
@@ -130,8 +169,16 @@ def _read_get_telemetry_subscriptions_response_1(data: Buffer, pos: int) -> tupl
         item.accepted_compression_types = values
         pos += n_accepted_compression_types + 9
     else:
-        item.accepted_compression_types, pos = compact_numbers(data, pos, n_accepted_compression_types, "b", 1)
-        item.push_interval_ms, item.telemetry_max_bytes, item.delta_temporality, n_requested_metrics = unpack_iitB(data, pos)
+        (
+            item.accepted_compression_types,
+            pos,
+        ) = compact_numbers(data, pos, n_accepted_compression_types, "b", 1)
+        (
+            item.push_interval_ms,
+            item.telemetry_max_bytes,
+            item.delta_temporality,
+            n_requested_metrics,
+        ) = unpack_iitB(data, pos)
         pos += 10
     item.requested_metrics, pos = compact_texts(data, pos, n_requested_metrics)
     tags = data[pos]
@@ -142,21 +189,46 @@ def _read_get_telemetry_subscriptions_response_1(data: Buffer, pos: int) -> tupl
     return item, pos
 
 
-def _write_get_telemetry_subscriptions_response_1(item: GetTelemetrySubscriptionsResponse, out: Append) -> None:
+def _write_get_telemetry_subscriptions_response_1(
+    item: GetTelemetrySubscriptionsResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     accepted_compression_types = item.accepted_compression_types
     n = len(accepted_compression_types)
     if n < 127:
-        out(pack_ihui_Bb[n](item.throttle_time_ms, item.error_code, item.client_instance_id, item.subscription_id, n + 1, *accepted_compression_types))
+        out(
+            pack_ihui_Bb[n](
+                item.throttle_time_ms,
+                item.error_code,
+                item.client_instance_id,
+                item.subscription_id,
+                n + 1,
+                *accepted_compression_types,
+            )
+        )
     else:
-        out(pack_ihui(item.throttle_time_ms, item.error_code, item.client_instance_id, item.subscription_id))
+        out(
+            pack_ihui(
+                item.throttle_time_ms,
+                item.error_code,
+                item.client_instance_id,
+                item.subscription_id,
+            )
+        )
         out(varint(n + 1))
         out(long_numbers(accepted_compression_types, "b"))
     requested_metrics = item.requested_metrics
     n = len(requested_metrics)
     if n < 127:
-        out(pack_iitB(item.push_interval_ms, item.telemetry_max_bytes, item.delta_temporality, n + 1))
+        out(
+            pack_iitB(
+                item.push_interval_ms,
+                item.telemetry_max_bytes,
+                item.delta_temporality,
+                n + 1,
+            )
+        )
     else:
         out(pack_iit(item.push_interval_ms, item.telemetry_max_bytes, item.delta_temporality))
         out(varint(n + 1))

@@ -10,7 +10,9 @@ from struct import Struct as Codec
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
-__all__ = ["GroupMetadataKey"]
+__all__ = [
+    "GroupMetadataKey",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s = unpackers("s", "", 0)
@@ -21,9 +23,11 @@ pack_h = Codec(">h").pack
 class GroupMetadataKey(Message):
     """GroupMetadataKey, type 2, versions 0, never flexible."""
 
-    __slots__ = ("group", )
+    __slots__ = (
+        "group",
+    )
 
-    NAME = 'GroupMetadataKey'
+    NAME = "GroupMetadataKey"
     API_KEY = -1
     RECORD_TYPE = 2
     MIN_VERSION = 0
@@ -35,7 +39,7 @@ class GroupMetadataKey(Message):
     def __init__(
         self,
         *,
-        group: str = '',
+        group: str = "",
     ) -> None:
         self.group = group
 

@@ -9,9 +9,22 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["GroupMetadataValue", "MemberMetadata"]
+__all__ = [
+    "GroupMetadataValue",
+    "MemberMetadata",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s_ih = unpackers("s", "ih", 0)
@@ -52,7 +65,17 @@ pack_qB = Codec(">qB").pack
 class MemberMetadata(Struct):
     """MemberMetadata of GroupMetadataValue."""
 
-    __slots__ = ("member_id", "group_instance_id", "client_id", "client_host", "rebalance_timeout", "session_timeout", "subscription", "assignment", "unknown_tagged_fields", )
+    __slots__ = (
+        "member_id",
+        "group_instance_id",
+        "client_id",
+        "client_host",
+        "rebalance_timeout",
+        "session_timeout",
+        "subscription",
+        "assignment",
+        "unknown_tagged_fields",
+    )
 
     member_id: str  # 0+
     group_instance_id: str | None  # 3+
@@ -67,14 +90,14 @@ class MemberMetadata(Struct):
     def __init__(
         self,
         *,
-        member_id: str = '',
+        member_id: str = "",
         group_instance_id: str | None = None,
-        client_id: str = '',
-        client_host: str = '',
+        client_id: str = "",
+        client_host: str = "",
         rebalance_timeout: int = -1,
         session_timeout: int = 0,
-        subscription: bytes | memoryview = b'',
-        assignment: bytes | memoryview = b'',
+        subscription: bytes | memoryview = b"",
+        assignment: bytes | memoryview = b"",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.member_id = member_id
@@ -91,9 +114,17 @@ class MemberMetadata(Struct):
 class GroupMetadataValue(Message):
     """GroupMetadataValue, type 2, versions 0-4, flexible 4+."""
 
-    __slots__ = ("protocol_type", "generation", "protocol", "leader", "current_state_timestamp", "members", "unknown_tagged_fields", )
+    __slots__ = (
+        "protocol_type",
+        "generation",
+        "protocol",
+        "leader",
+        "current_state_timestamp",
+        "members",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'GroupMetadataValue'
+    NAME = "GroupMetadataValue"
     API_KEY = -1
     RECORD_TYPE = 2
     MIN_VERSION = 0
@@ -111,10 +142,10 @@ class GroupMetadataValue(Message):
     def __init__(
         self,
         *,
-        protocol_type: str = '',
+        protocol_type: str = "",
         generation: int = 0,
-        protocol: str | None = '',
-        leader: str | None = '',
+        protocol: str | None = "",
+        leader: str | None = "",
         current_state_timestamp: int = -1,
         members: list[MemberMetadata] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -128,7 +159,9 @@ class GroupMetadataValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_member_metadata_list_1(data: Buffer, pos: int, count: int) -> tuple[list[MemberMetadata], int]:
+def _read_member_metadata_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MemberMetadata], int]:
     items = []
     for _ in range(count):
         item = new(MemberMetadata)
@@ -230,7 +263,9 @@ def _read_group_metadata_value_1(data: Buffer, pos: int) -> tuple[GroupMetadataV
     return item, pos
 
 
-def _read_member_metadata_list_2(data: Buffer, pos: int, count: int) -> tuple[list[MemberMetadata], int]:
+def _read_member_metadata_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MemberMetadata], int]:
     items = []
     for _ in range(count):
         item = new(MemberMetadata)
@@ -253,7 +288,12 @@ def _read_member_metadata_list_2(data: Buffer, pos: int, count: int) -> tuple[li
             (n_client_host,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_client_host < 128:
-            raw, item.rebalance_timeout, item.session_timeout, n_subscription = classic_s_iii[n_client_host](data, pos)
+            (
+                raw,
+                item.rebalance_timeout,
+                item.session_timeout,
+                n_subscription,
+            ) = classic_s_iii[n_client_host](data, pos)
             item.client_host = raw.decode()
             pos += n_client_host + 12
         else:
@@ -377,7 +417,9 @@ def _read_group_metadata_value_3(data: Buffer, pos: int) -> tuple[GroupMetadataV
     return item, pos
 
 
-def _read_member_metadata_list_3(data: Buffer, pos: int, count: int) -> tuple[list[MemberMetadata], int]:
+def _read_member_metadata_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MemberMetadata], int]:
     items = []
     for _ in range(count):
         item = new(MemberMetadata)
@@ -412,7 +454,12 @@ def _read_member_metadata_list_3(data: Buffer, pos: int, count: int) -> tuple[li
             (n_client_host,) = unpack_h(data, pos)
             pos += 2
         if 0 <= n_client_host < 128:
-            raw, item.rebalance_timeout, item.session_timeout, n_subscription = classic_s_iii[n_client_host](data, pos)
+            (
+                raw,
+                item.rebalance_timeout,
+                item.session_timeout,
+                n_subscription,
+            ) = classic_s_iii[n_client_host](data, pos)
             item.client_host = raw.decode()
             pos += n_client_host + 12
         else:
@@ -488,7 +535,9 @@ def _read_group_metadata_value_4(data: Buffer, pos: int) -> tuple[GroupMetadataV
     return item, pos
 
 
-def _read_member_metadata_list_4(data: Buffer, pos: int, count: int) -> tuple[list[MemberMetadata], int]:
+def _read_member_metadata_list_4(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MemberMetadata], int]:
     items = []
     for _ in range(count):
         item = new(MemberMetadata)
@@ -523,7 +572,12 @@ def _read_member_metadata_list_4(data: Buffer, pos: int, count: int) -> tuple[li
             n_client_host = data[pos]
             pos += 1
         if n_client_host < 128:
-            raw, item.rebalance_timeout, item.session_timeout, n_subscription = compact_s_iiB[n_client_host](data, pos)
+            (
+                raw,
+                item.rebalance_timeout,
+                item.session_timeout,
+                n_subscription,
+            ) = compact_s_iiB[n_client_host](data, pos)
             item.client_host = raw.decode()
             pos += n_client_host + 8
         else:

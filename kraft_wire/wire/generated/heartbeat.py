@@ -11,9 +11,20 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_text, new, packers, unknown_tags, unpackers
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+)
 
-__all__ = ["HeartbeatRequest", "HeartbeatResponse"]
+__all__ = [
+    "HeartbeatRequest",
+    "HeartbeatResponse",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s_ih = unpackers("s", "ih", 0)
@@ -39,9 +50,15 @@ pack_ihx = Codec(">ihx").pack
 class HeartbeatRequest(Message):
     """HeartbeatRequest, API key 12, versions 0-4, flexible 4+."""
 
-    __slots__ = ("group_id", "generation_id", "member_id", "group_instance_id", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "generation_id",
+        "member_id",
+        "group_instance_id",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'HeartbeatRequest'
+    NAME = "HeartbeatRequest"
     API_KEY = 12
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -57,9 +74,9 @@ class HeartbeatRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         generation_id: int = 0,
-        member_id: str = '',
+        member_id: str = "",
         group_instance_id: str | None = None,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -73,9 +90,13 @@ class HeartbeatRequest(Message):
 class HeartbeatResponse(Message):
     """HeartbeatResponse, API key 12, versions 0-4, flexible 4+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'HeartbeatResponse'
+    NAME = "HeartbeatResponse"
     API_KEY = 12
     RECORD_TYPE = -1
     MIN_VERSION = 0

@@ -11,9 +11,25 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["AlterConfigsResource", "AlterConfigsResourceResponse", "AlterableConfig", "IncrementalAlterConfigsRequest", "IncrementalAlterConfigsResponse"]
+__all__ = [
+    "AlterConfigsResource",
+    "AlterConfigsResourceResponse",
+    "AlterableConfig",
+    "IncrementalAlterConfigsRequest",
+    "IncrementalAlterConfigsResponse",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_bh = Codec(">bh").unpack_from
@@ -54,7 +70,12 @@ pack_iB = Codec(">iB").pack
 class AlterableConfig(Struct):
     """AlterableConfig of IncrementalAlterConfigsRequest."""
 
-    __slots__ = ("name", "config_operation", "value", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "config_operation",
+        "value",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     config_operation: int  # 0+
@@ -64,9 +85,9 @@ class AlterableConfig(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         config_operation: int = 0,
-        value: str | None = '',
+        value: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.name = name
@@ -78,7 +99,12 @@ class AlterableConfig(Struct):
 class AlterConfigsResource(Struct):
     """AlterConfigsResource of IncrementalAlterConfigsRequest."""
 
-    __slots__ = ("resource_type", "resource_name", "configs", "unknown_tagged_fields", )
+    __slots__ = (
+        "resource_type",
+        "resource_name",
+        "configs",
+        "unknown_tagged_fields",
+    )
 
     resource_type: int  # 0+
     resource_name: str  # 0+
@@ -89,7 +115,7 @@ class AlterConfigsResource(Struct):
         self,
         *,
         resource_type: int = 0,
-        resource_name: str = '',
+        resource_name: str = "",
         configs: list[AlterableConfig] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -102,9 +128,13 @@ class AlterConfigsResource(Struct):
 class IncrementalAlterConfigsRequest(Message):
     """IncrementalAlterConfigsRequest, API key 44, versions 0-1, flexible 1+."""
 
-    __slots__ = ("resources", "validate_only", "unknown_tagged_fields", )
+    __slots__ = (
+        "resources",
+        "validate_only",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'IncrementalAlterConfigsRequest'
+    NAME = "IncrementalAlterConfigsRequest"
     API_KEY = 44
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -130,7 +160,13 @@ class IncrementalAlterConfigsRequest(Message):
 class AlterConfigsResourceResponse(Struct):
     """AlterConfigsResourceResponse of IncrementalAlterConfigsResponse."""
 
-    __slots__ = ("error_code", "error_message", "resource_type", "resource_name", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "error_message",
+        "resource_type",
+        "resource_name",
+        "unknown_tagged_fields",
+    )
 
     error_code: int  # 0+
     error_message: str | None  # 0+
@@ -142,9 +178,9 @@ class AlterConfigsResourceResponse(Struct):
         self,
         *,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         resource_type: int = 0,
-        resource_name: str = '',
+        resource_name: str = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.error_code = error_code
@@ -157,9 +193,13 @@ class AlterConfigsResourceResponse(Struct):
 class IncrementalAlterConfigsResponse(Message):
     """IncrementalAlterConfigsResponse, API key 44, versions 0-1, flexible 1+."""
 
-    __slots__ = ("throttle_time_ms", "responses", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "responses",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'IncrementalAlterConfigsResponse'
+    NAME = "IncrementalAlterConfigsResponse"
     API_KEY = 44
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -182,7 +222,9 @@ class IncrementalAlterConfigsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_alterable_config_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterableConfig], int]:
+def _read_alterable_config_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterableConfig], int]:
     items = []
     for _ in range(count):
         item = new(AlterableConfig)
@@ -209,7 +251,9 @@ def _read_alterable_config_list_1(data: Buffer, pos: int, count: int) -> tuple[l
     return items, pos
 
 
-def _read_alter_configs_resource_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterConfigsResource], int]:
+def _read_alter_configs_resource_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterConfigsResource], int]:
     items = []
     for _ in range(count):
         item = new(AlterConfigsResource)
@@ -234,7 +278,9 @@ def _read_alter_configs_resource_list_1(data: Buffer, pos: int, count: int) -> t
     return items, pos
 
 
-def _read_incremental_alter_configs_request_1(data: Buffer, pos: int) -> tuple[IncrementalAlterConfigsRequest, int]:
+def _read_incremental_alter_configs_request_1(
+    data: Buffer, pos: int
+) -> tuple[IncrementalAlterConfigsRequest, int]:
     item = new(IncrementalAlterConfigsRequest)
     (n_resources,) = unpack_i(data, pos)
     pos += 4
@@ -250,7 +296,9 @@ def _read_incremental_alter_configs_request_1(data: Buffer, pos: int) -> tuple[I
     return item, pos
 
 
-def _read_alterable_config_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AlterableConfig], int]:
+def _read_alterable_config_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterableConfig], int]:
     items = []
     for _ in range(count):
         item = new(AlterableConfig)
@@ -283,7 +331,9 @@ def _read_alterable_config_list_2(data: Buffer, pos: int, count: int) -> tuple[l
     return items, pos
 
 
-def _read_alter_configs_resource_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AlterConfigsResource], int]:
+def _read_alter_configs_resource_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterConfigsResource], int]:
     items = []
     for _ in range(count):
         item = new(AlterConfigsResource)
@@ -315,7 +365,9 @@ def _read_alter_configs_resource_list_2(data: Buffer, pos: int, count: int) -> t
     return items, pos
 
 
-def _read_incremental_alter_configs_request_2(data: Buffer, pos: int) -> tuple[IncrementalAlterConfigsRequest, int]:
+def _read_incremental_alter_configs_request_2(
+    data: Buffer, pos: int
+) -> tuple[IncrementalAlterConfigsRequest, int]:
     item = new(IncrementalAlterConfigsRequest)
     n_resources = data[pos]
     pos += 1
@@ -377,7 +429,9 @@ def _write_alter_configs_resource_list_1(items: list[AlterConfigsResource], out:
         _write_alterable_config_list_1(configs, out)
 
 
-def _write_incremental_alter_configs_request_1(item: IncrementalAlterConfigsRequest, out: Append) -> None:
+def _write_incremental_alter_configs_request_1(
+    item: IncrementalAlterConfigsRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     resources = item.resources
@@ -432,7 +486,9 @@ def _write_alter_configs_resource_list_2(items: list[AlterConfigsResource], out:
         out(b"\x00")
 
 
-def _write_incremental_alter_configs_request_2(item: IncrementalAlterConfigsRequest, out: Append) -> None:
+def _write_incremental_alter_configs_request_2(
+    item: IncrementalAlterConfigsRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     resources = item.resources
@@ -445,7 +501,9 @@ def _write_incremental_alter_configs_request_2(item: IncrementalAlterConfigsRequ
     out(pack_tx(item.validate_only))
 
 
-def _read_alter_configs_resource_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AlterConfigsResourceResponse], int]:
+def _read_alter_configs_resource_response_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterConfigsResourceResponse], int]:
     items = []
     for _ in range(count):
         item = new(AlterConfigsResourceResponse)
@@ -474,7 +532,9 @@ def _read_alter_configs_resource_response_list_1(data: Buffer, pos: int, count: 
     return items, pos
 
 
-def _read_incremental_alter_configs_response_1(data: Buffer, pos: int) -> tuple[IncrementalAlterConfigsResponse, int]:
+def _read_incremental_alter_configs_response_1(
+    data: Buffer, pos: int
+) -> tuple[IncrementalAlterConfigsResponse, int]:
     item = new(IncrementalAlterConfigsResponse)
     item.throttle_time_ms, n_responses = unpack_ii(data, pos)
     pos += 8
@@ -488,7 +548,9 @@ def _read_incremental_alter_configs_response_1(data: Buffer, pos: int) -> tuple[
     return item, pos
 
 
-def _read_alter_configs_resource_response_list_2(data: Buffer, pos: int, count: int) -> tuple[list[AlterConfigsResourceResponse], int]:
+def _read_alter_configs_resource_response_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AlterConfigsResourceResponse], int]:
     items = []
     for _ in range(count):
         item = new(AlterConfigsResourceResponse)
@@ -521,14 +583,19 @@ def _read_alter_configs_resource_response_list_2(data: Buffer, pos: int, count: 
     return items, pos
 
 
-def _read_incremental_alter_configs_response_2(data: Buffer, pos: int) -> tuple[IncrementalAlterConfigsResponse, int]:
+def _read_incremental_alter_configs_response_2(
+    data: Buffer, pos: int
+) -> tuple[IncrementalAlterConfigsResponse, int]:
     item = new(IncrementalAlterConfigsResponse)
     item.throttle_time_ms, n_responses = unpack_iB(data, pos)
     pos += 5
     if n_responses == 1:
         item.responses = []
     elif 1 < n_responses < 128:
-        item.responses, pos = _read_alter_configs_resource_response_list_2(data, pos, n_responses - 1)
+        (
+            item.responses,
+            pos,
+        ) = _read_alter_configs_resource_response_list_2(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
         item.responses, pos = _read_alter_configs_resource_response_list_2(data, pos, n_responses)
@@ -542,7 +609,9 @@ def _read_incremental_alter_configs_response_2(data: Buffer, pos: int) -> tuple[
     return item, pos
 
 
-def _write_alter_configs_resource_response_list_1(items: list[AlterConfigsResourceResponse], out: Append) -> None:
+def _write_alter_configs_resource_response_list_1(
+    items: list[AlterConfigsResourceResponse], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -566,7 +635,9 @@ def _write_alter_configs_resource_response_list_1(items: list[AlterConfigsResour
             out(raw)
 
 
-def _write_incremental_alter_configs_response_1(item: IncrementalAlterConfigsResponse, out: Append) -> None:
+def _write_incremental_alter_configs_response_1(
+    item: IncrementalAlterConfigsResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     responses = item.responses
@@ -575,7 +646,9 @@ def _write_incremental_alter_configs_response_1(item: IncrementalAlterConfigsRes
     _write_alter_configs_resource_response_list_1(responses, out)
 
 
-def _write_alter_configs_resource_response_list_2(items: list[AlterConfigsResourceResponse], out: Append) -> None:
+def _write_alter_configs_resource_response_list_2(
+    items: list[AlterConfigsResourceResponse], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -600,7 +673,9 @@ def _write_alter_configs_resource_response_list_2(items: list[AlterConfigsResour
             out(b"\x00")
 
 
-def _write_incremental_alter_configs_response_2(item: IncrementalAlterConfigsResponse, out: Append) -> None:
+def _write_incremental_alter_configs_response_2(
+    item: IncrementalAlterConfigsResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     responses = item.responses

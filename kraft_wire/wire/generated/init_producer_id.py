@@ -11,9 +11,20 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_text, new, packers, unknown_tags, unpackers
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+)
 
-__all__ = ["InitProducerIdRequest", "InitProducerIdResponse"]
+__all__ = [
+    "InitProducerIdRequest",
+    "InitProducerIdResponse",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s_i = unpackers("s", "i", 0)
@@ -48,9 +59,17 @@ pack_ihqhqhx = Codec(">ihqhqhx").pack
 class InitProducerIdRequest(Message):
     """InitProducerIdRequest, API key 22, versions 0-6, flexible 2+, latest version unstable."""
 
-    __slots__ = ("transactional_id", "transaction_timeout_ms", "producer_id", "producer_epoch", "enable2_pc", "keep_prepared_txn", "unknown_tagged_fields", )
+    __slots__ = (
+        "transactional_id",
+        "transaction_timeout_ms",
+        "producer_id",
+        "producer_epoch",
+        "enable2_pc",
+        "keep_prepared_txn",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'InitProducerIdRequest'
+    NAME = "InitProducerIdRequest"
     API_KEY = 22
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -68,7 +87,7 @@ class InitProducerIdRequest(Message):
     def __init__(
         self,
         *,
-        transactional_id: str | None = '',
+        transactional_id: str | None = "",
         transaction_timeout_ms: int = 0,
         producer_id: int = -1,
         producer_epoch: int = -1,
@@ -88,9 +107,17 @@ class InitProducerIdRequest(Message):
 class InitProducerIdResponse(Message):
     """InitProducerIdResponse, API key 22, versions 0-6, flexible 2+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "producer_id", "producer_epoch", "ongoing_txn_producer_id", "ongoing_txn_producer_epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "producer_id",
+        "producer_epoch",
+        "ongoing_txn_producer_id",
+        "ongoing_txn_producer_epoch",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'InitProducerIdResponse'
+    NAME = "InitProducerIdResponse"
     API_KEY = 22
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -181,15 +208,31 @@ def _read_init_producer_id_request_3(data: Buffer, pos: int) -> tuple[InitProduc
     pos += 1
     if n_transactional_id == 0:
         item.transactional_id = None
-        item.transaction_timeout_ms, item.producer_id, item.producer_epoch, tags = unpack_iqhB(data, pos)
+        (
+            item.transaction_timeout_ms,
+            item.producer_id,
+            item.producer_epoch,
+            tags,
+        ) = unpack_iqhB(data, pos)
         pos += 15
     elif n_transactional_id < 128:
-        raw, item.transaction_timeout_ms, item.producer_id, item.producer_epoch, tags = compact_s_iqhB[n_transactional_id](data, pos)
+        (
+            raw,
+            item.transaction_timeout_ms,
+            item.producer_id,
+            item.producer_epoch,
+            tags,
+        ) = compact_s_iqhB[n_transactional_id](data, pos)
         item.transactional_id = raw.decode()
         pos += n_transactional_id + 14
     else:
         item.transactional_id, pos = compact_text(data, pos, n_transactional_id)
-        item.transaction_timeout_ms, item.producer_id, item.producer_epoch, tags = unpack_iqhB(data, pos)
+        (
+            item.transaction_timeout_ms,
+            item.producer_id,
+            item.producer_epoch,
+            tags,
+        ) = unpack_iqhB(data, pos)
         pos += 15
     item.enable2_pc = False
     item.keep_prepared_txn = False
@@ -205,15 +248,37 @@ def _read_init_producer_id_request_4(data: Buffer, pos: int) -> tuple[InitProduc
     pos += 1
     if n_transactional_id == 0:
         item.transactional_id = None
-        item.transaction_timeout_ms, item.producer_id, item.producer_epoch, item.enable2_pc, item.keep_prepared_txn, tags = unpack_iqhttB(data, pos)
+        (
+            item.transaction_timeout_ms,
+            item.producer_id,
+            item.producer_epoch,
+            item.enable2_pc,
+            item.keep_prepared_txn,
+            tags,
+        ) = unpack_iqhttB(data, pos)
         pos += 17
     elif n_transactional_id < 128:
-        raw, item.transaction_timeout_ms, item.producer_id, item.producer_epoch, item.enable2_pc, item.keep_prepared_txn, tags = compact_s_iqhttB[n_transactional_id](data, pos)
+        (
+            raw,
+            item.transaction_timeout_ms,
+            item.producer_id,
+            item.producer_epoch,
+            item.enable2_pc,
+            item.keep_prepared_txn,
+            tags,
+        ) = compact_s_iqhttB[n_transactional_id](data, pos)
         item.transactional_id = raw.decode()
         pos += n_transactional_id + 16
     else:
         item.transactional_id, pos = compact_text(data, pos, n_transactional_id)
-        item.transaction_timeout_ms, item.producer_id, item.producer_epoch, item.enable2_pc, item.keep_prepared_txn, tags = unpack_iqhttB(data, pos)
+        (
+            item.transaction_timeout_ms,
+            item.producer_id,
+            item.producer_epoch,
+            item.enable2_pc,
+            item.keep_prepared_txn,
+            tags,
+        ) = unpack_iqhttB(data, pos)
         pos += 17
     item.unknown_tagged_fields = None
     if tags:
@@ -284,7 +349,15 @@ def _write_init_producer_id_request_3(item: InitProducerIdRequest, out: Append) 
         raw = transactional_id.encode()
         n = len(raw)
         if n < 127:
-            out(pack__Bs_iqhx[n](n + 1, raw, item.transaction_timeout_ms, item.producer_id, item.producer_epoch))
+            out(
+                pack__Bs_iqhx[n](
+                    n + 1,
+                    raw,
+                    item.transaction_timeout_ms,
+                    item.producer_id,
+                    item.producer_epoch,
+                )
+            )
         else:
             out(long_text(raw))
             out(pack_iqhx(item.transaction_timeout_ms, item.producer_id, item.producer_epoch))
@@ -295,20 +368,52 @@ def _write_init_producer_id_request_4(item: InitProducerIdRequest, out: Append) 
         raise Unusual
     transactional_id = item.transactional_id
     if transactional_id is None:
-        out(pack_Biqhttx(0, item.transaction_timeout_ms, item.producer_id, item.producer_epoch, item.enable2_pc, item.keep_prepared_txn))
+        out(
+            pack_Biqhttx(
+                0,
+                item.transaction_timeout_ms,
+                item.producer_id,
+                item.producer_epoch,
+                item.enable2_pc,
+                item.keep_prepared_txn,
+            )
+        )
     else:
         raw = transactional_id.encode()
         n = len(raw)
         if n < 127:
-            out(pack__Bs_iqhttx[n](n + 1, raw, item.transaction_timeout_ms, item.producer_id, item.producer_epoch, item.enable2_pc, item.keep_prepared_txn))
+            out(
+                pack__Bs_iqhttx[n](
+                    n + 1,
+                    raw,
+                    item.transaction_timeout_ms,
+                    item.producer_id,
+                    item.producer_epoch,
+                    item.enable2_pc,
+                    item.keep_prepared_txn,
+                )
+            )
         else:
             out(long_text(raw))
-            out(pack_iqhttx(item.transaction_timeout_ms, item.producer_id, item.producer_epoch, item.enable2_pc, item.keep_prepared_txn))
+            out(
+                pack_iqhttx(
+                    item.transaction_timeout_ms,
+                    item.producer_id,
+                    item.producer_epoch,
+                    item.enable2_pc,
+                    item.keep_prepared_txn,
+                )
+            )
 
 
 def _read_init_producer_id_response_1(data: Buffer, pos: int) -> tuple[InitProducerIdResponse, int]:
     item = new(InitProducerIdResponse)
-    item.throttle_time_ms, item.error_code, item.producer_id, item.producer_epoch = unpack_ihqh(data, pos)
+    (
+        item.throttle_time_ms,
+        item.error_code,
+        item.producer_id,
+        item.producer_epoch,
+    ) = unpack_ihqh(data, pos)
     pos += 16
     item.ongoing_txn_producer_id = -1
     item.ongoing_txn_producer_epoch = -1
@@ -318,7 +423,13 @@ def _read_init_producer_id_response_1(data: Buffer, pos: int) -> tuple[InitProdu
 
 def _read_init_producer_id_response_2(data: Buffer, pos: int) -> tuple[InitProducerIdResponse, int]:
     item = new(InitProducerIdResponse)
-    item.throttle_time_ms, item.error_code, item.producer_id, item.producer_epoch, tags = unpack_ihqhB(data, pos)
+    (
+        item.throttle_time_ms,
+        item.error_code,
+        item.producer_id,
+        item.producer_epoch,
+        tags,
+    ) = unpack_ihqhB(data, pos)
     pos += 17
     item.ongoing_txn_producer_id = -1
     item.ongoing_txn_producer_epoch = -1
@@ -330,7 +441,15 @@ def _read_init_producer_id_response_2(data: Buffer, pos: int) -> tuple[InitProdu
 
 def _read_init_producer_id_response_3(data: Buffer, pos: int) -> tuple[InitProducerIdResponse, int]:
     item = new(InitProducerIdResponse)
-    item.throttle_time_ms, item.error_code, item.producer_id, item.producer_epoch, item.ongoing_txn_producer_id, item.ongoing_txn_producer_epoch, tags = unpack_ihqhqhB(data, pos)
+    (
+        item.throttle_time_ms,
+        item.error_code,
+        item.producer_id,
+        item.producer_epoch,
+        item.ongoing_txn_producer_id,
+        item.ongoing_txn_producer_epoch,
+        tags,
+    ) = unpack_ihqhqhB(data, pos)
     pos += 27
     item.unknown_tagged_fields = None
     if tags:
@@ -361,7 +480,16 @@ def _write_init_producer_id_response_2(item: InitProducerIdResponse, out: Append
 def _write_init_producer_id_response_3(item: InitProducerIdResponse, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    out(pack_ihqhqhx(item.throttle_time_ms, item.error_code, item.producer_id, item.producer_epoch, item.ongoing_txn_producer_id, item.ongoing_txn_producer_epoch))
+    out(
+        pack_ihqhqhx(
+            item.throttle_time_ms,
+            item.error_code,
+            item.producer_id,
+            item.producer_epoch,
+            item.ongoing_txn_producer_id,
+            item.ongoing_txn_producer_epoch,
+        )
+    )
 
 
 InitProducerIdRequest._decoders = {

@@ -12,9 +12,25 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["InitializeShareGroupStateRequest", "InitializeShareGroupStateResponse", "InitializeStateData", "InitializeStateResult", "PartitionData", "PartitionResult"]
+__all__ = [
+    "InitializeShareGroupStateRequest",
+    "InitializeShareGroupStateResponse",
+    "InitializeStateData",
+    "InitializeStateResult",
+    "PartitionData",
+    "PartitionResult",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 unpack_uB = Codec(">16sB").unpack_from
@@ -33,7 +49,12 @@ pack_ih = Codec(">ih").pack
 class PartitionData(Struct):
     """PartitionData of InitializeShareGroupStateRequest."""
 
-    __slots__ = ("partition", "state_epoch", "start_offset", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition",
+        "state_epoch",
+        "start_offset",
+        "unknown_tagged_fields",
+    )
 
     partition: int  # 0+
     state_epoch: int  # 0+
@@ -57,7 +78,11 @@ class PartitionData(Struct):
 class InitializeStateData(Struct):
     """InitializeStateData of InitializeShareGroupStateRequest."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     partitions: list[PartitionData]  # 0+
@@ -78,9 +103,13 @@ class InitializeStateData(Struct):
 class InitializeShareGroupStateRequest(Message):
     """InitializeShareGroupStateRequest, API key 83, versions 0, flexible 0+."""
 
-    __slots__ = ("group_id", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'InitializeShareGroupStateRequest'
+    NAME = "InitializeShareGroupStateRequest"
     API_KEY = 83
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -94,7 +123,7 @@ class InitializeShareGroupStateRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topics: list[InitializeStateData] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -106,7 +135,12 @@ class InitializeShareGroupStateRequest(Message):
 class PartitionResult(Struct):
     """PartitionResult of InitializeShareGroupStateResponse."""
 
-    __slots__ = ("partition", "error_code", "error_message", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition",
+        "error_code",
+        "error_message",
+        "unknown_tagged_fields",
+    )
 
     partition: int  # 0+
     error_code: int  # 0+
@@ -130,7 +164,11 @@ class PartitionResult(Struct):
 class InitializeStateResult(Struct):
     """InitializeStateResult of InitializeShareGroupStateResponse."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     partitions: list[PartitionResult]  # 0+
@@ -151,9 +189,12 @@ class InitializeStateResult(Struct):
 class InitializeShareGroupStateResponse(Message):
     """InitializeShareGroupStateResponse, API key 83, versions 0, flexible 0+."""
 
-    __slots__ = ("results", "unknown_tagged_fields", )
+    __slots__ = (
+        "results",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'InitializeShareGroupStateResponse'
+    NAME = "InitializeShareGroupStateResponse"
     API_KEY = 83
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -173,7 +214,9 @@ class InitializeShareGroupStateResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+def _read_partition_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionData], int]:
     end = pos + count * 17
     if end > len(data):
         raise Unusual
@@ -191,7 +234,9 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     return items, pos
 
 
-def _read_initialize_state_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[InitializeStateData], int]:
+def _read_initialize_state_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[InitializeStateData], int]:
     items = []
     for _ in range(count):
         item = new(InitializeStateData)
@@ -215,7 +260,9 @@ def _read_initialize_state_data_list_1(data: Buffer, pos: int, count: int) -> tu
     return items, pos
 
 
-def _read_initialize_share_group_state_request_1(data: Buffer, pos: int) -> tuple[InitializeShareGroupStateRequest, int]:
+def _read_initialize_share_group_state_request_1(
+    data: Buffer, pos: int
+) -> tuple[InitializeShareGroupStateRequest, int]:
     item = new(InitializeShareGroupStateRequest)
     n_group_id = data[pos]
     pos += 1
@@ -266,7 +313,9 @@ def _write_initialize_state_data_list_1(items: list[InitializeStateData], out: A
         out(b"\x00")
 
 
-def _write_initialize_share_group_state_request_1(item: InitializeShareGroupStateRequest, out: Append) -> None:
+def _write_initialize_share_group_state_request_1(
+    item: InitializeShareGroupStateRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     raw = item.group_id.encode()
@@ -285,7 +334,9 @@ def _write_initialize_share_group_state_request_1(item: InitializeShareGroupStat
     out(b"\x00")
 
 
-def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionResult], int]:
+def _read_partition_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionResult], int]:
     items = []
     for _ in range(count):
         item = new(PartitionResult)
@@ -310,7 +361,9 @@ def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[l
     return items, pos
 
 
-def _read_initialize_state_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[InitializeStateResult], int]:
+def _read_initialize_state_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[InitializeStateResult], int]:
     items = []
     for _ in range(count):
         item = new(InitializeStateResult)
@@ -334,7 +387,9 @@ def _read_initialize_state_result_list_1(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_initialize_share_group_state_response_1(data: Buffer, pos: int) -> tuple[InitializeShareGroupStateResponse, int]:
+def _read_initialize_share_group_state_response_1(
+    data: Buffer, pos: int
+) -> tuple[InitializeShareGroupStateResponse, int]:
     item = new(InitializeShareGroupStateResponse)
     n_results = data[pos]
     pos += 1
@@ -388,7 +443,9 @@ def _write_initialize_state_result_list_1(items: list[InitializeStateResult], ou
         out(b"\x00")
 
 
-def _write_initialize_share_group_state_response_1(item: InitializeShareGroupStateResponse, out: Append) -> None:
+def _write_initialize_share_group_state_response_1(
+    item: InitializeShareGroupStateResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     results = item.results

@@ -11,9 +11,24 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["JoinGroupRequest", "JoinGroupRequestProtocol", "JoinGroupResponse", "JoinGroupResponseMember"]
+__all__ = [
+    "JoinGroupRequest",
+    "JoinGroupRequestProtocol",
+    "JoinGroupResponse",
+    "JoinGroupResponseMember",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s_ih = unpackers("s", "ih", 0)
@@ -58,7 +73,11 @@ pack_t = Codec(">?").pack
 class JoinGroupRequestProtocol(Struct):
     """JoinGroupRequestProtocol of JoinGroupRequest."""
 
-    __slots__ = ("name", "metadata", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "metadata",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     metadata: bytes | memoryview  # 0+
@@ -67,8 +86,8 @@ class JoinGroupRequestProtocol(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
-        metadata: bytes | memoryview = b'',
+        name: str = "",
+        metadata: bytes | memoryview = b"",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.name = name
@@ -79,9 +98,19 @@ class JoinGroupRequestProtocol(Struct):
 class JoinGroupRequest(Message):
     """JoinGroupRequest, API key 11, versions 0-9, flexible 6+."""
 
-    __slots__ = ("group_id", "session_timeout_ms", "rebalance_timeout_ms", "member_id", "group_instance_id", "protocol_type", "protocols", "reason", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "session_timeout_ms",
+        "rebalance_timeout_ms",
+        "member_id",
+        "group_instance_id",
+        "protocol_type",
+        "protocols",
+        "reason",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'JoinGroupRequest'
+    NAME = "JoinGroupRequest"
     API_KEY = 11
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -101,12 +130,12 @@ class JoinGroupRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         session_timeout_ms: int = 0,
         rebalance_timeout_ms: int = -1,
-        member_id: str = '',
+        member_id: str = "",
         group_instance_id: str | None = None,
-        protocol_type: str = '',
+        protocol_type: str = "",
         protocols: list[JoinGroupRequestProtocol] = UNSET,
         reason: str | None = None,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -125,7 +154,12 @@ class JoinGroupRequest(Message):
 class JoinGroupResponseMember(Struct):
     """JoinGroupResponseMember of JoinGroupResponse."""
 
-    __slots__ = ("member_id", "group_instance_id", "metadata", "unknown_tagged_fields", )
+    __slots__ = (
+        "member_id",
+        "group_instance_id",
+        "metadata",
+        "unknown_tagged_fields",
+    )
 
     member_id: str  # 0+
     group_instance_id: str | None  # 5+
@@ -135,9 +169,9 @@ class JoinGroupResponseMember(Struct):
     def __init__(
         self,
         *,
-        member_id: str = '',
+        member_id: str = "",
         group_instance_id: str | None = None,
-        metadata: bytes | memoryview = b'',
+        metadata: bytes | memoryview = b"",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.member_id = member_id
@@ -149,9 +183,20 @@ class JoinGroupResponseMember(Struct):
 class JoinGroupResponse(Message):
     """JoinGroupResponse, API key 11, versions 0-9, flexible 6+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "generation_id", "protocol_type", "protocol_name", "leader", "skip_assignment", "member_id", "members", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "generation_id",
+        "protocol_type",
+        "protocol_name",
+        "leader",
+        "skip_assignment",
+        "member_id",
+        "members",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'JoinGroupResponse'
+    NAME = "JoinGroupResponse"
     API_KEY = 11
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -176,10 +221,10 @@ class JoinGroupResponse(Message):
         error_code: int = 0,
         generation_id: int = -1,
         protocol_type: str | None = None,
-        protocol_name: str | None = '',
-        leader: str = '',
+        protocol_name: str | None = "",
+        leader: str = "",
         skip_assignment: bool = False,
-        member_id: str = '',
+        member_id: str = "",
         members: list[JoinGroupResponseMember] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -195,7 +240,9 @@ class JoinGroupResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_join_group_request_protocol_list_1(data: Buffer, pos: int, count: int) -> tuple[list[JoinGroupRequestProtocol], int]:
+def _read_join_group_request_protocol_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[JoinGroupRequestProtocol], int]:
     items = []
     for _ in range(count):
         item = new(JoinGroupRequestProtocol)
@@ -268,7 +315,12 @@ def _read_join_group_request_2(data: Buffer, pos: int) -> tuple[JoinGroupRequest
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group_id < 128:
-        raw, item.session_timeout_ms, item.rebalance_timeout_ms, n_member_id = classic_s_iih[n_group_id](data, pos)
+        (
+            raw,
+            item.session_timeout_ms,
+            item.rebalance_timeout_ms,
+            n_member_id,
+        ) = classic_s_iih[n_group_id](data, pos)
         item.group_id = raw.decode()
         pos += n_group_id + 10
     else:
@@ -308,7 +360,12 @@ def _read_join_group_request_3(data: Buffer, pos: int) -> tuple[JoinGroupRequest
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
     if 0 <= n_group_id < 128:
-        raw, item.session_timeout_ms, item.rebalance_timeout_ms, n_member_id = classic_s_iih[n_group_id](data, pos)
+        (
+            raw,
+            item.session_timeout_ms,
+            item.rebalance_timeout_ms,
+            n_member_id,
+        ) = classic_s_iih[n_group_id](data, pos)
         item.group_id = raw.decode()
         pos += n_group_id + 10
     else:
@@ -354,7 +411,9 @@ def _read_join_group_request_3(data: Buffer, pos: int) -> tuple[JoinGroupRequest
     return item, pos
 
 
-def _read_join_group_request_protocol_list_2(data: Buffer, pos: int, count: int) -> tuple[list[JoinGroupRequestProtocol], int]:
+def _read_join_group_request_protocol_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[JoinGroupRequestProtocol], int]:
     items = []
     for _ in range(count):
         item = new(JoinGroupRequestProtocol)
@@ -394,7 +453,12 @@ def _read_join_group_request_4(data: Buffer, pos: int) -> tuple[JoinGroupRequest
     n_group_id = data[pos]
     pos += 1
     if n_group_id < 128:
-        raw, item.session_timeout_ms, item.rebalance_timeout_ms, n_member_id = compact_s_iiB[n_group_id](data, pos)
+        (
+            raw,
+            item.session_timeout_ms,
+            item.rebalance_timeout_ms,
+            n_member_id,
+        ) = compact_s_iiB[n_group_id](data, pos)
         item.group_id = raw.decode()
         pos += n_group_id + 8
     else:
@@ -452,7 +516,12 @@ def _read_join_group_request_5(data: Buffer, pos: int) -> tuple[JoinGroupRequest
     n_group_id = data[pos]
     pos += 1
     if n_group_id < 128:
-        raw, item.session_timeout_ms, item.rebalance_timeout_ms, n_member_id = compact_s_iiB[n_group_id](data, pos)
+        (
+            raw,
+            item.session_timeout_ms,
+            item.rebalance_timeout_ms,
+            n_member_id,
+        ) = compact_s_iiB[n_group_id](data, pos)
         item.group_id = raw.decode()
         pos += n_group_id + 8
     else:
@@ -516,7 +585,9 @@ def _read_join_group_request_5(data: Buffer, pos: int) -> tuple[JoinGroupRequest
     return item, pos
 
 
-def _write_join_group_request_protocol_list_1(items: list[JoinGroupRequestProtocol], out: Append) -> None:
+def _write_join_group_request_protocol_list_1(
+    items: list[JoinGroupRequestProtocol], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -638,7 +709,9 @@ def _write_join_group_request_3(item: JoinGroupRequest, out: Append) -> None:
     _write_join_group_request_protocol_list_1(protocols, out)
 
 
-def _write_join_group_request_protocol_list_2(items: list[JoinGroupRequestProtocol], out: Append) -> None:
+def _write_join_group_request_protocol_list_2(
+    items: list[JoinGroupRequestProtocol], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -752,7 +825,9 @@ def _write_join_group_request_5(item: JoinGroupRequest, out: Append) -> None:
             out(b"\x00")
 
 
-def _read_join_group_response_member_list_1(data: Buffer, pos: int, count: int) -> tuple[list[JoinGroupResponseMember], int]:
+def _read_join_group_response_member_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[JoinGroupResponseMember], int]:
     items = []
     for _ in range(count):
         item = new(JoinGroupResponseMember)
@@ -823,7 +898,12 @@ def _read_join_group_response_1(data: Buffer, pos: int) -> tuple[JoinGroupRespon
 
 def _read_join_group_response_2(data: Buffer, pos: int) -> tuple[JoinGroupResponse, int]:
     item = new(JoinGroupResponse)
-    item.throttle_time_ms, item.error_code, item.generation_id, n_protocol_name = unpack_ihih(data, pos)
+    (
+        item.throttle_time_ms,
+        item.error_code,
+        item.generation_id,
+        n_protocol_name,
+    ) = unpack_ihih(data, pos)
     pos += 12
     if 0 <= n_protocol_name < 128:
         raw, n_leader = classic_s_h[n_protocol_name](data, pos)
@@ -861,7 +941,9 @@ def _read_join_group_response_2(data: Buffer, pos: int) -> tuple[JoinGroupRespon
     return item, pos
 
 
-def _read_join_group_response_member_list_2(data: Buffer, pos: int, count: int) -> tuple[list[JoinGroupResponseMember], int]:
+def _read_join_group_response_member_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[JoinGroupResponseMember], int]:
     items = []
     for _ in range(count):
         item = new(JoinGroupResponseMember)
@@ -902,7 +984,12 @@ def _read_join_group_response_member_list_2(data: Buffer, pos: int, count: int) 
 
 def _read_join_group_response_3(data: Buffer, pos: int) -> tuple[JoinGroupResponse, int]:
     item = new(JoinGroupResponse)
-    item.throttle_time_ms, item.error_code, item.generation_id, n_protocol_name = unpack_ihih(data, pos)
+    (
+        item.throttle_time_ms,
+        item.error_code,
+        item.generation_id,
+        n_protocol_name,
+    ) = unpack_ihih(data, pos)
     pos += 12
     if 0 <= n_protocol_name < 128:
         raw, n_leader = classic_s_h[n_protocol_name](data, pos)
@@ -940,7 +1027,9 @@ def _read_join_group_response_3(data: Buffer, pos: int) -> tuple[JoinGroupRespon
     return item, pos
 
 
-def _read_join_group_response_member_list_3(data: Buffer, pos: int, count: int) -> tuple[list[JoinGroupResponseMember], int]:
+def _read_join_group_response_member_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[JoinGroupResponseMember], int]:
     items = []
     for _ in range(count):
         item = new(JoinGroupResponseMember)
@@ -989,7 +1078,12 @@ def _read_join_group_response_member_list_3(data: Buffer, pos: int, count: int) 
 
 def _read_join_group_response_4(data: Buffer, pos: int) -> tuple[JoinGroupResponse, int]:
     item = new(JoinGroupResponse)
-    item.throttle_time_ms, item.error_code, item.generation_id, n_protocol_name = unpack_ihiB(data, pos)
+    (
+        item.throttle_time_ms,
+        item.error_code,
+        item.generation_id,
+        n_protocol_name,
+    ) = unpack_ihiB(data, pos)
     pos += 11
     if n_protocol_name < 128:
         raw, n_leader = compact_s_B[n_protocol_name](data, pos)
@@ -1036,7 +1130,12 @@ def _read_join_group_response_4(data: Buffer, pos: int) -> tuple[JoinGroupRespon
 
 def _read_join_group_response_5(data: Buffer, pos: int) -> tuple[JoinGroupResponse, int]:
     item = new(JoinGroupResponse)
-    item.throttle_time_ms, item.error_code, item.generation_id, n_protocol_type = unpack_ihiB(data, pos)
+    (
+        item.throttle_time_ms,
+        item.error_code,
+        item.generation_id,
+        n_protocol_type,
+    ) = unpack_ihiB(data, pos)
     pos += 11
     if n_protocol_type == 0:
         item.protocol_type = None
@@ -1098,7 +1197,12 @@ def _read_join_group_response_5(data: Buffer, pos: int) -> tuple[JoinGroupRespon
 
 def _read_join_group_response_6(data: Buffer, pos: int) -> tuple[JoinGroupResponse, int]:
     item = new(JoinGroupResponse)
-    item.throttle_time_ms, item.error_code, item.generation_id, n_protocol_type = unpack_ihiB(data, pos)
+    (
+        item.throttle_time_ms,
+        item.error_code,
+        item.generation_id,
+        n_protocol_type,
+    ) = unpack_ihiB(data, pos)
     pos += 11
     if n_protocol_type == 0:
         item.protocol_type = None
@@ -1157,7 +1261,9 @@ def _read_join_group_response_6(data: Buffer, pos: int) -> tuple[JoinGroupRespon
     return item, pos
 
 
-def _write_join_group_response_member_list_1(items: list[JoinGroupResponseMember], out: Append) -> None:
+def _write_join_group_response_member_list_1(
+    items: list[JoinGroupResponseMember], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -1244,7 +1350,9 @@ def _write_join_group_response_2(item: JoinGroupResponse, out: Append) -> None:
     _write_join_group_response_member_list_1(members, out)
 
 
-def _write_join_group_response_member_list_2(items: list[JoinGroupResponseMember], out: Append) -> None:
+def _write_join_group_response_member_list_2(
+    items: list[JoinGroupResponseMember], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -1307,7 +1415,9 @@ def _write_join_group_response_3(item: JoinGroupResponse, out: Append) -> None:
     _write_join_group_response_member_list_2(members, out)
 
 
-def _write_join_group_response_member_list_3(items: list[JoinGroupResponseMember], out: Append) -> None:
+def _write_join_group_response_member_list_3(
+    items: list[JoinGroupResponseMember], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -1386,7 +1496,15 @@ def _write_join_group_response_5(item: JoinGroupResponse, out: Append) -> None:
         raw = protocol_type.encode()
         n = len(raw)
         if n < 127:
-            out(pack_ihi_Bs[n](item.throttle_time_ms, item.error_code, item.generation_id, n + 1, raw))
+            out(
+                pack_ihi_Bs[n](
+                    item.throttle_time_ms,
+                    item.error_code,
+                    item.generation_id,
+                    n + 1,
+                    raw,
+                )
+            )
         else:
             out(pack_ihi(item.throttle_time_ms, item.error_code, item.generation_id))
             out(long_text(raw))
@@ -1432,7 +1550,15 @@ def _write_join_group_response_6(item: JoinGroupResponse, out: Append) -> None:
         raw = protocol_type.encode()
         n = len(raw)
         if n < 127:
-            out(pack_ihi_Bs[n](item.throttle_time_ms, item.error_code, item.generation_id, n + 1, raw))
+            out(
+                pack_ihi_Bs[n](
+                    item.throttle_time_ms,
+                    item.error_code,
+                    item.generation_id,
+                    n + 1,
+                    raw,
+                )
+            )
         else:
             out(pack_ihi(item.throttle_time_ms, item.error_code, item.generation_id))
             out(long_text(raw))

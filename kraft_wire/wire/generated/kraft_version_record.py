@@ -11,7 +11,9 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import new, unknown_tags
 
-__all__ = ["KRaftVersionRecord"]
+__all__ = [
+    "KRaftVersionRecord",
+]
 
 unpack_hhB = Codec(">hhB").unpack_from
 pack_hhx = Codec(">hhx").pack
@@ -20,9 +22,13 @@ pack_hhx = Codec(">hhx").pack
 class KRaftVersionRecord(Message):
     """KRaftVersionRecord, versions 0, flexible 0+."""
 
-    __slots__ = ("version", "kraft_version", "unknown_tagged_fields", )
+    __slots__ = (
+        "version",
+        "kraft_version",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'KRaftVersionRecord'
+    NAME = "KRaftVersionRecord"
     API_KEY = -1
     RECORD_TYPE = -1
     MIN_VERSION = 0

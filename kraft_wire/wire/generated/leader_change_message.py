@@ -12,7 +12,10 @@ from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
 from kraft_wire.wire.runtime import long_count, new, unknown_tags, varint
 
-__all__ = ["LeaderChangeMessage", "Voter"]
+__all__ = [
+    "LeaderChangeMessage",
+    "Voter",
+]
 
 unpack_hiB = Codec(">hiB").unpack_from
 iterate_iB = Codec(">iB").iter_unpack
@@ -27,7 +30,11 @@ pack_iux = Codec(">i16sx").pack
 class Voter(Struct):
     """Voter of LeaderChangeMessage."""
 
-    __slots__ = ("voter_id", "voter_directory_id", "unknown_tagged_fields", )
+    __slots__ = (
+        "voter_id",
+        "voter_directory_id",
+        "unknown_tagged_fields",
+    )
 
     voter_id: int  # 0+
     voter_directory_id: Uuid  # 1+
@@ -48,9 +55,15 @@ class Voter(Struct):
 class LeaderChangeMessage(Message):
     """LeaderChangeMessage, versions 0-1, flexible 0+."""
 
-    __slots__ = ("version", "leader_id", "voters", "granting_voters", "unknown_tagged_fields", )
+    __slots__ = (
+        "version",
+        "leader_id",
+        "voters",
+        "granting_voters",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'LeaderChangeMessage'
+    NAME = "LeaderChangeMessage"
     API_KEY = -1
     RECORD_TYPE = -1
     MIN_VERSION = 0

@@ -11,9 +11,24 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["LeaveGroupRequest", "LeaveGroupResponse", "MemberIdentity", "MemberResponse"]
+__all__ = [
+    "LeaveGroupRequest",
+    "LeaveGroupResponse",
+    "MemberIdentity",
+    "MemberResponse",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s_h = unpackers("s", "h", 0)
@@ -46,7 +61,12 @@ pack_ihB = Codec(">ihB").pack
 class MemberIdentity(Struct):
     """MemberIdentity of LeaveGroupRequest."""
 
-    __slots__ = ("member_id", "group_instance_id", "reason", "unknown_tagged_fields", )
+    __slots__ = (
+        "member_id",
+        "group_instance_id",
+        "reason",
+        "unknown_tagged_fields",
+    )
 
     member_id: str  # 3+
     group_instance_id: str | None  # 3+
@@ -56,7 +76,7 @@ class MemberIdentity(Struct):
     def __init__(
         self,
         *,
-        member_id: str = '',
+        member_id: str = "",
         group_instance_id: str | None = None,
         reason: str | None = None,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -70,9 +90,14 @@ class MemberIdentity(Struct):
 class LeaveGroupRequest(Message):
     """LeaveGroupRequest, API key 13, versions 0-5, flexible 4+."""
 
-    __slots__ = ("group_id", "member_id", "members", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "member_id",
+        "members",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'LeaveGroupRequest'
+    NAME = "LeaveGroupRequest"
     API_KEY = 13
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -87,8 +112,8 @@ class LeaveGroupRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        member_id: str = '',
+        group_id: str = "",
+        member_id: str = "",
         members: list[MemberIdentity] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -101,7 +126,12 @@ class LeaveGroupRequest(Message):
 class MemberResponse(Struct):
     """MemberResponse of LeaveGroupResponse."""
 
-    __slots__ = ("member_id", "group_instance_id", "error_code", "unknown_tagged_fields", )
+    __slots__ = (
+        "member_id",
+        "group_instance_id",
+        "error_code",
+        "unknown_tagged_fields",
+    )
 
     member_id: str  # 3+
     group_instance_id: str | None  # 3+
@@ -111,8 +141,8 @@ class MemberResponse(Struct):
     def __init__(
         self,
         *,
-        member_id: str = '',
-        group_instance_id: str | None = '',
+        member_id: str = "",
+        group_instance_id: str | None = "",
         error_code: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -125,9 +155,14 @@ class MemberResponse(Struct):
 class LeaveGroupResponse(Message):
     """LeaveGroupResponse, API key 13, versions 0-5, flexible 4+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "members", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "members",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'LeaveGroupResponse'
+    NAME = "LeaveGroupResponse"
     API_KEY = 13
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -176,7 +211,9 @@ def _read_leave_group_request_1(data: Buffer, pos: int) -> tuple[LeaveGroupReque
     return item, pos
 
 
-def _read_member_identity_list_1(data: Buffer, pos: int, count: int) -> tuple[list[MemberIdentity], int]:
+def _read_member_identity_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MemberIdentity], int]:
     items = []
     for _ in range(count):
         item = new(MemberIdentity)
@@ -222,12 +259,14 @@ def _read_leave_group_request_2(data: Buffer, pos: int) -> tuple[LeaveGroupReque
         item.members, pos = _read_member_identity_list_1(data, pos, n_members)
     else:
         raise Unusual
-    item.member_id = ''
+    item.member_id = ""
     item.unknown_tagged_fields = None
     return item, pos
 
 
-def _read_member_identity_list_2(data: Buffer, pos: int, count: int) -> tuple[list[MemberIdentity], int]:
+def _read_member_identity_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MemberIdentity], int]:
     items = []
     for _ in range(count):
         item = new(MemberIdentity)
@@ -284,14 +323,16 @@ def _read_leave_group_request_3(data: Buffer, pos: int) -> tuple[LeaveGroupReque
         raise Unusual
     tags = data[pos]
     pos += 1
-    item.member_id = ''
+    item.member_id = ""
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
     return item, pos
 
 
-def _read_member_identity_list_3(data: Buffer, pos: int, count: int) -> tuple[list[MemberIdentity], int]:
+def _read_member_identity_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MemberIdentity], int]:
     items = []
     for _ in range(count):
         item = new(MemberIdentity)
@@ -359,7 +400,7 @@ def _read_leave_group_request_4(data: Buffer, pos: int) -> tuple[LeaveGroupReque
         raise Unusual
     tags = data[pos]
     pos += 1
-    item.member_id = ''
+    item.member_id = ""
     item.unknown_tagged_fields = None
     if tags:
         item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -414,7 +455,7 @@ def _write_member_identity_list_1(items: list[MemberIdentity], out: Append) -> N
 def _write_leave_group_request_2(item: LeaveGroupRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.member_id != '':
+    if item.member_id != "":
         raise Unusual
     raw = item.group_id.encode()
     n = len(raw)
@@ -455,7 +496,7 @@ def _write_member_identity_list_2(items: list[MemberIdentity], out: Append) -> N
 def _write_leave_group_request_3(item: LeaveGroupRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.member_id != '':
+    if item.member_id != "":
         raise Unusual
     raw = item.group_id.encode()
     n = len(raw)
@@ -509,7 +550,7 @@ def _write_member_identity_list_3(items: list[MemberIdentity], out: Append) -> N
 def _write_leave_group_request_4(item: LeaveGroupRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.member_id != '':
+    if item.member_id != "":
         raise Unusual
     raw = item.group_id.encode()
     n = len(raw)
@@ -546,7 +587,9 @@ def _read_leave_group_response_2(data: Buffer, pos: int) -> tuple[LeaveGroupResp
     return item, pos
 
 
-def _read_member_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[MemberResponse], int]:
+def _read_member_response_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MemberResponse], int]:
     items = []
     for _ in range(count):
         item = new(MemberResponse)
@@ -591,7 +634,9 @@ def _read_leave_group_response_3(data: Buffer, pos: int) -> tuple[LeaveGroupResp
     return item, pos
 
 
-def _read_member_response_list_2(data: Buffer, pos: int, count: int) -> tuple[list[MemberResponse], int]:
+def _read_member_response_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MemberResponse], int]:
     items = []
     for _ in range(count):
         item = new(MemberResponse)

@@ -10,7 +10,9 @@ from struct import Struct as Codec
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
-__all__ = ["LegacyOffsetCommitKey"]
+__all__ = [
+    "LegacyOffsetCommitKey",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s_h = unpackers("s", "h", 0)
@@ -25,9 +27,13 @@ pack_i = Codec(">i").pack
 class LegacyOffsetCommitKey(Message):
     """LegacyOffsetCommitKey, type 0, versions 0, never flexible."""
 
-    __slots__ = ("group", "topic", "partition", )
+    __slots__ = (
+        "group",
+        "topic",
+        "partition",
+    )
 
-    NAME = 'LegacyOffsetCommitKey'
+    NAME = "LegacyOffsetCommitKey"
     API_KEY = -1
     RECORD_TYPE = 0
     MIN_VERSION = 0
@@ -41,8 +47,8 @@ class LegacyOffsetCommitKey(Message):
     def __init__(
         self,
         *,
-        group: str = '',
-        topic: str = '',
+        group: str = "",
+        topic: str = "",
         partition: int = 0,
     ) -> None:
         self.group = group

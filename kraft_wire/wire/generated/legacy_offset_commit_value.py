@@ -10,7 +10,9 @@ from struct import Struct as Codec
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
-__all__ = ["LegacyOffsetCommitValue"]
+__all__ = [
+    "LegacyOffsetCommitValue",
+]
 
 unpack_qh = Codec(">qh").unpack_from
 classic_s_q = unpackers("s", "q", 0)
@@ -23,9 +25,13 @@ pack_q = Codec(">q").pack
 class LegacyOffsetCommitValue(Message):
     """LegacyOffsetCommitValue, type 0, versions 0, never flexible."""
 
-    __slots__ = ("offset", "metadata", "commit_timestamp", )
+    __slots__ = (
+        "offset",
+        "metadata",
+        "commit_timestamp",
+    )
 
-    NAME = 'LegacyOffsetCommitValue'
+    NAME = "LegacyOffsetCommitValue"
     API_KEY = -1
     RECORD_TYPE = 0
     MIN_VERSION = 0
@@ -40,7 +46,7 @@ class LegacyOffsetCommitValue(Message):
         self,
         *,
         offset: int = 0,
-        metadata: str = '',
+        metadata: str = "",
         commit_timestamp: int = 0,
     ) -> None:
         self.offset = offset
@@ -48,7 +54,9 @@ class LegacyOffsetCommitValue(Message):
         self.commit_timestamp = commit_timestamp
 
 
-def _read_legacy_offset_commit_value_1(data: Buffer, pos: int) -> tuple[LegacyOffsetCommitValue, int]:
+def _read_legacy_offset_commit_value_1(
+    data: Buffer, pos: int
+) -> tuple[LegacyOffsetCommitValue, int]:
     item = new(LegacyOffsetCommitValue)
     item.offset, n_metadata = unpack_qh(data, pos)
     pos += 10

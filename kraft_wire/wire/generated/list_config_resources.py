@@ -11,9 +11,24 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["ConfigResource", "ListConfigResourcesRequest", "ListConfigResourcesResponse"]
+__all__ = [
+    "ConfigResource",
+    "ListConfigResourcesRequest",
+    "ListConfigResourcesResponse",
+]
 
 compact_b_B = unpackers("b", "B", 1)
 pack__Bb_x = packers("B", "b", "x", 0, 1)
@@ -31,9 +46,12 @@ pack_bx = Codec(">bx").pack
 class ListConfigResourcesRequest(Message):
     """ListConfigResourcesRequest, API key 74, versions 0-1, flexible 0+."""
 
-    __slots__ = ("resource_types", "unknown_tagged_fields", )
+    __slots__ = (
+        "resource_types",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ListConfigResourcesRequest'
+    NAME = "ListConfigResourcesRequest"
     API_KEY = 74
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -56,7 +74,11 @@ class ListConfigResourcesRequest(Message):
 class ConfigResource(Struct):
     """ConfigResource of ListConfigResourcesResponse."""
 
-    __slots__ = ("resource_name", "resource_type", "unknown_tagged_fields", )
+    __slots__ = (
+        "resource_name",
+        "resource_type",
+        "unknown_tagged_fields",
+    )
 
     resource_name: str  # 0+
     resource_type: int  # 1+
@@ -65,7 +87,7 @@ class ConfigResource(Struct):
     def __init__(
         self,
         *,
-        resource_name: str = '',
+        resource_name: str = "",
         resource_type: int = 16,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -77,9 +99,14 @@ class ConfigResource(Struct):
 class ListConfigResourcesResponse(Message):
     """ListConfigResourcesResponse, API key 74, versions 0-1, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "config_resources", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "config_resources",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ListConfigResourcesResponse'
+    NAME = "ListConfigResourcesResponse"
     API_KEY = 74
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -105,7 +132,9 @@ class ListConfigResourcesResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_list_config_resources_request_1(data: Buffer, pos: int) -> tuple[ListConfigResourcesRequest, int]:
+def _read_list_config_resources_request_1(
+    data: Buffer, pos: int
+) -> tuple[ListConfigResourcesRequest, int]:
     item = new(ListConfigResourcesRequest)
     tags = data[pos]
     pos += 1
@@ -116,7 +145,9 @@ def _read_list_config_resources_request_1(data: Buffer, pos: int) -> tuple[ListC
     return item, pos
 
 
-def _read_list_config_resources_request_2(data: Buffer, pos: int) -> tuple[ListConfigResourcesRequest, int]:
+def _read_list_config_resources_request_2(
+    data: Buffer, pos: int
+) -> tuple[ListConfigResourcesRequest, int]:
     item = new(ListConfigResourcesRequest)
     n_resource_types = data[pos]
     pos += 1
@@ -156,7 +187,9 @@ def _write_list_config_resources_request_2(item: ListConfigResourcesRequest, out
         out(b"\x00")
 
 
-def _read_config_resource_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ConfigResource], int]:
+def _read_config_resource_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ConfigResource], int]:
     items = []
     for _ in range(count):
         item = new(ConfigResource)
@@ -178,7 +211,9 @@ def _read_config_resource_list_1(data: Buffer, pos: int, count: int) -> tuple[li
     return items, pos
 
 
-def _read_list_config_resources_response_1(data: Buffer, pos: int) -> tuple[ListConfigResourcesResponse, int]:
+def _read_list_config_resources_response_1(
+    data: Buffer, pos: int
+) -> tuple[ListConfigResourcesResponse, int]:
     item = new(ListConfigResourcesResponse)
     item.throttle_time_ms, item.error_code, n_config_resources = unpack_ihB(data, pos)
     pos += 7
@@ -199,7 +234,9 @@ def _read_list_config_resources_response_1(data: Buffer, pos: int) -> tuple[List
     return item, pos
 
 
-def _read_config_resource_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ConfigResource], int]:
+def _read_config_resource_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ConfigResource], int]:
     items = []
     for _ in range(count):
         item = new(ConfigResource)
@@ -220,7 +257,9 @@ def _read_config_resource_list_2(data: Buffer, pos: int, count: int) -> tuple[li
     return items, pos
 
 
-def _read_list_config_resources_response_2(data: Buffer, pos: int) -> tuple[ListConfigResourcesResponse, int]:
+def _read_list_config_resources_response_2(
+    data: Buffer, pos: int
+) -> tuple[ListConfigResourcesResponse, int]:
     item = new(ListConfigResourcesResponse)
     item.throttle_time_ms, item.error_code, n_config_resources = unpack_ihB(data, pos)
     pos += 7

@@ -11,9 +11,25 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, compact_texts, long_count, long_text, new, packers, unknown_tags, unpackers, varint, write_compact_texts
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    compact_texts,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_compact_texts,
+)
 
-__all__ = ["ListGroupsRequest", "ListGroupsResponse", "ListedGroup"]
+__all__ = [
+    "ListGroupsRequest",
+    "ListGroupsResponse",
+    "ListedGroup",
+]
 
 pack_B = Codec(">B").pack
 unpack_hi = Codec(">hi").unpack_from
@@ -36,9 +52,13 @@ pack_ihB = Codec(">ihB").pack
 class ListGroupsRequest(Message):
     """ListGroupsRequest, API key 16, versions 0-5, flexible 3+."""
 
-    __slots__ = ("states_filter", "types_filter", "unknown_tagged_fields", )
+    __slots__ = (
+        "states_filter",
+        "types_filter",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ListGroupsRequest'
+    NAME = "ListGroupsRequest"
     API_KEY = 16
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -64,7 +84,13 @@ class ListGroupsRequest(Message):
 class ListedGroup(Struct):
     """ListedGroup of ListGroupsResponse."""
 
-    __slots__ = ("group_id", "protocol_type", "group_state", "group_type", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "protocol_type",
+        "group_state",
+        "group_type",
+        "unknown_tagged_fields",
+    )
 
     group_id: str  # 0+
     protocol_type: str  # 0+
@@ -75,10 +101,10 @@ class ListedGroup(Struct):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        protocol_type: str = '',
-        group_state: str = '',
-        group_type: str = '',
+        group_id: str = "",
+        protocol_type: str = "",
+        group_state: str = "",
+        group_type: str = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.group_id = group_id
@@ -91,9 +117,14 @@ class ListedGroup(Struct):
 class ListGroupsResponse(Message):
     """ListGroupsResponse, API key 16, versions 0-5, flexible 3+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "groups", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "groups",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ListGroupsResponse'
+    NAME = "ListGroupsResponse"
     API_KEY = 16
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -243,8 +274,8 @@ def _read_listed_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[
             pos += n_protocol_type
         else:
             item.protocol_type, pos = classic_text(data, pos, n_protocol_type)
-        item.group_state = ''
-        item.group_type = ''
+        item.group_state = ""
+        item.group_type = ""
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
@@ -301,8 +332,8 @@ def _read_listed_group_list_2(data: Buffer, pos: int, count: int) -> tuple[list[
             item.protocol_type, pos = compact_text(data, pos, n_protocol_type)
             tags = data[pos]
             pos += 1
-        item.group_state = ''
-        item.group_type = ''
+        item.group_state = ""
+        item.group_type = ""
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -361,7 +392,7 @@ def _read_listed_group_list_3(data: Buffer, pos: int, count: int) -> tuple[list[
             item.group_state, pos = compact_text(data, pos, n_group_state)
             tags = data[pos]
             pos += 1
-        item.group_type = ''
+        item.group_type = ""
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)

@@ -11,9 +11,26 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["ListOffsetsPartition", "ListOffsetsPartitionResponse", "ListOffsetsRequest", "ListOffsetsResponse", "ListOffsetsTopic", "ListOffsetsTopicResponse"]
+__all__ = [
+    "ListOffsetsPartition",
+    "ListOffsetsPartitionResponse",
+    "ListOffsetsRequest",
+    "ListOffsetsResponse",
+    "ListOffsetsTopic",
+    "ListOffsetsTopicResponse",
+]
 
 unpack_ii = Codec(">ii").unpack_from
 unpack_h = Codec(">h").unpack_from
@@ -51,7 +68,12 @@ pack_iB = Codec(">iB").pack
 class ListOffsetsPartition(Struct):
     """ListOffsetsPartition of ListOffsetsRequest."""
 
-    __slots__ = ("partition_index", "current_leader_epoch", "timestamp", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "current_leader_epoch",
+        "timestamp",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     current_leader_epoch: int  # 4+
@@ -75,7 +97,11 @@ class ListOffsetsPartition(Struct):
 class ListOffsetsTopic(Struct):
     """ListOffsetsTopic of ListOffsetsRequest."""
 
-    __slots__ = ("name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     partitions: list[ListOffsetsPartition]  # 0+
@@ -84,7 +110,7 @@ class ListOffsetsTopic(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partitions: list[ListOffsetsPartition] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -96,9 +122,15 @@ class ListOffsetsTopic(Struct):
 class ListOffsetsRequest(Message):
     """ListOffsetsRequest, API key 2, versions 1-11, flexible 6+."""
 
-    __slots__ = ("replica_id", "isolation_level", "topics", "timeout_ms", "unknown_tagged_fields", )
+    __slots__ = (
+        "replica_id",
+        "isolation_level",
+        "topics",
+        "timeout_ms",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ListOffsetsRequest'
+    NAME = "ListOffsetsRequest"
     API_KEY = 2
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -130,7 +162,14 @@ class ListOffsetsRequest(Message):
 class ListOffsetsPartitionResponse(Struct):
     """ListOffsetsPartitionResponse of ListOffsetsResponse."""
 
-    __slots__ = ("partition_index", "error_code", "timestamp", "offset", "leader_epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "error_code",
+        "timestamp",
+        "offset",
+        "leader_epoch",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     error_code: int  # 0+
@@ -160,7 +199,11 @@ class ListOffsetsPartitionResponse(Struct):
 class ListOffsetsTopicResponse(Struct):
     """ListOffsetsTopicResponse of ListOffsetsResponse."""
 
-    __slots__ = ("name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     partitions: list[ListOffsetsPartitionResponse]  # 0+
@@ -169,7 +212,7 @@ class ListOffsetsTopicResponse(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partitions: list[ListOffsetsPartitionResponse] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -181,9 +224,13 @@ class ListOffsetsTopicResponse(Struct):
 class ListOffsetsResponse(Message):
     """ListOffsetsResponse, API key 2, versions 1-11, flexible 6+."""
 
-    __slots__ = ("throttle_time_ms", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ListOffsetsResponse'
+    NAME = "ListOffsetsResponse"
     API_KEY = 2
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -206,7 +253,9 @@ class ListOffsetsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_list_offsets_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsPartition], int]:
+def _read_list_offsets_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ListOffsetsPartition], int]:
     end = pos + count * 12
     if end > len(data):
         raise Unusual
@@ -222,7 +271,9 @@ def _read_list_offsets_partition_list_1(data: Buffer, pos: int, count: int) -> t
     return items, pos
 
 
-def _read_list_offsets_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsTopic], int]:
+def _read_list_offsets_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ListOffsetsTopic], int]:
     items = []
     for _ in range(count):
         item = new(ListOffsetsTopic)
@@ -278,7 +329,9 @@ def _read_list_offsets_request_2(data: Buffer, pos: int) -> tuple[ListOffsetsReq
     return item, pos
 
 
-def _read_list_offsets_partition_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsPartition], int]:
+def _read_list_offsets_partition_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ListOffsetsPartition], int]:
     end = pos + count * 16
     if end > len(data):
         raise Unusual
@@ -294,7 +347,9 @@ def _read_list_offsets_partition_list_2(data: Buffer, pos: int, count: int) -> t
     return items, pos
 
 
-def _read_list_offsets_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsTopic], int]:
+def _read_list_offsets_topic_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ListOffsetsTopic], int]:
     items = []
     for _ in range(count):
         item = new(ListOffsetsTopic)
@@ -334,7 +389,9 @@ def _read_list_offsets_request_3(data: Buffer, pos: int) -> tuple[ListOffsetsReq
     return item, pos
 
 
-def _read_list_offsets_partition_list_3(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsPartition], int]:
+def _read_list_offsets_partition_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ListOffsetsPartition], int]:
     end = pos + count * 17
     if end > len(data):
         raise Unusual
@@ -352,7 +409,9 @@ def _read_list_offsets_partition_list_3(data: Buffer, pos: int, count: int) -> t
     return items, pos
 
 
-def _read_list_offsets_topic_list_3(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsTopic], int]:
+def _read_list_offsets_topic_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ListOffsetsTopic], int]:
     items = []
     for _ in range(count):
         item = new(ListOffsetsTopic)
@@ -559,7 +618,9 @@ def _write_list_offsets_request_5(item: ListOffsetsRequest, out: Append) -> None
     out(pack_ix(item.timeout_ms))
 
 
-def _read_list_offsets_partition_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsPartitionResponse], int]:
+def _read_list_offsets_partition_response_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ListOffsetsPartitionResponse], int]:
     end = pos + count * 22
     if end > len(data):
         raise Unusual
@@ -577,7 +638,9 @@ def _read_list_offsets_partition_response_list_1(data: Buffer, pos: int, count: 
     return items, pos
 
 
-def _read_list_offsets_topic_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsTopicResponse], int]:
+def _read_list_offsets_topic_response_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ListOffsetsTopicResponse], int]:
     items = []
     for _ in range(count):
         item = new(ListOffsetsTopicResponse)
@@ -594,7 +657,10 @@ def _read_list_offsets_topic_response_list_1(data: Buffer, pos: int, count: int)
         if n_partitions == 0:
             item.partitions = []
         elif n_partitions > 0:
-            item.partitions, pos = _read_list_offsets_partition_response_list_1(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_list_offsets_partition_response_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         item.unknown_tagged_fields = None
@@ -631,7 +697,9 @@ def _read_list_offsets_response_2(data: Buffer, pos: int) -> tuple[ListOffsetsRe
     return item, pos
 
 
-def _read_list_offsets_partition_response_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsPartitionResponse], int]:
+def _read_list_offsets_partition_response_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ListOffsetsPartitionResponse], int]:
     end = pos + count * 26
     if end > len(data):
         raise Unusual
@@ -649,7 +717,9 @@ def _read_list_offsets_partition_response_list_2(data: Buffer, pos: int, count: 
     return items, pos
 
 
-def _read_list_offsets_topic_response_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsTopicResponse], int]:
+def _read_list_offsets_topic_response_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ListOffsetsTopicResponse], int]:
     items = []
     for _ in range(count):
         item = new(ListOffsetsTopicResponse)
@@ -666,7 +736,10 @@ def _read_list_offsets_topic_response_list_2(data: Buffer, pos: int, count: int)
         if n_partitions == 0:
             item.partitions = []
         elif n_partitions > 0:
-            item.partitions, pos = _read_list_offsets_partition_response_list_2(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_list_offsets_partition_response_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         item.unknown_tagged_fields = None
@@ -688,7 +761,9 @@ def _read_list_offsets_response_3(data: Buffer, pos: int) -> tuple[ListOffsetsRe
     return item, pos
 
 
-def _read_list_offsets_partition_response_list_3(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsPartitionResponse], int]:
+def _read_list_offsets_partition_response_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ListOffsetsPartitionResponse], int]:
     end = pos + count * 27
     if end > len(data):
         raise Unusual
@@ -708,7 +783,9 @@ def _read_list_offsets_partition_response_list_3(data: Buffer, pos: int, count: 
     return items, pos
 
 
-def _read_list_offsets_topic_response_list_3(data: Buffer, pos: int, count: int) -> tuple[list[ListOffsetsTopicResponse], int]:
+def _read_list_offsets_topic_response_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ListOffsetsTopicResponse], int]:
     items = []
     for _ in range(count):
         item = new(ListOffsetsTopicResponse)
@@ -725,10 +802,16 @@ def _read_list_offsets_topic_response_list_3(data: Buffer, pos: int, count: int)
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_list_offsets_partition_response_list_3(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_list_offsets_partition_response_list_3(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_list_offsets_partition_response_list_3(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_list_offsets_partition_response_list_3(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
@@ -761,7 +844,9 @@ def _read_list_offsets_response_4(data: Buffer, pos: int) -> tuple[ListOffsetsRe
     return item, pos
 
 
-def _write_list_offsets_partition_response_list_1(items: list[ListOffsetsPartitionResponse], out: Append) -> None:
+def _write_list_offsets_partition_response_list_1(
+    items: list[ListOffsetsPartitionResponse], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -770,7 +855,9 @@ def _write_list_offsets_partition_response_list_1(items: list[ListOffsetsPartiti
         out(pack_ihqq(item.partition_index, item.error_code, item.timestamp, item.offset))
 
 
-def _write_list_offsets_topic_response_list_1(items: list[ListOffsetsTopicResponse], out: Append) -> None:
+def _write_list_offsets_topic_response_list_1(
+    items: list[ListOffsetsTopicResponse], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -805,14 +892,26 @@ def _write_list_offsets_response_2(item: ListOffsetsResponse, out: Append) -> No
     _write_list_offsets_topic_response_list_1(topics, out)
 
 
-def _write_list_offsets_partition_response_list_2(items: list[ListOffsetsPartitionResponse], out: Append) -> None:
+def _write_list_offsets_partition_response_list_2(
+    items: list[ListOffsetsPartitionResponse], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
-        out(pack_ihqqi(item.partition_index, item.error_code, item.timestamp, item.offset, item.leader_epoch))
+        out(
+            pack_ihqqi(
+                item.partition_index,
+                item.error_code,
+                item.timestamp,
+                item.offset,
+                item.leader_epoch,
+            )
+        )
 
 
-def _write_list_offsets_topic_response_list_2(items: list[ListOffsetsTopicResponse], out: Append) -> None:
+def _write_list_offsets_topic_response_list_2(
+    items: list[ListOffsetsTopicResponse], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -838,14 +937,26 @@ def _write_list_offsets_response_3(item: ListOffsetsResponse, out: Append) -> No
     _write_list_offsets_topic_response_list_2(topics, out)
 
 
-def _write_list_offsets_partition_response_list_3(items: list[ListOffsetsPartitionResponse], out: Append) -> None:
+def _write_list_offsets_partition_response_list_3(
+    items: list[ListOffsetsPartitionResponse], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
-        out(pack_ihqqix(item.partition_index, item.error_code, item.timestamp, item.offset, item.leader_epoch))
+        out(
+            pack_ihqqix(
+                item.partition_index,
+                item.error_code,
+                item.timestamp,
+                item.offset,
+                item.leader_epoch,
+            )
+        )
 
 
-def _write_list_offsets_topic_response_list_3(items: list[ListOffsetsTopicResponse], out: Append) -> None:
+def _write_list_offsets_topic_response_list_3(
+    items: list[ListOffsetsTopicResponse], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual

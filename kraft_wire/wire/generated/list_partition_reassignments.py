@@ -11,9 +11,26 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["ListPartitionReassignmentsRequest", "ListPartitionReassignmentsResponse", "ListPartitionReassignmentsTopics", "OngoingPartitionReassignment", "OngoingTopicReassignment"]
+__all__ = [
+    "ListPartitionReassignmentsRequest",
+    "ListPartitionReassignmentsResponse",
+    "ListPartitionReassignmentsTopics",
+    "OngoingPartitionReassignment",
+    "OngoingTopicReassignment",
+]
 
 unpack_iB = Codec(">iB").unpack_from
 compact_s_B = unpackers("s", "B", 1)
@@ -34,7 +51,11 @@ pack_B = Codec(">B").pack
 class ListPartitionReassignmentsTopics(Struct):
     """ListPartitionReassignmentsTopics of ListPartitionReassignmentsRequest."""
 
-    __slots__ = ("name", "partition_indexes", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partition_indexes",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     partition_indexes: list[int]  # 0+
@@ -43,7 +64,7 @@ class ListPartitionReassignmentsTopics(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partition_indexes: list[int] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -55,9 +76,13 @@ class ListPartitionReassignmentsTopics(Struct):
 class ListPartitionReassignmentsRequest(Message):
     """ListPartitionReassignmentsRequest, API key 46, versions 0, flexible 0+."""
 
-    __slots__ = ("timeout_ms", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "timeout_ms",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ListPartitionReassignmentsRequest'
+    NAME = "ListPartitionReassignmentsRequest"
     API_KEY = 46
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -83,7 +108,13 @@ class ListPartitionReassignmentsRequest(Message):
 class OngoingPartitionReassignment(Struct):
     """OngoingPartitionReassignment of ListPartitionReassignmentsResponse."""
 
-    __slots__ = ("partition_index", "replicas", "adding_replicas", "removing_replicas", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "replicas",
+        "adding_replicas",
+        "removing_replicas",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     replicas: list[int]  # 0+
@@ -110,7 +141,11 @@ class OngoingPartitionReassignment(Struct):
 class OngoingTopicReassignment(Struct):
     """OngoingTopicReassignment of ListPartitionReassignmentsResponse."""
 
-    __slots__ = ("name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     partitions: list[OngoingPartitionReassignment]  # 0+
@@ -119,7 +154,7 @@ class OngoingTopicReassignment(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partitions: list[OngoingPartitionReassignment] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -131,9 +166,15 @@ class OngoingTopicReassignment(Struct):
 class ListPartitionReassignmentsResponse(Message):
     """ListPartitionReassignmentsResponse, API key 46, versions 0, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "error_message", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ListPartitionReassignmentsResponse'
+    NAME = "ListPartitionReassignmentsResponse"
     API_KEY = 46
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -151,7 +192,7 @@ class ListPartitionReassignmentsResponse(Message):
         *,
         throttle_time_ms: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         topics: list[OngoingTopicReassignment] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -162,7 +203,9 @@ class ListPartitionReassignmentsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_list_partition_reassignments_topics_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ListPartitionReassignmentsTopics], int]:
+def _read_list_partition_reassignments_topics_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ListPartitionReassignmentsTopics], int]:
     items = []
     for _ in range(count):
         item = new(ListPartitionReassignmentsTopics)
@@ -192,7 +235,9 @@ def _read_list_partition_reassignments_topics_list_1(data: Buffer, pos: int, cou
     return items, pos
 
 
-def _read_list_partition_reassignments_request_1(data: Buffer, pos: int) -> tuple[ListPartitionReassignmentsRequest, int]:
+def _read_list_partition_reassignments_request_1(
+    data: Buffer, pos: int
+) -> tuple[ListPartitionReassignmentsRequest, int]:
     item = new(ListPartitionReassignmentsRequest)
     item.timeout_ms, n_topics = unpack_iB(data, pos)
     pos += 5
@@ -213,7 +258,9 @@ def _read_list_partition_reassignments_request_1(data: Buffer, pos: int) -> tupl
     return item, pos
 
 
-def _write_list_partition_reassignments_topics_list_1(items: list[ListPartitionReassignmentsTopics], out: Append) -> None:
+def _write_list_partition_reassignments_topics_list_1(
+    items: list[ListPartitionReassignmentsTopics], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -233,7 +280,9 @@ def _write_list_partition_reassignments_topics_list_1(items: list[ListPartitionR
             out(b"\x00")
 
 
-def _write_list_partition_reassignments_request_1(item: ListPartitionReassignmentsRequest, out: Append) -> None:
+def _write_list_partition_reassignments_request_1(
+    item: ListPartitionReassignmentsRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     topics = item.topics
@@ -250,7 +299,9 @@ def _write_list_partition_reassignments_request_1(item: ListPartitionReassignmen
     out(b"\x00")
 
 
-def _read_ongoing_partition_reassignment_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OngoingPartitionReassignment], int]:
+def _read_ongoing_partition_reassignment_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OngoingPartitionReassignment], int]:
     items = []
     for _ in range(count):
         item = new(OngoingPartitionReassignment)
@@ -290,7 +341,9 @@ def _read_ongoing_partition_reassignment_list_1(data: Buffer, pos: int, count: i
     return items, pos
 
 
-def _read_ongoing_topic_reassignment_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OngoingTopicReassignment], int]:
+def _read_ongoing_topic_reassignment_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OngoingTopicReassignment], int]:
     items = []
     for _ in range(count):
         item = new(OngoingTopicReassignment)
@@ -307,10 +360,16 @@ def _read_ongoing_topic_reassignment_list_1(data: Buffer, pos: int, count: int) 
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_ongoing_partition_reassignment_list_1(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_ongoing_partition_reassignment_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_ongoing_partition_reassignment_list_1(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_ongoing_partition_reassignment_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
@@ -322,7 +381,9 @@ def _read_ongoing_topic_reassignment_list_1(data: Buffer, pos: int, count: int) 
     return items, pos
 
 
-def _read_list_partition_reassignments_response_1(data: Buffer, pos: int) -> tuple[ListPartitionReassignmentsResponse, int]:
+def _read_list_partition_reassignments_response_1(
+    data: Buffer, pos: int
+) -> tuple[ListPartitionReassignmentsResponse, int]:
     item = new(ListPartitionReassignmentsResponse)
     item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
@@ -355,7 +416,9 @@ def _read_list_partition_reassignments_response_1(data: Buffer, pos: int) -> tup
     return item, pos
 
 
-def _write_ongoing_partition_reassignment_list_1(items: list[OngoingPartitionReassignment], out: Append) -> None:
+def _write_ongoing_partition_reassignment_list_1(
+    items: list[OngoingPartitionReassignment], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -384,7 +447,9 @@ def _write_ongoing_partition_reassignment_list_1(items: list[OngoingPartitionRea
             out(b"\x00")
 
 
-def _write_ongoing_topic_reassignment_list_1(items: list[OngoingTopicReassignment], out: Append) -> None:
+def _write_ongoing_topic_reassignment_list_1(
+    items: list[OngoingTopicReassignment], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -404,7 +469,9 @@ def _write_ongoing_topic_reassignment_list_1(items: list[OngoingTopicReassignmen
         out(b"\x00")
 
 
-def _write_list_partition_reassignments_response_1(item: ListPartitionReassignmentsResponse, out: Append) -> None:
+def _write_list_partition_reassignments_response_1(
+    item: ListPartitionReassignmentsResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     error_message = item.error_message

@@ -11,9 +11,26 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_text, compact_texts, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint, write_compact_texts
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_text,
+    compact_texts,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_compact_texts,
+)
 
-__all__ = ["ListTransactionsRequest", "ListTransactionsResponse", "TransactionState"]
+__all__ = [
+    "ListTransactionsRequest",
+    "ListTransactionsResponse",
+    "TransactionState",
+]
 
 compact_q_B = unpackers("q", "B", 1)
 compact_q_qB = unpackers("q", "qB", 1)
@@ -37,9 +54,15 @@ pack__Bs = packers("B", "s", "", 0, 1)
 class ListTransactionsRequest(Message):
     """ListTransactionsRequest, API key 66, versions 0-2, flexible 0+."""
 
-    __slots__ = ("state_filters", "producer_id_filters", "duration_filter", "transactional_id_pattern", "unknown_tagged_fields", )
+    __slots__ = (
+        "state_filters",
+        "producer_id_filters",
+        "duration_filter",
+        "transactional_id_pattern",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ListTransactionsRequest'
+    NAME = "ListTransactionsRequest"
     API_KEY = 66
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -71,7 +94,12 @@ class ListTransactionsRequest(Message):
 class TransactionState(Struct):
     """TransactionState of ListTransactionsResponse."""
 
-    __slots__ = ("transactional_id", "producer_id", "transaction_state", "unknown_tagged_fields", )
+    __slots__ = (
+        "transactional_id",
+        "producer_id",
+        "transaction_state",
+        "unknown_tagged_fields",
+    )
 
     transactional_id: str  # 0+
     producer_id: int  # 0+
@@ -81,9 +109,9 @@ class TransactionState(Struct):
     def __init__(
         self,
         *,
-        transactional_id: str = '',
+        transactional_id: str = "",
         producer_id: int = 0,
-        transaction_state: str = '',
+        transaction_state: str = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.transactional_id = transactional_id
@@ -95,9 +123,15 @@ class TransactionState(Struct):
 class ListTransactionsResponse(Message):
     """ListTransactionsResponse, API key 66, versions 0-2, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "unknown_state_filters", "transaction_states", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "unknown_state_filters",
+        "transaction_states",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ListTransactionsResponse'
+    NAME = "ListTransactionsResponse"
     API_KEY = 66
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -126,7 +160,9 @@ class ListTransactionsResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_list_transactions_request_1(data: Buffer, pos: int) -> tuple[ListTransactionsRequest, int]:
+def _read_list_transactions_request_1(
+    data: Buffer, pos: int
+) -> tuple[ListTransactionsRequest, int]:
     item = new(ListTransactionsRequest)
     n_state_filters = data[pos]
     pos += 1
@@ -150,7 +186,9 @@ def _read_list_transactions_request_1(data: Buffer, pos: int) -> tuple[ListTrans
     return item, pos
 
 
-def _read_list_transactions_request_2(data: Buffer, pos: int) -> tuple[ListTransactionsRequest, int]:
+def _read_list_transactions_request_2(
+    data: Buffer, pos: int
+) -> tuple[ListTransactionsRequest, int]:
     item = new(ListTransactionsRequest)
     n_state_filters = data[pos]
     pos += 1
@@ -174,7 +212,9 @@ def _read_list_transactions_request_2(data: Buffer, pos: int) -> tuple[ListTrans
     return item, pos
 
 
-def _read_list_transactions_request_3(data: Buffer, pos: int) -> tuple[ListTransactionsRequest, int]:
+def _read_list_transactions_request_3(
+    data: Buffer, pos: int
+) -> tuple[ListTransactionsRequest, int]:
     item = new(ListTransactionsRequest)
     n_state_filters = data[pos]
     pos += 1
@@ -286,7 +326,9 @@ def _write_list_transactions_request_3(item: ListTransactionsRequest, out: Appen
             out(b"\x00")
 
 
-def _read_transaction_state_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TransactionState], int]:
+def _read_transaction_state_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TransactionState], int]:
     items = []
     for _ in range(count):
         item = new(TransactionState)
@@ -315,7 +357,9 @@ def _read_transaction_state_list_1(data: Buffer, pos: int, count: int) -> tuple[
     return items, pos
 
 
-def _read_list_transactions_response_1(data: Buffer, pos: int) -> tuple[ListTransactionsResponse, int]:
+def _read_list_transactions_response_1(
+    data: Buffer, pos: int
+) -> tuple[ListTransactionsResponse, int]:
     item = new(ListTransactionsResponse)
     item.throttle_time_ms, item.error_code, n_unknown_state_filters = unpack_ihB(data, pos)
     pos += 7
@@ -325,10 +369,16 @@ def _read_list_transactions_response_1(data: Buffer, pos: int) -> tuple[ListTran
     if n_transaction_states == 1:
         item.transaction_states = []
     elif 1 < n_transaction_states < 128:
-        item.transaction_states, pos = _read_transaction_state_list_1(data, pos, n_transaction_states - 1)
+        (
+            item.transaction_states,
+            pos,
+        ) = _read_transaction_state_list_1(data, pos, n_transaction_states - 1)
     elif n_transaction_states:
         n_transaction_states, pos = long_count(data, pos, n_transaction_states)
-        item.transaction_states, pos = _read_transaction_state_list_1(data, pos, n_transaction_states)
+        (
+            item.transaction_states,
+            pos,
+        ) = _read_transaction_state_list_1(data, pos, n_transaction_states)
     else:
         raise Unusual
     tags = data[pos]

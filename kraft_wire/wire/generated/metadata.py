@@ -12,9 +12,29 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_numbers, classic_text, compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_numbers,
+    classic_text,
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["MetadataRequest", "MetadataRequestTopic", "MetadataResponse", "MetadataResponseBroker", "MetadataResponsePartition", "MetadataResponseTopic"]
+__all__ = [
+    "MetadataRequest",
+    "MetadataRequestTopic",
+    "MetadataResponse",
+    "MetadataResponseBroker",
+    "MetadataResponsePartition",
+    "MetadataResponseTopic",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_h = Codec(">h").unpack_from
@@ -90,7 +110,11 @@ pack_hx = Codec(">hx").pack
 class MetadataRequestTopic(Struct):
     """MetadataRequestTopic of MetadataRequest."""
 
-    __slots__ = ("topic_id", "name", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "name",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 10+
     name: str | None  # 0+
@@ -100,7 +124,7 @@ class MetadataRequestTopic(Struct):
         self,
         *,
         topic_id: Uuid = ZERO_UUID,
-        name: str | None = '',
+        name: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.topic_id = topic_id
@@ -111,9 +135,15 @@ class MetadataRequestTopic(Struct):
 class MetadataRequest(Message):
     """MetadataRequest, API key 3, versions 0-13, flexible 9+."""
 
-    __slots__ = ("topics", "allow_auto_topic_creation", "include_cluster_authorized_operations", "include_topic_authorized_operations", "unknown_tagged_fields", )
+    __slots__ = (
+        "topics",
+        "allow_auto_topic_creation",
+        "include_cluster_authorized_operations",
+        "include_topic_authorized_operations",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'MetadataRequest'
+    NAME = "MetadataRequest"
     API_KEY = 3
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -145,7 +175,13 @@ class MetadataRequest(Message):
 class MetadataResponseBroker(Struct):
     """MetadataResponseBroker of MetadataResponse."""
 
-    __slots__ = ("node_id", "host", "port", "rack", "unknown_tagged_fields", )
+    __slots__ = (
+        "node_id",
+        "host",
+        "port",
+        "rack",
+        "unknown_tagged_fields",
+    )
 
     node_id: int  # 0+
     host: str  # 0+
@@ -157,7 +193,7 @@ class MetadataResponseBroker(Struct):
         self,
         *,
         node_id: int = 0,
-        host: str = '',
+        host: str = "",
         port: int = 0,
         rack: str | None = None,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -172,7 +208,16 @@ class MetadataResponseBroker(Struct):
 class MetadataResponsePartition(Struct):
     """MetadataResponsePartition of MetadataResponse."""
 
-    __slots__ = ("error_code", "partition_index", "leader_id", "leader_epoch", "replica_nodes", "isr_nodes", "offline_replicas", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "partition_index",
+        "leader_id",
+        "leader_epoch",
+        "replica_nodes",
+        "isr_nodes",
+        "offline_replicas",
+        "unknown_tagged_fields",
+    )
 
     error_code: int  # 0+
     partition_index: int  # 0+
@@ -208,7 +253,15 @@ class MetadataResponsePartition(Struct):
 class MetadataResponseTopic(Struct):
     """MetadataResponseTopic of MetadataResponse."""
 
-    __slots__ = ("error_code", "name", "topic_id", "is_internal", "partitions", "topic_authorized_operations", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "name",
+        "topic_id",
+        "is_internal",
+        "partitions",
+        "topic_authorized_operations",
+        "unknown_tagged_fields",
+    )
 
     error_code: int  # 0+
     name: str | None  # 0+
@@ -222,7 +275,7 @@ class MetadataResponseTopic(Struct):
         self,
         *,
         error_code: int = 0,
-        name: str | None = '',
+        name: str | None = "",
         topic_id: Uuid = ZERO_UUID,
         is_internal: bool = False,
         partitions: list[MetadataResponsePartition] = UNSET,
@@ -241,9 +294,18 @@ class MetadataResponseTopic(Struct):
 class MetadataResponse(Message):
     """MetadataResponse, API key 3, versions 0-13, flexible 9+."""
 
-    __slots__ = ("throttle_time_ms", "brokers", "cluster_id", "controller_id", "topics", "cluster_authorized_operations", "error_code", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "brokers",
+        "cluster_id",
+        "controller_id",
+        "topics",
+        "cluster_authorized_operations",
+        "error_code",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'MetadataResponse'
+    NAME = "MetadataResponse"
     API_KEY = 3
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -281,7 +343,9 @@ class MetadataResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_metadata_request_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[MetadataRequestTopic], int]:
+def _read_metadata_request_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MetadataRequestTopic], int]:
     items = []
     for _ in range(count):
         item = new(MetadataRequestTopic)
@@ -361,13 +425,19 @@ def _read_metadata_request_4(data: Buffer, pos: int) -> tuple[MetadataRequest, i
         item.topics, pos = _read_metadata_request_topic_list_1(data, pos, n_topics)
     else:
         item.topics = None
-    item.allow_auto_topic_creation, item.include_cluster_authorized_operations, item.include_topic_authorized_operations = unpack_ttt(data, pos)
+    (
+        item.allow_auto_topic_creation,
+        item.include_cluster_authorized_operations,
+        item.include_topic_authorized_operations,
+    ) = unpack_ttt(data, pos)
     pos += 3
     item.unknown_tagged_fields = None
     return item, pos
 
 
-def _read_metadata_request_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[MetadataRequestTopic], int]:
+def _read_metadata_request_topic_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MetadataRequestTopic], int]:
     items = []
     for _ in range(count):
         item = new(MetadataRequestTopic)
@@ -402,7 +472,12 @@ def _read_metadata_request_5(data: Buffer, pos: int) -> tuple[MetadataRequest, i
         item.topics, pos = _read_metadata_request_topic_list_2(data, pos, n_topics)
     else:
         item.topics = None
-    item.allow_auto_topic_creation, item.include_cluster_authorized_operations, item.include_topic_authorized_operations, tags = unpack_tttB(data, pos)
+    (
+        item.allow_auto_topic_creation,
+        item.include_cluster_authorized_operations,
+        item.include_topic_authorized_operations,
+        tags,
+    ) = unpack_tttB(data, pos)
     pos += 4
     item.unknown_tagged_fields = None
     if tags:
@@ -410,7 +485,9 @@ def _read_metadata_request_5(data: Buffer, pos: int) -> tuple[MetadataRequest, i
     return item, pos
 
 
-def _read_metadata_request_topic_list_3(data: Buffer, pos: int, count: int) -> tuple[list[MetadataRequestTopic], int]:
+def _read_metadata_request_topic_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MetadataRequestTopic], int]:
     items = []
     for _ in range(count):
         item = new(MetadataRequestTopic)
@@ -448,7 +525,12 @@ def _read_metadata_request_6(data: Buffer, pos: int) -> tuple[MetadataRequest, i
         item.topics, pos = _read_metadata_request_topic_list_3(data, pos, n_topics)
     else:
         item.topics = None
-    item.allow_auto_topic_creation, item.include_cluster_authorized_operations, item.include_topic_authorized_operations, tags = unpack_tttB(data, pos)
+    (
+        item.allow_auto_topic_creation,
+        item.include_cluster_authorized_operations,
+        item.include_topic_authorized_operations,
+        tags,
+    ) = unpack_tttB(data, pos)
     pos += 4
     item.unknown_tagged_fields = None
     if tags:
@@ -469,7 +551,11 @@ def _read_metadata_request_7(data: Buffer, pos: int) -> tuple[MetadataRequest, i
         item.topics, pos = _read_metadata_request_topic_list_3(data, pos, n_topics)
     else:
         item.topics = None
-    item.allow_auto_topic_creation, item.include_topic_authorized_operations, tags = unpack_ttB(data, pos)
+    (
+        item.allow_auto_topic_creation,
+        item.include_topic_authorized_operations,
+        tags,
+    ) = unpack_ttB(data, pos)
     pos += 3
     item.include_cluster_authorized_operations = False
     item.unknown_tagged_fields = None
@@ -556,7 +642,13 @@ def _write_metadata_request_4(item: MetadataRequest, out: Append) -> None:
         n = len(topics)
         out(pack_i(n))
         _write_metadata_request_topic_list_1(topics, out)
-    out(pack_ttt(item.allow_auto_topic_creation, item.include_cluster_authorized_operations, item.include_topic_authorized_operations))
+    out(
+        pack_ttt(
+            item.allow_auto_topic_creation,
+            item.include_cluster_authorized_operations,
+            item.include_topic_authorized_operations,
+        )
+    )
 
 
 def _write_metadata_request_topic_list_2(items: list[MetadataRequestTopic], out: Append) -> None:
@@ -588,7 +680,13 @@ def _write_metadata_request_5(item: MetadataRequest, out: Append) -> None:
         else:
             out(varint(n + 1))
         _write_metadata_request_topic_list_2(topics, out)
-    out(pack_tttx(item.allow_auto_topic_creation, item.include_cluster_authorized_operations, item.include_topic_authorized_operations))
+    out(
+        pack_tttx(
+            item.allow_auto_topic_creation,
+            item.include_cluster_authorized_operations,
+            item.include_topic_authorized_operations,
+        )
+    )
 
 
 def _write_metadata_request_topic_list_3(items: list[MetadataRequestTopic], out: Append) -> None:
@@ -622,7 +720,13 @@ def _write_metadata_request_6(item: MetadataRequest, out: Append) -> None:
         else:
             out(varint(n + 1))
         _write_metadata_request_topic_list_3(topics, out)
-    out(pack_tttx(item.allow_auto_topic_creation, item.include_cluster_authorized_operations, item.include_topic_authorized_operations))
+    out(
+        pack_tttx(
+            item.allow_auto_topic_creation,
+            item.include_cluster_authorized_operations,
+            item.include_topic_authorized_operations,
+        )
+    )
 
 
 def _write_metadata_request_7(item: MetadataRequest, out: Append) -> None:
@@ -643,7 +747,9 @@ def _write_metadata_request_7(item: MetadataRequest, out: Append) -> None:
     out(pack_ttx(item.allow_auto_topic_creation, item.include_topic_authorized_operations))
 
 
-def _read_metadata_response_broker_list_1(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponseBroker], int]:
+def _read_metadata_response_broker_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MetadataResponseBroker], int]:
     items = []
     for _ in range(count):
         item = new(MetadataResponseBroker)
@@ -663,11 +769,18 @@ def _read_metadata_response_broker_list_1(data: Buffer, pos: int, count: int) ->
     return items, pos
 
 
-def _read_metadata_response_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponsePartition], int]:
+def _read_metadata_response_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MetadataResponsePartition], int]:
     items = []
     for _ in range(count):
         item = new(MetadataResponsePartition)
-        item.error_code, item.partition_index, item.leader_id, n_replica_nodes = unpack_hiii(data, pos)
+        (
+            item.error_code,
+            item.partition_index,
+            item.leader_id,
+            n_replica_nodes,
+        ) = unpack_hiii(data, pos)
         pos += 14
         if 0 <= n_replica_nodes < 128:
             values = [*classic_i_i[n_replica_nodes](data, pos)]
@@ -691,7 +804,9 @@ def _read_metadata_response_partition_list_1(data: Buffer, pos: int, count: int)
     return items, pos
 
 
-def _read_metadata_response_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponseTopic], int]:
+def _read_metadata_response_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MetadataResponseTopic], int]:
     items = []
     for _ in range(count):
         item = new(MetadataResponseTopic)
@@ -746,7 +861,9 @@ def _read_metadata_response_1(data: Buffer, pos: int) -> tuple[MetadataResponse,
     return item, pos
 
 
-def _read_metadata_response_broker_list_2(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponseBroker], int]:
+def _read_metadata_response_broker_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MetadataResponseBroker], int]:
     items = []
     for _ in range(count):
         item = new(MetadataResponseBroker)
@@ -773,7 +890,9 @@ def _read_metadata_response_broker_list_2(data: Buffer, pos: int, count: int) ->
     return items, pos
 
 
-def _read_metadata_response_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponseTopic], int]:
+def _read_metadata_response_topic_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MetadataResponseTopic], int]:
     items = []
     for _ in range(count):
         item = new(MetadataResponseTopic)
@@ -899,11 +1018,18 @@ def _read_metadata_response_4(data: Buffer, pos: int) -> tuple[MetadataResponse,
     return item, pos
 
 
-def _read_metadata_response_partition_list_2(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponsePartition], int]:
+def _read_metadata_response_partition_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MetadataResponsePartition], int]:
     items = []
     for _ in range(count):
         item = new(MetadataResponsePartition)
-        item.error_code, item.partition_index, item.leader_id, n_replica_nodes = unpack_hiii(data, pos)
+        (
+            item.error_code,
+            item.partition_index,
+            item.leader_id,
+            n_replica_nodes,
+        ) = unpack_hiii(data, pos)
         pos += 14
         if 0 <= n_replica_nodes < 128:
             values = [*classic_i_i[n_replica_nodes](data, pos)]
@@ -935,7 +1061,9 @@ def _read_metadata_response_partition_list_2(data: Buffer, pos: int, count: int)
     return items, pos
 
 
-def _read_metadata_response_topic_list_3(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponseTopic], int]:
+def _read_metadata_response_topic_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MetadataResponseTopic], int]:
     items = []
     for _ in range(count):
         item = new(MetadataResponseTopic)
@@ -998,11 +1126,19 @@ def _read_metadata_response_5(data: Buffer, pos: int) -> tuple[MetadataResponse,
     return item, pos
 
 
-def _read_metadata_response_partition_list_3(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponsePartition], int]:
+def _read_metadata_response_partition_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MetadataResponsePartition], int]:
     items = []
     for _ in range(count):
         item = new(MetadataResponsePartition)
-        item.error_code, item.partition_index, item.leader_id, item.leader_epoch, n_replica_nodes = unpack_hiiii(data, pos)
+        (
+            item.error_code,
+            item.partition_index,
+            item.leader_id,
+            item.leader_epoch,
+            n_replica_nodes,
+        ) = unpack_hiiii(data, pos)
         pos += 18
         if 0 <= n_replica_nodes < 128:
             values = [*classic_i_i[n_replica_nodes](data, pos)]
@@ -1033,7 +1169,9 @@ def _read_metadata_response_partition_list_3(data: Buffer, pos: int, count: int)
     return items, pos
 
 
-def _read_metadata_response_topic_list_4(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponseTopic], int]:
+def _read_metadata_response_topic_list_4(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MetadataResponseTopic], int]:
     items = []
     for _ in range(count):
         item = new(MetadataResponseTopic)
@@ -1096,7 +1234,9 @@ def _read_metadata_response_6(data: Buffer, pos: int) -> tuple[MetadataResponse,
     return item, pos
 
 
-def _read_metadata_response_topic_list_5(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponseTopic], int]:
+def _read_metadata_response_topic_list_5(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MetadataResponseTopic], int]:
     items = []
     for _ in range(count):
         item = new(MetadataResponseTopic)
@@ -1161,7 +1301,9 @@ def _read_metadata_response_7(data: Buffer, pos: int) -> tuple[MetadataResponse,
     return item, pos
 
 
-def _read_metadata_response_broker_list_3(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponseBroker], int]:
+def _read_metadata_response_broker_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MetadataResponseBroker], int]:
     items = []
     for _ in range(count):
         item = new(MetadataResponseBroker)
@@ -1194,11 +1336,19 @@ def _read_metadata_response_broker_list_3(data: Buffer, pos: int, count: int) ->
     return items, pos
 
 
-def _read_metadata_response_partition_list_4(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponsePartition], int]:
+def _read_metadata_response_partition_list_4(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MetadataResponsePartition], int]:
     items = []
     for _ in range(count):
         item = new(MetadataResponsePartition)
-        item.error_code, item.partition_index, item.leader_id, item.leader_epoch, n_replica_nodes = unpack_hiiiB(data, pos)
+        (
+            item.error_code,
+            item.partition_index,
+            item.leader_id,
+            item.leader_epoch,
+            n_replica_nodes,
+        ) = unpack_hiiiB(data, pos)
         pos += 15
         if n_replica_nodes < 128:
             values = [*compact_i_B[n_replica_nodes](data, pos)]
@@ -1234,7 +1384,9 @@ def _read_metadata_response_partition_list_4(data: Buffer, pos: int, count: int)
     return items, pos
 
 
-def _read_metadata_response_topic_list_6(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponseTopic], int]:
+def _read_metadata_response_topic_list_6(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MetadataResponseTopic], int]:
     items = []
     for _ in range(count):
         item = new(MetadataResponseTopic)
@@ -1251,7 +1403,10 @@ def _read_metadata_response_topic_list_6(data: Buffer, pos: int, count: int) -> 
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_metadata_response_partition_list_4(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions)
@@ -1312,7 +1467,9 @@ def _read_metadata_response_8(data: Buffer, pos: int) -> tuple[MetadataResponse,
     return item, pos
 
 
-def _read_metadata_response_topic_list_7(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponseTopic], int]:
+def _read_metadata_response_topic_list_7(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MetadataResponseTopic], int]:
     items = []
     for _ in range(count):
         item = new(MetadataResponseTopic)
@@ -1329,7 +1486,10 @@ def _read_metadata_response_topic_list_7(data: Buffer, pos: int, count: int) -> 
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_metadata_response_partition_list_4(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions)
@@ -1435,7 +1595,9 @@ def _read_metadata_response_10(data: Buffer, pos: int) -> tuple[MetadataResponse
     return item, pos
 
 
-def _read_metadata_response_topic_list_8(data: Buffer, pos: int, count: int) -> tuple[list[MetadataResponseTopic], int]:
+def _read_metadata_response_topic_list_8(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[MetadataResponseTopic], int]:
     items = []
     for _ in range(count):
         item = new(MetadataResponseTopic)
@@ -1456,7 +1618,10 @@ def _read_metadata_response_topic_list_8(data: Buffer, pos: int, count: int) -> 
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_metadata_response_partition_list_4(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_metadata_response_partition_list_4(data, pos, n_partitions)
@@ -1562,7 +1727,9 @@ def _read_metadata_response_12(data: Buffer, pos: int) -> tuple[MetadataResponse
     return item, pos
 
 
-def _write_metadata_response_broker_list_1(items: list[MetadataResponseBroker], out: Append) -> None:
+def _write_metadata_response_broker_list_1(
+    items: list[MetadataResponseBroker], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -1576,14 +1743,24 @@ def _write_metadata_response_broker_list_1(items: list[MetadataResponseBroker], 
             out(pack_i(item.port))
 
 
-def _write_metadata_response_partition_list_1(items: list[MetadataResponsePartition], out: Append) -> None:
+def _write_metadata_response_partition_list_1(
+    items: list[MetadataResponsePartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         replica_nodes = item.replica_nodes
         n = len(replica_nodes)
         if n < 128:
-            out(pack_hii_ii[n](item.error_code, item.partition_index, item.leader_id, n, *replica_nodes))
+            out(
+                pack_hii_ii[n](
+                    item.error_code,
+                    item.partition_index,
+                    item.leader_id,
+                    n,
+                    *replica_nodes,
+                )
+            )
         else:
             out(pack_hiii(item.error_code, item.partition_index, item.leader_id, n))
             out(long_numbers(replica_nodes, "i"))
@@ -1633,7 +1810,9 @@ def _write_metadata_response_1(item: MetadataResponse, out: Append) -> None:
     _write_metadata_response_topic_list_1(topics, out)
 
 
-def _write_metadata_response_broker_list_2(items: list[MetadataResponseBroker], out: Append) -> None:
+def _write_metadata_response_broker_list_2(
+    items: list[MetadataResponseBroker], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -1746,14 +1925,24 @@ def _write_metadata_response_4(item: MetadataResponse, out: Append) -> None:
     _write_metadata_response_topic_list_2(topics, out)
 
 
-def _write_metadata_response_partition_list_2(items: list[MetadataResponsePartition], out: Append) -> None:
+def _write_metadata_response_partition_list_2(
+    items: list[MetadataResponsePartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         replica_nodes = item.replica_nodes
         n = len(replica_nodes)
         if n < 128:
-            out(pack_hii_ii[n](item.error_code, item.partition_index, item.leader_id, n, *replica_nodes))
+            out(
+                pack_hii_ii[n](
+                    item.error_code,
+                    item.partition_index,
+                    item.leader_id,
+                    n,
+                    *replica_nodes,
+                )
+            )
         else:
             out(pack_hiii(item.error_code, item.partition_index, item.leader_id, n))
             out(long_numbers(replica_nodes, "i"))
@@ -1821,16 +2010,35 @@ def _write_metadata_response_5(item: MetadataResponse, out: Append) -> None:
     _write_metadata_response_topic_list_3(topics, out)
 
 
-def _write_metadata_response_partition_list_3(items: list[MetadataResponsePartition], out: Append) -> None:
+def _write_metadata_response_partition_list_3(
+    items: list[MetadataResponsePartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         replica_nodes = item.replica_nodes
         n = len(replica_nodes)
         if n < 128:
-            out(pack_hiii_ii[n](item.error_code, item.partition_index, item.leader_id, item.leader_epoch, n, *replica_nodes))
+            out(
+                pack_hiii_ii[n](
+                    item.error_code,
+                    item.partition_index,
+                    item.leader_id,
+                    item.leader_epoch,
+                    n,
+                    *replica_nodes,
+                )
+            )
         else:
-            out(pack_hiiii(item.error_code, item.partition_index, item.leader_id, item.leader_epoch, n))
+            out(
+                pack_hiiii(
+                    item.error_code,
+                    item.partition_index,
+                    item.leader_id,
+                    item.leader_epoch,
+                    n,
+                )
+            )
             out(long_numbers(replica_nodes, "i"))
         isr_nodes = item.isr_nodes
         n = len(isr_nodes)
@@ -1942,7 +2150,9 @@ def _write_metadata_response_7(item: MetadataResponse, out: Append) -> None:
     out(pack_i(item.cluster_authorized_operations))
 
 
-def _write_metadata_response_broker_list_3(items: list[MetadataResponseBroker], out: Append) -> None:
+def _write_metadata_response_broker_list_3(
+    items: list[MetadataResponseBroker], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -1967,14 +2177,25 @@ def _write_metadata_response_broker_list_3(items: list[MetadataResponseBroker], 
                 out(b"\x00")
 
 
-def _write_metadata_response_partition_list_4(items: list[MetadataResponsePartition], out: Append) -> None:
+def _write_metadata_response_partition_list_4(
+    items: list[MetadataResponsePartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         replica_nodes = item.replica_nodes
         n = len(replica_nodes)
         if n < 127:
-            out(pack_hiii_Bi[n](item.error_code, item.partition_index, item.leader_id, item.leader_epoch, n + 1, *replica_nodes))
+            out(
+                pack_hiii_Bi[n](
+                    item.error_code,
+                    item.partition_index,
+                    item.leader_id,
+                    item.leader_epoch,
+                    n + 1,
+                    *replica_nodes,
+                )
+            )
         else:
             out(pack_hiii(item.error_code, item.partition_index, item.leader_id, item.leader_epoch))
             out(varint(n + 1))

@@ -9,16 +9,20 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import new, unknown_tags
 
-__all__ = ["NoOpRecord"]
+__all__ = [
+    "NoOpRecord",
+]
 
 
 
 class NoOpRecord(Message):
     """NoOpRecord, type 20, versions 0, flexible 0+."""
 
-    __slots__ = ("unknown_tagged_fields", )
+    __slots__ = (
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'NoOpRecord'
+    NAME = "NoOpRecord"
     API_KEY = -1
     RECORD_TYPE = 20
     MIN_VERSION = 0

@@ -12,9 +12,26 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["OffsetCommitRequest", "OffsetCommitRequestPartition", "OffsetCommitRequestTopic", "OffsetCommitResponse", "OffsetCommitResponsePartition", "OffsetCommitResponseTopic"]
+__all__ = [
+    "OffsetCommitRequest",
+    "OffsetCommitRequestPartition",
+    "OffsetCommitRequestTopic",
+    "OffsetCommitResponse",
+    "OffsetCommitResponsePartition",
+    "OffsetCommitResponseTopic",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s_ih = unpackers("s", "ih", 0)
@@ -61,7 +78,13 @@ pack_iB = Codec(">iB").pack
 class OffsetCommitRequestPartition(Struct):
     """OffsetCommitRequestPartition of OffsetCommitRequest."""
 
-    __slots__ = ("partition_index", "committed_offset", "committed_leader_epoch", "committed_metadata", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "committed_offset",
+        "committed_leader_epoch",
+        "committed_metadata",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     committed_offset: int  # 0+
@@ -75,7 +98,7 @@ class OffsetCommitRequestPartition(Struct):
         partition_index: int = 0,
         committed_offset: int = 0,
         committed_leader_epoch: int = -1,
-        committed_metadata: str | None = '',
+        committed_metadata: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.partition_index = partition_index
@@ -88,7 +111,12 @@ class OffsetCommitRequestPartition(Struct):
 class OffsetCommitRequestTopic(Struct):
     """OffsetCommitRequestTopic of OffsetCommitRequest."""
 
-    __slots__ = ("name", "topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0-9
     topic_id: Uuid  # 10+
@@ -98,7 +126,7 @@ class OffsetCommitRequestTopic(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         topic_id: Uuid = ZERO_UUID,
         partitions: list[OffsetCommitRequestPartition] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -112,9 +140,17 @@ class OffsetCommitRequestTopic(Struct):
 class OffsetCommitRequest(Message):
     """OffsetCommitRequest, API key 8, versions 2-10, flexible 8+."""
 
-    __slots__ = ("group_id", "generation_id_or_member_epoch", "member_id", "group_instance_id", "retention_time_ms", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "generation_id_or_member_epoch",
+        "member_id",
+        "group_instance_id",
+        "retention_time_ms",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'OffsetCommitRequest'
+    NAME = "OffsetCommitRequest"
     API_KEY = 8
     RECORD_TYPE = -1
     MIN_VERSION = 2
@@ -132,9 +168,9 @@ class OffsetCommitRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         generation_id_or_member_epoch: int = -1,
-        member_id: str = '',
+        member_id: str = "",
         group_instance_id: str | None = None,
         retention_time_ms: int = -1,
         topics: list[OffsetCommitRequestTopic] = UNSET,
@@ -152,7 +188,11 @@ class OffsetCommitRequest(Message):
 class OffsetCommitResponsePartition(Struct):
     """OffsetCommitResponsePartition of OffsetCommitResponse."""
 
-    __slots__ = ("partition_index", "error_code", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "error_code",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     error_code: int  # 0+
@@ -173,7 +213,12 @@ class OffsetCommitResponsePartition(Struct):
 class OffsetCommitResponseTopic(Struct):
     """OffsetCommitResponseTopic of OffsetCommitResponse."""
 
-    __slots__ = ("name", "topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0-9
     topic_id: Uuid  # 10+
@@ -183,7 +228,7 @@ class OffsetCommitResponseTopic(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         topic_id: Uuid = ZERO_UUID,
         partitions: list[OffsetCommitResponsePartition] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -197,9 +242,13 @@ class OffsetCommitResponseTopic(Struct):
 class OffsetCommitResponse(Message):
     """OffsetCommitResponse, API key 8, versions 2-10, flexible 8+."""
 
-    __slots__ = ("throttle_time_ms", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'OffsetCommitResponse'
+    NAME = "OffsetCommitResponse"
     API_KEY = 8
     RECORD_TYPE = -1
     MIN_VERSION = 2
@@ -222,7 +271,9 @@ class OffsetCommitResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_offset_commit_request_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetCommitRequestPartition], int]:
+def _read_offset_commit_request_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetCommitRequestPartition], int]:
     items = []
     for _ in range(count):
         item = new(OffsetCommitRequestPartition)
@@ -242,7 +293,9 @@ def _read_offset_commit_request_partition_list_1(data: Buffer, pos: int, count: 
     return items, pos
 
 
-def _read_offset_commit_request_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetCommitRequestTopic], int]:
+def _read_offset_commit_request_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetCommitRequestTopic], int]:
     items = []
     for _ in range(count):
         item = new(OffsetCommitRequestTopic)
@@ -259,7 +312,10 @@ def _read_offset_commit_request_topic_list_1(data: Buffer, pos: int, count: int)
         if n_partitions == 0:
             item.partitions = []
         elif n_partitions > 0:
-            item.partitions, pos = _read_offset_commit_request_partition_list_1(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_commit_request_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         item.topic_id = ZERO_UUID
@@ -331,11 +387,18 @@ def _read_offset_commit_request_2(data: Buffer, pos: int) -> tuple[OffsetCommitR
     return item, pos
 
 
-def _read_offset_commit_request_partition_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetCommitRequestPartition], int]:
+def _read_offset_commit_request_partition_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetCommitRequestPartition], int]:
     items = []
     for _ in range(count):
         item = new(OffsetCommitRequestPartition)
-        item.partition_index, item.committed_offset, item.committed_leader_epoch, n_committed_metadata = unpack_iqih(data, pos)
+        (
+            item.partition_index,
+            item.committed_offset,
+            item.committed_leader_epoch,
+            n_committed_metadata,
+        ) = unpack_iqih(data, pos)
         pos += 18
         if 0 <= n_committed_metadata < 128:
             (raw,) = classic_s[n_committed_metadata](data, pos)
@@ -350,7 +413,9 @@ def _read_offset_commit_request_partition_list_2(data: Buffer, pos: int, count: 
     return items, pos
 
 
-def _read_offset_commit_request_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetCommitRequestTopic], int]:
+def _read_offset_commit_request_topic_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetCommitRequestTopic], int]:
     items = []
     for _ in range(count):
         item = new(OffsetCommitRequestTopic)
@@ -367,7 +432,10 @@ def _read_offset_commit_request_topic_list_2(data: Buffer, pos: int, count: int)
         if n_partitions == 0:
             item.partitions = []
         elif n_partitions > 0:
-            item.partitions, pos = _read_offset_commit_request_partition_list_2(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_commit_request_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         item.topic_id = ZERO_UUID
@@ -451,11 +519,18 @@ def _read_offset_commit_request_4(data: Buffer, pos: int) -> tuple[OffsetCommitR
     return item, pos
 
 
-def _read_offset_commit_request_partition_list_3(data: Buffer, pos: int, count: int) -> tuple[list[OffsetCommitRequestPartition], int]:
+def _read_offset_commit_request_partition_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetCommitRequestPartition], int]:
     items = []
     for _ in range(count):
         item = new(OffsetCommitRequestPartition)
-        item.partition_index, item.committed_offset, item.committed_leader_epoch, n_committed_metadata = unpack_iqiB(data, pos)
+        (
+            item.partition_index,
+            item.committed_offset,
+            item.committed_leader_epoch,
+            n_committed_metadata,
+        ) = unpack_iqiB(data, pos)
         pos += 17
         if n_committed_metadata == 0:
             item.committed_metadata = None
@@ -476,7 +551,9 @@ def _read_offset_commit_request_partition_list_3(data: Buffer, pos: int, count: 
     return items, pos
 
 
-def _read_offset_commit_request_topic_list_3(data: Buffer, pos: int, count: int) -> tuple[list[OffsetCommitRequestTopic], int]:
+def _read_offset_commit_request_topic_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetCommitRequestTopic], int]:
     items = []
     for _ in range(count):
         item = new(OffsetCommitRequestTopic)
@@ -493,10 +570,16 @@ def _read_offset_commit_request_topic_list_3(data: Buffer, pos: int, count: int)
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_offset_commit_request_partition_list_3(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_commit_request_partition_list_3(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_offset_commit_request_partition_list_3(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_commit_request_partition_list_3(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
@@ -559,7 +642,9 @@ def _read_offset_commit_request_5(data: Buffer, pos: int) -> tuple[OffsetCommitR
     return item, pos
 
 
-def _read_offset_commit_request_topic_list_4(data: Buffer, pos: int, count: int) -> tuple[list[OffsetCommitRequestTopic], int]:
+def _read_offset_commit_request_topic_list_4(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetCommitRequestTopic], int]:
     items = []
     for _ in range(count):
         item = new(OffsetCommitRequestTopic)
@@ -568,15 +653,21 @@ def _read_offset_commit_request_topic_list_4(data: Buffer, pos: int, count: int)
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_offset_commit_request_partition_list_3(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_commit_request_partition_list_3(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_offset_commit_request_partition_list_3(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_commit_request_partition_list_3(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item.name = ''
+        item.name = ""
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -634,7 +725,9 @@ def _read_offset_commit_request_6(data: Buffer, pos: int) -> tuple[OffsetCommitR
     return item, pos
 
 
-def _write_offset_commit_request_partition_list_1(items: list[OffsetCommitRequestPartition], out: Append) -> None:
+def _write_offset_commit_request_partition_list_1(
+    items: list[OffsetCommitRequestPartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -651,7 +744,9 @@ def _write_offset_commit_request_partition_list_1(items: list[OffsetCommitReques
                 out(raw)
 
 
-def _write_offset_commit_request_topic_list_1(items: list[OffsetCommitRequestTopic], out: Append) -> None:
+def _write_offset_commit_request_topic_list_1(
+    items: list[OffsetCommitRequestTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -718,24 +813,50 @@ def _write_offset_commit_request_2(item: OffsetCommitRequest, out: Append) -> No
     _write_offset_commit_request_topic_list_1(topics, out)
 
 
-def _write_offset_commit_request_partition_list_2(items: list[OffsetCommitRequestPartition], out: Append) -> None:
+def _write_offset_commit_request_partition_list_2(
+    items: list[OffsetCommitRequestPartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         committed_metadata = item.committed_metadata
         if committed_metadata is None:
-            out(pack_iqih(item.partition_index, item.committed_offset, item.committed_leader_epoch, -1))
+            out(
+                pack_iqih(
+                    item.partition_index,
+                    item.committed_offset,
+                    item.committed_leader_epoch,
+                    -1,
+                )
+            )
         else:
             raw = committed_metadata.encode()
             n = len(raw)
             if n < 128:
-                out(pack_iqi_hs[n](item.partition_index, item.committed_offset, item.committed_leader_epoch, n, raw))
+                out(
+                    pack_iqi_hs[n](
+                        item.partition_index,
+                        item.committed_offset,
+                        item.committed_leader_epoch,
+                        n,
+                        raw,
+                    )
+                )
             else:
-                out(pack_iqih(item.partition_index, item.committed_offset, item.committed_leader_epoch, n))
+                out(
+                    pack_iqih(
+                        item.partition_index,
+                        item.committed_offset,
+                        item.committed_leader_epoch,
+                        n,
+                    )
+                )
                 out(raw)
 
 
-def _write_offset_commit_request_topic_list_2(items: list[OffsetCommitRequestTopic], out: Append) -> None:
+def _write_offset_commit_request_topic_list_2(
+    items: list[OffsetCommitRequestTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -811,25 +932,50 @@ def _write_offset_commit_request_4(item: OffsetCommitRequest, out: Append) -> No
     _write_offset_commit_request_topic_list_2(topics, out)
 
 
-def _write_offset_commit_request_partition_list_3(items: list[OffsetCommitRequestPartition], out: Append) -> None:
+def _write_offset_commit_request_partition_list_3(
+    items: list[OffsetCommitRequestPartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         committed_metadata = item.committed_metadata
         if committed_metadata is None:
-            out(pack_iqiBx(item.partition_index, item.committed_offset, item.committed_leader_epoch, 0))
+            out(
+                pack_iqiBx(
+                    item.partition_index,
+                    item.committed_offset,
+                    item.committed_leader_epoch,
+                    0,
+                )
+            )
         else:
             raw = committed_metadata.encode()
             n = len(raw)
             if n < 127:
-                out(pack_iqi_Bs_x[n](item.partition_index, item.committed_offset, item.committed_leader_epoch, n + 1, raw))
+                out(
+                    pack_iqi_Bs_x[n](
+                        item.partition_index,
+                        item.committed_offset,
+                        item.committed_leader_epoch,
+                        n + 1,
+                        raw,
+                    )
+                )
             else:
-                out(pack_iqi(item.partition_index, item.committed_offset, item.committed_leader_epoch))
+                out(
+                    pack_iqi(
+                        item.partition_index,
+                        item.committed_offset,
+                        item.committed_leader_epoch,
+                    )
+                )
                 out(long_text(raw))
                 out(b"\x00")
 
 
-def _write_offset_commit_request_topic_list_3(items: list[OffsetCommitRequestTopic], out: Append) -> None:
+def _write_offset_commit_request_topic_list_3(
+    items: list[OffsetCommitRequestTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -885,7 +1031,9 @@ def _write_offset_commit_request_5(item: OffsetCommitRequest, out: Append) -> No
     out(b"\x00")
 
 
-def _write_offset_commit_request_topic_list_4(items: list[OffsetCommitRequestTopic], out: Append) -> None:
+def _write_offset_commit_request_topic_list_4(
+    items: list[OffsetCommitRequestTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -936,7 +1084,9 @@ def _write_offset_commit_request_6(item: OffsetCommitRequest, out: Append) -> No
     out(b"\x00")
 
 
-def _read_offset_commit_response_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetCommitResponsePartition], int]:
+def _read_offset_commit_response_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetCommitResponsePartition], int]:
     end = pos + count * 6
     if end > len(data):
         raise Unusual
@@ -951,7 +1101,9 @@ def _read_offset_commit_response_partition_list_1(data: Buffer, pos: int, count:
     return items, pos
 
 
-def _read_offset_commit_response_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetCommitResponseTopic], int]:
+def _read_offset_commit_response_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetCommitResponseTopic], int]:
     items = []
     for _ in range(count):
         item = new(OffsetCommitResponseTopic)
@@ -968,7 +1120,10 @@ def _read_offset_commit_response_topic_list_1(data: Buffer, pos: int, count: int
         if n_partitions == 0:
             item.partitions = []
         elif n_partitions > 0:
-            item.partitions, pos = _read_offset_commit_response_partition_list_1(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_commit_response_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         item.topic_id = ZERO_UUID
@@ -1006,7 +1161,9 @@ def _read_offset_commit_response_2(data: Buffer, pos: int) -> tuple[OffsetCommit
     return item, pos
 
 
-def _read_offset_commit_response_partition_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetCommitResponsePartition], int]:
+def _read_offset_commit_response_partition_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetCommitResponsePartition], int]:
     end = pos + count * 7
     if end > len(data):
         raise Unusual
@@ -1023,7 +1180,9 @@ def _read_offset_commit_response_partition_list_2(data: Buffer, pos: int, count:
     return items, pos
 
 
-def _read_offset_commit_response_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetCommitResponseTopic], int]:
+def _read_offset_commit_response_topic_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetCommitResponseTopic], int]:
     items = []
     for _ in range(count):
         item = new(OffsetCommitResponseTopic)
@@ -1040,10 +1199,16 @@ def _read_offset_commit_response_topic_list_2(data: Buffer, pos: int, count: int
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_offset_commit_response_partition_list_2(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_commit_response_partition_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_offset_commit_response_partition_list_2(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_commit_response_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
@@ -1077,7 +1242,9 @@ def _read_offset_commit_response_3(data: Buffer, pos: int) -> tuple[OffsetCommit
     return item, pos
 
 
-def _read_offset_commit_response_topic_list_3(data: Buffer, pos: int, count: int) -> tuple[list[OffsetCommitResponseTopic], int]:
+def _read_offset_commit_response_topic_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetCommitResponseTopic], int]:
     items = []
     for _ in range(count):
         item = new(OffsetCommitResponseTopic)
@@ -1086,15 +1253,21 @@ def _read_offset_commit_response_topic_list_3(data: Buffer, pos: int, count: int
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_offset_commit_response_partition_list_2(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_commit_response_partition_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_offset_commit_response_partition_list_2(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_commit_response_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item.name = ''
+        item.name = ""
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1123,14 +1296,18 @@ def _read_offset_commit_response_4(data: Buffer, pos: int) -> tuple[OffsetCommit
     return item, pos
 
 
-def _write_offset_commit_response_partition_list_1(items: list[OffsetCommitResponsePartition], out: Append) -> None:
+def _write_offset_commit_response_partition_list_1(
+    items: list[OffsetCommitResponsePartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         out(pack_ih(item.partition_index, item.error_code))
 
 
-def _write_offset_commit_response_topic_list_1(items: list[OffsetCommitResponseTopic], out: Append) -> None:
+def _write_offset_commit_response_topic_list_1(
+    items: list[OffsetCommitResponseTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -1165,14 +1342,18 @@ def _write_offset_commit_response_2(item: OffsetCommitResponse, out: Append) -> 
     _write_offset_commit_response_topic_list_1(topics, out)
 
 
-def _write_offset_commit_response_partition_list_2(items: list[OffsetCommitResponsePartition], out: Append) -> None:
+def _write_offset_commit_response_partition_list_2(
+    items: list[OffsetCommitResponsePartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         out(pack_ihx(item.partition_index, item.error_code))
 
 
-def _write_offset_commit_response_topic_list_2(items: list[OffsetCommitResponseTopic], out: Append) -> None:
+def _write_offset_commit_response_topic_list_2(
+    items: list[OffsetCommitResponseTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -1206,7 +1387,9 @@ def _write_offset_commit_response_3(item: OffsetCommitResponse, out: Append) -> 
     out(b"\x00")
 
 
-def _write_offset_commit_response_topic_list_3(items: list[OffsetCommitResponseTopic], out: Append) -> None:
+def _write_offset_commit_response_topic_list_3(
+    items: list[OffsetCommitResponseTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual

@@ -10,9 +10,21 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Part
 from kraft_wire.wire.primitives import Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_text, new, packers, tag_head, unknown_tag, unpackers, write_tags
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_text,
+    new,
+    packers,
+    tag_head,
+    unknown_tag,
+    unpackers,
+    write_tags,
+)
 
-__all__ = ["OffsetCommitValue"]
+__all__ = [
+    "OffsetCommitValue",
+]
 
 unpack_qh = Codec(">qh").unpack_from
 classic_s_q = unpackers("s", "q", 0)
@@ -39,9 +51,17 @@ pack_u = Codec(">16s").pack
 class OffsetCommitValue(Message):
     """OffsetCommitValue, type 1, versions 0-4, flexible 4+."""
 
-    __slots__ = ("offset", "leader_epoch", "metadata", "commit_timestamp", "expire_timestamp", "topic_id", "unknown_tagged_fields", )
+    __slots__ = (
+        "offset",
+        "leader_epoch",
+        "metadata",
+        "commit_timestamp",
+        "expire_timestamp",
+        "topic_id",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'OffsetCommitValue'
+    NAME = "OffsetCommitValue"
     API_KEY = -1
     RECORD_TYPE = 1
     MIN_VERSION = 0
@@ -61,7 +81,7 @@ class OffsetCommitValue(Message):
         *,
         offset: int = 0,
         leader_epoch: int = -1,
-        metadata: str = '',
+        metadata: str = "",
         commit_timestamp: int = 0,
         expire_timestamp: int = -1,
         topic_id: Uuid = ZERO_UUID,
@@ -131,7 +151,9 @@ def _read_offset_commit_value_3(data: Buffer, pos: int) -> tuple[OffsetCommitVal
     return item, pos
 
 
-def _read_offset_commit_value_tags_1(item: OffsetCommitValue, data: Buffer, pos: int, count: int) -> int:
+def _read_offset_commit_value_tags_1(
+    item: OffsetCommitValue, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []

@@ -13,7 +13,14 @@ from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
 from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
-__all__ = ["OffsetDeleteRequest", "OffsetDeleteRequestPartition", "OffsetDeleteRequestTopic", "OffsetDeleteResponse", "OffsetDeleteResponsePartition", "OffsetDeleteResponseTopic"]
+__all__ = [
+    "OffsetDeleteRequest",
+    "OffsetDeleteRequestPartition",
+    "OffsetDeleteRequestTopic",
+    "OffsetDeleteResponse",
+    "OffsetDeleteResponsePartition",
+    "OffsetDeleteResponseTopic",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s_i = unpackers("s", "i", 0)
@@ -31,7 +38,9 @@ pack_hii = Codec(">hii").pack
 class OffsetDeleteRequestPartition(Struct):
     """OffsetDeleteRequestPartition of OffsetDeleteRequest."""
 
-    __slots__ = ("partition_index", )
+    __slots__ = (
+        "partition_index",
+    )
 
     partition_index: int  # 0+
 
@@ -46,7 +55,10 @@ class OffsetDeleteRequestPartition(Struct):
 class OffsetDeleteRequestTopic(Struct):
     """OffsetDeleteRequestTopic of OffsetDeleteRequest."""
 
-    __slots__ = ("name", "partitions", )
+    __slots__ = (
+        "name",
+        "partitions",
+    )
 
     name: str  # 0+
     partitions: list[OffsetDeleteRequestPartition]  # 0+
@@ -54,7 +66,7 @@ class OffsetDeleteRequestTopic(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partitions: list[OffsetDeleteRequestPartition] = UNSET,
     ) -> None:
         self.name = name
@@ -64,9 +76,12 @@ class OffsetDeleteRequestTopic(Struct):
 class OffsetDeleteRequest(Message):
     """OffsetDeleteRequest, API key 47, versions 0, never flexible."""
 
-    __slots__ = ("group_id", "topics", )
+    __slots__ = (
+        "group_id",
+        "topics",
+    )
 
-    NAME = 'OffsetDeleteRequest'
+    NAME = "OffsetDeleteRequest"
     API_KEY = 47
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -79,7 +94,7 @@ class OffsetDeleteRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topics: list[OffsetDeleteRequestTopic] = UNSET,
     ) -> None:
         self.group_id = group_id
@@ -89,7 +104,10 @@ class OffsetDeleteRequest(Message):
 class OffsetDeleteResponsePartition(Struct):
     """OffsetDeleteResponsePartition of OffsetDeleteResponse."""
 
-    __slots__ = ("partition_index", "error_code", )
+    __slots__ = (
+        "partition_index",
+        "error_code",
+    )
 
     partition_index: int  # 0+
     error_code: int  # 0+
@@ -107,7 +125,10 @@ class OffsetDeleteResponsePartition(Struct):
 class OffsetDeleteResponseTopic(Struct):
     """OffsetDeleteResponseTopic of OffsetDeleteResponse."""
 
-    __slots__ = ("name", "partitions", )
+    __slots__ = (
+        "name",
+        "partitions",
+    )
 
     name: str  # 0+
     partitions: list[OffsetDeleteResponsePartition]  # 0+
@@ -115,7 +136,7 @@ class OffsetDeleteResponseTopic(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partitions: list[OffsetDeleteResponsePartition] = UNSET,
     ) -> None:
         self.name = name
@@ -125,9 +146,13 @@ class OffsetDeleteResponseTopic(Struct):
 class OffsetDeleteResponse(Message):
     """OffsetDeleteResponse, API key 47, versions 0, never flexible."""
 
-    __slots__ = ("error_code", "throttle_time_ms", "topics", )
+    __slots__ = (
+        "error_code",
+        "throttle_time_ms",
+        "topics",
+    )
 
-    NAME = 'OffsetDeleteResponse'
+    NAME = "OffsetDeleteResponse"
     API_KEY = 47
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -150,7 +175,9 @@ class OffsetDeleteResponse(Message):
         self.topics = [] if topics is UNSET else topics
 
 
-def _read_offset_delete_request_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetDeleteRequestPartition], int]:
+def _read_offset_delete_request_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetDeleteRequestPartition], int]:
     end = pos + count * 4
     if end > len(data):
         raise Unusual
@@ -163,7 +190,9 @@ def _read_offset_delete_request_partition_list_1(data: Buffer, pos: int, count: 
     return items, pos
 
 
-def _read_offset_delete_request_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetDeleteRequestTopic], int]:
+def _read_offset_delete_request_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetDeleteRequestTopic], int]:
     items = []
     for _ in range(count):
         item = new(OffsetDeleteRequestTopic)
@@ -180,7 +209,10 @@ def _read_offset_delete_request_topic_list_1(data: Buffer, pos: int, count: int)
         if n_partitions == 0:
             item.partitions = []
         elif n_partitions > 0:
-            item.partitions, pos = _read_offset_delete_request_partition_list_1(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_delete_request_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         items.append(item)
@@ -208,12 +240,16 @@ def _read_offset_delete_request_1(data: Buffer, pos: int) -> tuple[OffsetDeleteR
     return item, pos
 
 
-def _write_offset_delete_request_partition_list_1(items: list[OffsetDeleteRequestPartition], out: Append) -> None:
+def _write_offset_delete_request_partition_list_1(
+    items: list[OffsetDeleteRequestPartition], out: Append
+) -> None:
     for item in items:
         out(pack_i(item.partition_index))
 
 
-def _write_offset_delete_request_topic_list_1(items: list[OffsetDeleteRequestTopic], out: Append) -> None:
+def _write_offset_delete_request_topic_list_1(
+    items: list[OffsetDeleteRequestTopic], out: Append
+) -> None:
     for item in items:
         raw = item.name.encode()
         n = len(raw)
@@ -242,7 +278,9 @@ def _write_offset_delete_request_1(item: OffsetDeleteRequest, out: Append) -> No
     _write_offset_delete_request_topic_list_1(topics, out)
 
 
-def _read_offset_delete_response_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetDeleteResponsePartition], int]:
+def _read_offset_delete_response_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetDeleteResponsePartition], int]:
     end = pos + count * 6
     if end > len(data):
         raise Unusual
@@ -256,7 +294,9 @@ def _read_offset_delete_response_partition_list_1(data: Buffer, pos: int, count:
     return items, pos
 
 
-def _read_offset_delete_response_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetDeleteResponseTopic], int]:
+def _read_offset_delete_response_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetDeleteResponseTopic], int]:
     items = []
     for _ in range(count):
         item = new(OffsetDeleteResponseTopic)
@@ -273,7 +313,10 @@ def _read_offset_delete_response_topic_list_1(data: Buffer, pos: int, count: int
         if n_partitions == 0:
             item.partitions = []
         elif n_partitions > 0:
-            item.partitions, pos = _read_offset_delete_response_partition_list_1(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_delete_response_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         items.append(item)
@@ -293,12 +336,16 @@ def _read_offset_delete_response_1(data: Buffer, pos: int) -> tuple[OffsetDelete
     return item, pos
 
 
-def _write_offset_delete_response_partition_list_1(items: list[OffsetDeleteResponsePartition], out: Append) -> None:
+def _write_offset_delete_response_partition_list_1(
+    items: list[OffsetDeleteResponsePartition], out: Append
+) -> None:
     for item in items:
         out(pack_ih(item.partition_index, item.error_code))
 
 
-def _write_offset_delete_response_topic_list_1(items: list[OffsetDeleteResponseTopic], out: Append) -> None:
+def _write_offset_delete_response_topic_list_1(
+    items: list[OffsetDeleteResponseTopic], out: Append
+) -> None:
     for item in items:
         raw = item.name.encode()
         n = len(raw)

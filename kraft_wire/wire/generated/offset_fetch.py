@@ -12,9 +12,33 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_numbers, classic_text, compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_numbers,
+    classic_text,
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["OffsetFetchRequest", "OffsetFetchRequestGroup", "OffsetFetchRequestTopic", "OffsetFetchRequestTopics", "OffsetFetchResponse", "OffsetFetchResponseGroup", "OffsetFetchResponsePartition", "OffsetFetchResponsePartitions", "OffsetFetchResponseTopic", "OffsetFetchResponseTopics"]
+__all__ = [
+    "OffsetFetchRequest",
+    "OffsetFetchRequestGroup",
+    "OffsetFetchRequestTopic",
+    "OffsetFetchRequestTopics",
+    "OffsetFetchResponse",
+    "OffsetFetchResponseGroup",
+    "OffsetFetchResponsePartition",
+    "OffsetFetchResponsePartitions",
+    "OffsetFetchResponseTopic",
+    "OffsetFetchResponseTopics",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s_i = unpackers("s", "i", 0)
@@ -61,7 +85,11 @@ pack_uB = Codec(">16sB").pack
 class OffsetFetchRequestTopic(Struct):
     """OffsetFetchRequestTopic of OffsetFetchRequest."""
 
-    __slots__ = ("name", "partition_indexes", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partition_indexes",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0-7
     partition_indexes: list[int]  # 0-7
@@ -70,7 +98,7 @@ class OffsetFetchRequestTopic(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partition_indexes: list[int] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -82,7 +110,12 @@ class OffsetFetchRequestTopic(Struct):
 class OffsetFetchRequestTopics(Struct):
     """OffsetFetchRequestTopics of OffsetFetchRequest."""
 
-    __slots__ = ("name", "topic_id", "partition_indexes", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "topic_id",
+        "partition_indexes",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 8-9
     topic_id: Uuid  # 10+
@@ -92,7 +125,7 @@ class OffsetFetchRequestTopics(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         topic_id: Uuid = ZERO_UUID,
         partition_indexes: list[int] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -106,7 +139,13 @@ class OffsetFetchRequestTopics(Struct):
 class OffsetFetchRequestGroup(Struct):
     """OffsetFetchRequestGroup of OffsetFetchRequest."""
 
-    __slots__ = ("group_id", "member_id", "member_epoch", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "member_id",
+        "member_epoch",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
     group_id: str  # 8+
     member_id: str | None  # 9+
@@ -117,7 +156,7 @@ class OffsetFetchRequestGroup(Struct):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         member_id: str | None = None,
         member_epoch: int = -1,
         topics: list[OffsetFetchRequestTopics] | None = UNSET,
@@ -133,9 +172,15 @@ class OffsetFetchRequestGroup(Struct):
 class OffsetFetchRequest(Message):
     """OffsetFetchRequest, API key 9, versions 1-10, flexible 6+."""
 
-    __slots__ = ("group_id", "topics", "groups", "require_stable", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "topics",
+        "groups",
+        "require_stable",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'OffsetFetchRequest'
+    NAME = "OffsetFetchRequest"
     API_KEY = 9
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -151,7 +196,7 @@ class OffsetFetchRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topics: list[OffsetFetchRequestTopic] | None = UNSET,
         groups: list[OffsetFetchRequestGroup] = UNSET,
         require_stable: bool = False,
@@ -167,7 +212,14 @@ class OffsetFetchRequest(Message):
 class OffsetFetchResponsePartition(Struct):
     """OffsetFetchResponsePartition of OffsetFetchResponse."""
 
-    __slots__ = ("partition_index", "committed_offset", "committed_leader_epoch", "metadata", "error_code", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "committed_offset",
+        "committed_leader_epoch",
+        "metadata",
+        "error_code",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0-7
     committed_offset: int  # 0-7
@@ -182,7 +234,7 @@ class OffsetFetchResponsePartition(Struct):
         partition_index: int = 0,
         committed_offset: int = 0,
         committed_leader_epoch: int = -1,
-        metadata: str | None = '',
+        metadata: str | None = "",
         error_code: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -197,7 +249,11 @@ class OffsetFetchResponsePartition(Struct):
 class OffsetFetchResponseTopic(Struct):
     """OffsetFetchResponseTopic of OffsetFetchResponse."""
 
-    __slots__ = ("name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0-7
     partitions: list[OffsetFetchResponsePartition]  # 0-7
@@ -206,7 +262,7 @@ class OffsetFetchResponseTopic(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partitions: list[OffsetFetchResponsePartition] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -218,7 +274,14 @@ class OffsetFetchResponseTopic(Struct):
 class OffsetFetchResponsePartitions(Struct):
     """OffsetFetchResponsePartitions of OffsetFetchResponse."""
 
-    __slots__ = ("partition_index", "committed_offset", "committed_leader_epoch", "metadata", "error_code", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "committed_offset",
+        "committed_leader_epoch",
+        "metadata",
+        "error_code",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 8+
     committed_offset: int  # 8+
@@ -233,7 +296,7 @@ class OffsetFetchResponsePartitions(Struct):
         partition_index: int = 0,
         committed_offset: int = 0,
         committed_leader_epoch: int = -1,
-        metadata: str | None = '',
+        metadata: str | None = "",
         error_code: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -248,7 +311,12 @@ class OffsetFetchResponsePartitions(Struct):
 class OffsetFetchResponseTopics(Struct):
     """OffsetFetchResponseTopics of OffsetFetchResponse."""
 
-    __slots__ = ("name", "topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 8-9
     topic_id: Uuid  # 10+
@@ -258,7 +326,7 @@ class OffsetFetchResponseTopics(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         topic_id: Uuid = ZERO_UUID,
         partitions: list[OffsetFetchResponsePartitions] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -272,7 +340,12 @@ class OffsetFetchResponseTopics(Struct):
 class OffsetFetchResponseGroup(Struct):
     """OffsetFetchResponseGroup of OffsetFetchResponse."""
 
-    __slots__ = ("group_id", "topics", "error_code", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "topics",
+        "error_code",
+        "unknown_tagged_fields",
+    )
 
     group_id: str  # 8+
     topics: list[OffsetFetchResponseTopics]  # 8+
@@ -282,7 +355,7 @@ class OffsetFetchResponseGroup(Struct):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topics: list[OffsetFetchResponseTopics] = UNSET,
         error_code: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -296,9 +369,15 @@ class OffsetFetchResponseGroup(Struct):
 class OffsetFetchResponse(Message):
     """OffsetFetchResponse, API key 9, versions 1-10, flexible 6+."""
 
-    __slots__ = ("throttle_time_ms", "topics", "error_code", "groups", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "topics",
+        "error_code",
+        "groups",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'OffsetFetchResponse'
+    NAME = "OffsetFetchResponse"
     API_KEY = 9
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -327,7 +406,9 @@ class OffsetFetchResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_offset_fetch_request_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchRequestTopic], int]:
+def _read_offset_fetch_request_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetFetchRequestTopic], int]:
     items = []
     for _ in range(count):
         item = new(OffsetFetchRequestTopic)
@@ -400,7 +481,9 @@ def _read_offset_fetch_request_2(data: Buffer, pos: int) -> tuple[OffsetFetchReq
     return item, pos
 
 
-def _read_offset_fetch_request_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchRequestTopic], int]:
+def _read_offset_fetch_request_topic_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetFetchRequestTopic], int]:
     items = []
     for _ in range(count):
         item = new(OffsetFetchRequestTopic)
@@ -491,7 +574,9 @@ def _read_offset_fetch_request_4(data: Buffer, pos: int) -> tuple[OffsetFetchReq
     return item, pos
 
 
-def _read_offset_fetch_request_topics_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchRequestTopics], int]:
+def _read_offset_fetch_request_topics_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetFetchRequestTopics], int]:
     items = []
     for _ in range(count):
         item = new(OffsetFetchRequestTopics)
@@ -522,7 +607,9 @@ def _read_offset_fetch_request_topics_list_1(data: Buffer, pos: int, count: int)
     return items, pos
 
 
-def _read_offset_fetch_request_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchRequestGroup], int]:
+def _read_offset_fetch_request_group_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetFetchRequestGroup], int]:
     items = []
     for _ in range(count):
         item = new(OffsetFetchRequestGroup)
@@ -571,7 +658,7 @@ def _read_offset_fetch_request_5(data: Buffer, pos: int) -> tuple[OffsetFetchReq
         raise Unusual
     item.require_stable, tags = unpack_tB(data, pos)
     pos += 2
-    item.group_id = ''
+    item.group_id = ""
     item.topics = []
     item.unknown_tagged_fields = None
     if tags:
@@ -579,7 +666,9 @@ def _read_offset_fetch_request_5(data: Buffer, pos: int) -> tuple[OffsetFetchReq
     return item, pos
 
 
-def _read_offset_fetch_request_group_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchRequestGroup], int]:
+def _read_offset_fetch_request_group_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetFetchRequestGroup], int]:
     items = []
     for _ in range(count):
         item = new(OffsetFetchRequestGroup)
@@ -638,7 +727,7 @@ def _read_offset_fetch_request_6(data: Buffer, pos: int) -> tuple[OffsetFetchReq
         raise Unusual
     item.require_stable, tags = unpack_tB(data, pos)
     pos += 2
-    item.group_id = ''
+    item.group_id = ""
     item.topics = []
     item.unknown_tagged_fields = None
     if tags:
@@ -646,7 +735,9 @@ def _read_offset_fetch_request_6(data: Buffer, pos: int) -> tuple[OffsetFetchReq
     return item, pos
 
 
-def _read_offset_fetch_request_topics_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchRequestTopics], int]:
+def _read_offset_fetch_request_topics_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetFetchRequestTopics], int]:
     items = []
     for _ in range(count):
         item = new(OffsetFetchRequestTopics)
@@ -661,7 +752,7 @@ def _read_offset_fetch_request_topics_list_2(data: Buffer, pos: int, count: int)
             item.partition_indexes, pos = compact_numbers(data, pos, n_partition_indexes, "i", 4)
             tags = data[pos]
             pos += 1
-        item.name = ''
+        item.name = ""
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -669,7 +760,9 @@ def _read_offset_fetch_request_topics_list_2(data: Buffer, pos: int, count: int)
     return items, pos
 
 
-def _read_offset_fetch_request_group_list_3(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchRequestGroup], int]:
+def _read_offset_fetch_request_group_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetFetchRequestGroup], int]:
     items = []
     for _ in range(count):
         item = new(OffsetFetchRequestGroup)
@@ -728,7 +821,7 @@ def _read_offset_fetch_request_7(data: Buffer, pos: int) -> tuple[OffsetFetchReq
         raise Unusual
     item.require_stable, tags = unpack_tB(data, pos)
     pos += 2
-    item.group_id = ''
+    item.group_id = ""
     item.topics = []
     item.unknown_tagged_fields = None
     if tags:
@@ -736,7 +829,9 @@ def _read_offset_fetch_request_7(data: Buffer, pos: int) -> tuple[OffsetFetchReq
     return item, pos
 
 
-def _write_offset_fetch_request_topic_list_1(items: list[OffsetFetchRequestTopic], out: Append) -> None:
+def _write_offset_fetch_request_topic_list_1(
+    items: list[OffsetFetchRequestTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -801,7 +896,9 @@ def _write_offset_fetch_request_2(item: OffsetFetchRequest, out: Append) -> None
         _write_offset_fetch_request_topic_list_1(topics, out)
 
 
-def _write_offset_fetch_request_topic_list_2(items: list[OffsetFetchRequestTopic], out: Append) -> None:
+def _write_offset_fetch_request_topic_list_2(
+    items: list[OffsetFetchRequestTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -871,7 +968,9 @@ def _write_offset_fetch_request_4(item: OffsetFetchRequest, out: Append) -> None
     out(pack_tx(item.require_stable))
 
 
-def _write_offset_fetch_request_topics_list_1(items: list[OffsetFetchRequestTopics], out: Append) -> None:
+def _write_offset_fetch_request_topics_list_1(
+    items: list[OffsetFetchRequestTopics], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -891,7 +990,9 @@ def _write_offset_fetch_request_topics_list_1(items: list[OffsetFetchRequestTopi
             out(b"\x00")
 
 
-def _write_offset_fetch_request_group_list_1(items: list[OffsetFetchRequestGroup], out: Append) -> None:
+def _write_offset_fetch_request_group_list_1(
+    items: list[OffsetFetchRequestGroup], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -917,7 +1018,7 @@ def _write_offset_fetch_request_group_list_1(items: list[OffsetFetchRequestGroup
 def _write_offset_fetch_request_5(item: OffsetFetchRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.group_id != '':
+    if item.group_id != "":
         raise Unusual
     if item.topics != []:
         raise Unusual
@@ -931,7 +1032,9 @@ def _write_offset_fetch_request_5(item: OffsetFetchRequest, out: Append) -> None
     out(pack_tx(item.require_stable))
 
 
-def _write_offset_fetch_request_group_list_2(items: list[OffsetFetchRequestGroup], out: Append) -> None:
+def _write_offset_fetch_request_group_list_2(
+    items: list[OffsetFetchRequestGroup], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -968,7 +1071,7 @@ def _write_offset_fetch_request_group_list_2(items: list[OffsetFetchRequestGroup
 def _write_offset_fetch_request_6(item: OffsetFetchRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.group_id != '':
+    if item.group_id != "":
         raise Unusual
     if item.topics != []:
         raise Unusual
@@ -982,7 +1085,9 @@ def _write_offset_fetch_request_6(item: OffsetFetchRequest, out: Append) -> None
     out(pack_tx(item.require_stable))
 
 
-def _write_offset_fetch_request_topics_list_2(items: list[OffsetFetchRequestTopics], out: Append) -> None:
+def _write_offset_fetch_request_topics_list_2(
+    items: list[OffsetFetchRequestTopics], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -997,7 +1102,9 @@ def _write_offset_fetch_request_topics_list_2(items: list[OffsetFetchRequestTopi
             out(b"\x00")
 
 
-def _write_offset_fetch_request_group_list_3(items: list[OffsetFetchRequestGroup], out: Append) -> None:
+def _write_offset_fetch_request_group_list_3(
+    items: list[OffsetFetchRequestGroup], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -1034,7 +1141,7 @@ def _write_offset_fetch_request_group_list_3(items: list[OffsetFetchRequestGroup
 def _write_offset_fetch_request_7(item: OffsetFetchRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.group_id != '':
+    if item.group_id != "":
         raise Unusual
     if item.topics != []:
         raise Unusual
@@ -1048,7 +1155,9 @@ def _write_offset_fetch_request_7(item: OffsetFetchRequest, out: Append) -> None
     out(pack_tx(item.require_stable))
 
 
-def _read_offset_fetch_response_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchResponsePartition], int]:
+def _read_offset_fetch_response_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetFetchResponsePartition], int]:
     items = []
     for _ in range(count):
         item = new(OffsetFetchResponsePartition)
@@ -1072,7 +1181,9 @@ def _read_offset_fetch_response_partition_list_1(data: Buffer, pos: int, count: 
     return items, pos
 
 
-def _read_offset_fetch_response_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchResponseTopic], int]:
+def _read_offset_fetch_response_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetFetchResponseTopic], int]:
     items = []
     for _ in range(count):
         item = new(OffsetFetchResponseTopic)
@@ -1089,7 +1200,10 @@ def _read_offset_fetch_response_topic_list_1(data: Buffer, pos: int, count: int)
         if n_partitions == 0:
             item.partitions = []
         elif n_partitions > 0:
-            item.partitions, pos = _read_offset_fetch_response_partition_list_1(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_fetch_response_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         item.unknown_tagged_fields = None
@@ -1149,11 +1263,18 @@ def _read_offset_fetch_response_3(data: Buffer, pos: int) -> tuple[OffsetFetchRe
     return item, pos
 
 
-def _read_offset_fetch_response_partition_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchResponsePartition], int]:
+def _read_offset_fetch_response_partition_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetFetchResponsePartition], int]:
     items = []
     for _ in range(count):
         item = new(OffsetFetchResponsePartition)
-        item.partition_index, item.committed_offset, item.committed_leader_epoch, n_metadata = unpack_iqih(data, pos)
+        (
+            item.partition_index,
+            item.committed_offset,
+            item.committed_leader_epoch,
+            n_metadata,
+        ) = unpack_iqih(data, pos)
         pos += 18
         if 0 <= n_metadata < 128:
             raw, item.error_code = classic_s_h[n_metadata](data, pos)
@@ -1172,7 +1293,9 @@ def _read_offset_fetch_response_partition_list_2(data: Buffer, pos: int, count: 
     return items, pos
 
 
-def _read_offset_fetch_response_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchResponseTopic], int]:
+def _read_offset_fetch_response_topic_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetFetchResponseTopic], int]:
     items = []
     for _ in range(count):
         item = new(OffsetFetchResponseTopic)
@@ -1189,7 +1312,10 @@ def _read_offset_fetch_response_topic_list_2(data: Buffer, pos: int, count: int)
         if n_partitions == 0:
             item.partitions = []
         elif n_partitions > 0:
-            item.partitions, pos = _read_offset_fetch_response_partition_list_2(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_fetch_response_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         item.unknown_tagged_fields = None
@@ -1214,11 +1340,18 @@ def _read_offset_fetch_response_4(data: Buffer, pos: int) -> tuple[OffsetFetchRe
     return item, pos
 
 
-def _read_offset_fetch_response_partition_list_3(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchResponsePartition], int]:
+def _read_offset_fetch_response_partition_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetFetchResponsePartition], int]:
     items = []
     for _ in range(count):
         item = new(OffsetFetchResponsePartition)
-        item.partition_index, item.committed_offset, item.committed_leader_epoch, n_metadata = unpack_iqiB(data, pos)
+        (
+            item.partition_index,
+            item.committed_offset,
+            item.committed_leader_epoch,
+            n_metadata,
+        ) = unpack_iqiB(data, pos)
         pos += 17
         if n_metadata == 0:
             item.metadata = None
@@ -1239,7 +1372,9 @@ def _read_offset_fetch_response_partition_list_3(data: Buffer, pos: int, count: 
     return items, pos
 
 
-def _read_offset_fetch_response_topic_list_3(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchResponseTopic], int]:
+def _read_offset_fetch_response_topic_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetFetchResponseTopic], int]:
     items = []
     for _ in range(count):
         item = new(OffsetFetchResponseTopic)
@@ -1256,10 +1391,16 @@ def _read_offset_fetch_response_topic_list_3(data: Buffer, pos: int, count: int)
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_offset_fetch_response_partition_list_3(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_fetch_response_partition_list_3(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_offset_fetch_response_partition_list_3(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_fetch_response_partition_list_3(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
@@ -1293,11 +1434,18 @@ def _read_offset_fetch_response_5(data: Buffer, pos: int) -> tuple[OffsetFetchRe
     return item, pos
 
 
-def _read_offset_fetch_response_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchResponsePartitions], int]:
+def _read_offset_fetch_response_partitions_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetFetchResponsePartitions], int]:
     items = []
     for _ in range(count):
         item = new(OffsetFetchResponsePartitions)
-        item.partition_index, item.committed_offset, item.committed_leader_epoch, n_metadata = unpack_iqiB(data, pos)
+        (
+            item.partition_index,
+            item.committed_offset,
+            item.committed_leader_epoch,
+            n_metadata,
+        ) = unpack_iqiB(data, pos)
         pos += 17
         if n_metadata == 0:
             item.metadata = None
@@ -1318,7 +1466,9 @@ def _read_offset_fetch_response_partitions_list_1(data: Buffer, pos: int, count:
     return items, pos
 
 
-def _read_offset_fetch_response_topics_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchResponseTopics], int]:
+def _read_offset_fetch_response_topics_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetFetchResponseTopics], int]:
     items = []
     for _ in range(count):
         item = new(OffsetFetchResponseTopics)
@@ -1335,10 +1485,16 @@ def _read_offset_fetch_response_topics_list_1(data: Buffer, pos: int, count: int
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
@@ -1351,7 +1507,9 @@ def _read_offset_fetch_response_topics_list_1(data: Buffer, pos: int, count: int
     return items, pos
 
 
-def _read_offset_fetch_response_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchResponseGroup], int]:
+def _read_offset_fetch_response_group_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetFetchResponseGroup], int]:
     items = []
     for _ in range(count):
         item = new(OffsetFetchResponseGroup)
@@ -1406,7 +1564,9 @@ def _read_offset_fetch_response_6(data: Buffer, pos: int) -> tuple[OffsetFetchRe
     return item, pos
 
 
-def _read_offset_fetch_response_topics_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchResponseTopics], int]:
+def _read_offset_fetch_response_topics_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetFetchResponseTopics], int]:
     items = []
     for _ in range(count):
         item = new(OffsetFetchResponseTopics)
@@ -1415,15 +1575,21 @@ def _read_offset_fetch_response_topics_list_2(data: Buffer, pos: int, count: int
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_fetch_response_partitions_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item.name = ''
+        item.name = ""
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1431,7 +1597,9 @@ def _read_offset_fetch_response_topics_list_2(data: Buffer, pos: int, count: int
     return items, pos
 
 
-def _read_offset_fetch_response_group_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetFetchResponseGroup], int]:
+def _read_offset_fetch_response_group_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetFetchResponseGroup], int]:
     items = []
     for _ in range(count):
         item = new(OffsetFetchResponseGroup)
@@ -1486,7 +1654,9 @@ def _read_offset_fetch_response_7(data: Buffer, pos: int) -> tuple[OffsetFetchRe
     return item, pos
 
 
-def _write_offset_fetch_response_partition_list_1(items: list[OffsetFetchResponsePartition], out: Append) -> None:
+def _write_offset_fetch_response_partition_list_1(
+    items: list[OffsetFetchResponsePartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -1497,14 +1667,24 @@ def _write_offset_fetch_response_partition_list_1(items: list[OffsetFetchRespons
             raw = metadata.encode()
             n = len(raw)
             if n < 128:
-                out(pack_iq_hs_h[n](item.partition_index, item.committed_offset, n, raw, item.error_code))
+                out(
+                    pack_iq_hs_h[n](
+                        item.partition_index,
+                        item.committed_offset,
+                        n,
+                        raw,
+                        item.error_code,
+                    )
+                )
             else:
                 out(pack_iqh(item.partition_index, item.committed_offset, n))
                 out(raw)
                 out(pack_h(item.error_code))
 
 
-def _write_offset_fetch_response_topic_list_1(items: list[OffsetFetchResponseTopic], out: Append) -> None:
+def _write_offset_fetch_response_topic_list_1(
+    items: list[OffsetFetchResponseTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -1556,25 +1736,53 @@ def _write_offset_fetch_response_3(item: OffsetFetchResponse, out: Append) -> No
     out(pack_h(item.error_code))
 
 
-def _write_offset_fetch_response_partition_list_2(items: list[OffsetFetchResponsePartition], out: Append) -> None:
+def _write_offset_fetch_response_partition_list_2(
+    items: list[OffsetFetchResponsePartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         metadata = item.metadata
         if metadata is None:
-            out(pack_iqihh(item.partition_index, item.committed_offset, item.committed_leader_epoch, -1, item.error_code))
+            out(
+                pack_iqihh(
+                    item.partition_index,
+                    item.committed_offset,
+                    item.committed_leader_epoch,
+                    -1,
+                    item.error_code,
+                )
+            )
         else:
             raw = metadata.encode()
             n = len(raw)
             if n < 128:
-                out(pack_iqi_hs_h[n](item.partition_index, item.committed_offset, item.committed_leader_epoch, n, raw, item.error_code))
+                out(
+                    pack_iqi_hs_h[n](
+                        item.partition_index,
+                        item.committed_offset,
+                        item.committed_leader_epoch,
+                        n,
+                        raw,
+                        item.error_code,
+                    )
+                )
             else:
-                out(pack_iqih(item.partition_index, item.committed_offset, item.committed_leader_epoch, n))
+                out(
+                    pack_iqih(
+                        item.partition_index,
+                        item.committed_offset,
+                        item.committed_leader_epoch,
+                        n,
+                    )
+                )
                 out(raw)
                 out(pack_h(item.error_code))
 
 
-def _write_offset_fetch_response_topic_list_2(items: list[OffsetFetchResponseTopic], out: Append) -> None:
+def _write_offset_fetch_response_topic_list_2(
+    items: list[OffsetFetchResponseTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -1603,25 +1811,52 @@ def _write_offset_fetch_response_4(item: OffsetFetchResponse, out: Append) -> No
     out(pack_h(item.error_code))
 
 
-def _write_offset_fetch_response_partition_list_3(items: list[OffsetFetchResponsePartition], out: Append) -> None:
+def _write_offset_fetch_response_partition_list_3(
+    items: list[OffsetFetchResponsePartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         metadata = item.metadata
         if metadata is None:
-            out(pack_iqiBhx(item.partition_index, item.committed_offset, item.committed_leader_epoch, 0, item.error_code))
+            out(
+                pack_iqiBhx(
+                    item.partition_index,
+                    item.committed_offset,
+                    item.committed_leader_epoch,
+                    0,
+                    item.error_code,
+                )
+            )
         else:
             raw = metadata.encode()
             n = len(raw)
             if n < 127:
-                out(pack_iqi_Bs_hx[n](item.partition_index, item.committed_offset, item.committed_leader_epoch, n + 1, raw, item.error_code))
+                out(
+                    pack_iqi_Bs_hx[n](
+                        item.partition_index,
+                        item.committed_offset,
+                        item.committed_leader_epoch,
+                        n + 1,
+                        raw,
+                        item.error_code,
+                    )
+                )
             else:
-                out(pack_iqi(item.partition_index, item.committed_offset, item.committed_leader_epoch))
+                out(
+                    pack_iqi(
+                        item.partition_index,
+                        item.committed_offset,
+                        item.committed_leader_epoch,
+                    )
+                )
                 out(long_text(raw))
                 out(pack_hx(item.error_code))
 
 
-def _write_offset_fetch_response_topic_list_3(items: list[OffsetFetchResponseTopic], out: Append) -> None:
+def _write_offset_fetch_response_topic_list_3(
+    items: list[OffsetFetchResponseTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -1657,25 +1892,52 @@ def _write_offset_fetch_response_5(item: OffsetFetchResponse, out: Append) -> No
     out(pack_hx(item.error_code))
 
 
-def _write_offset_fetch_response_partitions_list_1(items: list[OffsetFetchResponsePartitions], out: Append) -> None:
+def _write_offset_fetch_response_partitions_list_1(
+    items: list[OffsetFetchResponsePartitions], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         metadata = item.metadata
         if metadata is None:
-            out(pack_iqiBhx(item.partition_index, item.committed_offset, item.committed_leader_epoch, 0, item.error_code))
+            out(
+                pack_iqiBhx(
+                    item.partition_index,
+                    item.committed_offset,
+                    item.committed_leader_epoch,
+                    0,
+                    item.error_code,
+                )
+            )
         else:
             raw = metadata.encode()
             n = len(raw)
             if n < 127:
-                out(pack_iqi_Bs_hx[n](item.partition_index, item.committed_offset, item.committed_leader_epoch, n + 1, raw, item.error_code))
+                out(
+                    pack_iqi_Bs_hx[n](
+                        item.partition_index,
+                        item.committed_offset,
+                        item.committed_leader_epoch,
+                        n + 1,
+                        raw,
+                        item.error_code,
+                    )
+                )
             else:
-                out(pack_iqi(item.partition_index, item.committed_offset, item.committed_leader_epoch))
+                out(
+                    pack_iqi(
+                        item.partition_index,
+                        item.committed_offset,
+                        item.committed_leader_epoch,
+                    )
+                )
                 out(long_text(raw))
                 out(pack_hx(item.error_code))
 
 
-def _write_offset_fetch_response_topics_list_1(items: list[OffsetFetchResponseTopics], out: Append) -> None:
+def _write_offset_fetch_response_topics_list_1(
+    items: list[OffsetFetchResponseTopics], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -1695,7 +1957,9 @@ def _write_offset_fetch_response_topics_list_1(items: list[OffsetFetchResponseTo
         out(b"\x00")
 
 
-def _write_offset_fetch_response_group_list_1(items: list[OffsetFetchResponseGroup], out: Append) -> None:
+def _write_offset_fetch_response_group_list_1(
+    items: list[OffsetFetchResponseGroup], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -1731,7 +1995,9 @@ def _write_offset_fetch_response_6(item: OffsetFetchResponse, out: Append) -> No
     out(b"\x00")
 
 
-def _write_offset_fetch_response_topics_list_2(items: list[OffsetFetchResponseTopics], out: Append) -> None:
+def _write_offset_fetch_response_topics_list_2(
+    items: list[OffsetFetchResponseTopics], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -1746,7 +2012,9 @@ def _write_offset_fetch_response_topics_list_2(items: list[OffsetFetchResponseTo
         out(b"\x00")
 
 
-def _write_offset_fetch_response_group_list_2(items: list[OffsetFetchResponseGroup], out: Append) -> None:
+def _write_offset_fetch_response_group_list_2(
+    items: list[OffsetFetchResponseGroup], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual

@@ -11,9 +11,26 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["EpochEndOffset", "OffsetForLeaderEpochRequest", "OffsetForLeaderEpochResponse", "OffsetForLeaderPartition", "OffsetForLeaderTopic", "OffsetForLeaderTopicResult"]
+__all__ = [
+    "EpochEndOffset",
+    "OffsetForLeaderEpochRequest",
+    "OffsetForLeaderEpochResponse",
+    "OffsetForLeaderPartition",
+    "OffsetForLeaderTopic",
+    "OffsetForLeaderTopicResult",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_h = Codec(">h").unpack_from
@@ -41,7 +58,12 @@ pack_hiiqx = Codec(">hiiqx").pack
 class OffsetForLeaderPartition(Struct):
     """OffsetForLeaderPartition of OffsetForLeaderEpochRequest."""
 
-    __slots__ = ("partition", "current_leader_epoch", "leader_epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition",
+        "current_leader_epoch",
+        "leader_epoch",
+        "unknown_tagged_fields",
+    )
 
     partition: int  # 0+
     current_leader_epoch: int  # 2+
@@ -65,7 +87,11 @@ class OffsetForLeaderPartition(Struct):
 class OffsetForLeaderTopic(Struct):
     """OffsetForLeaderTopic of OffsetForLeaderEpochRequest."""
 
-    __slots__ = ("topic", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic: str  # 0+
     partitions: list[OffsetForLeaderPartition]  # 0+
@@ -74,7 +100,7 @@ class OffsetForLeaderTopic(Struct):
     def __init__(
         self,
         *,
-        topic: str = '',
+        topic: str = "",
         partitions: list[OffsetForLeaderPartition] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -86,9 +112,13 @@ class OffsetForLeaderTopic(Struct):
 class OffsetForLeaderEpochRequest(Message):
     """OffsetForLeaderEpochRequest, API key 23, versions 2-4, flexible 4+."""
 
-    __slots__ = ("replica_id", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "replica_id",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'OffsetForLeaderEpochRequest'
+    NAME = "OffsetForLeaderEpochRequest"
     API_KEY = 23
     RECORD_TYPE = -1
     MIN_VERSION = 2
@@ -114,7 +144,13 @@ class OffsetForLeaderEpochRequest(Message):
 class EpochEndOffset(Struct):
     """EpochEndOffset of OffsetForLeaderEpochResponse."""
 
-    __slots__ = ("error_code", "partition", "leader_epoch", "end_offset", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "partition",
+        "leader_epoch",
+        "end_offset",
+        "unknown_tagged_fields",
+    )
 
     error_code: int  # 0+
     partition: int  # 0+
@@ -141,7 +177,11 @@ class EpochEndOffset(Struct):
 class OffsetForLeaderTopicResult(Struct):
     """OffsetForLeaderTopicResult of OffsetForLeaderEpochResponse."""
 
-    __slots__ = ("topic", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic: str  # 0+
     partitions: list[EpochEndOffset]  # 0+
@@ -150,7 +190,7 @@ class OffsetForLeaderTopicResult(Struct):
     def __init__(
         self,
         *,
-        topic: str = '',
+        topic: str = "",
         partitions: list[EpochEndOffset] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -162,9 +202,13 @@ class OffsetForLeaderTopicResult(Struct):
 class OffsetForLeaderEpochResponse(Message):
     """OffsetForLeaderEpochResponse, API key 23, versions 2-4, flexible 4+."""
 
-    __slots__ = ("throttle_time_ms", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'OffsetForLeaderEpochResponse'
+    NAME = "OffsetForLeaderEpochResponse"
     API_KEY = 23
     RECORD_TYPE = -1
     MIN_VERSION = 2
@@ -187,7 +231,9 @@ class OffsetForLeaderEpochResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_offset_for_leader_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetForLeaderPartition], int]:
+def _read_offset_for_leader_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetForLeaderPartition], int]:
     end = pos + count * 12
     if end > len(data):
         raise Unusual
@@ -203,7 +249,9 @@ def _read_offset_for_leader_partition_list_1(data: Buffer, pos: int, count: int)
     return items, pos
 
 
-def _read_offset_for_leader_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetForLeaderTopic], int]:
+def _read_offset_for_leader_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetForLeaderTopic], int]:
     items = []
     for _ in range(count):
         item = new(OffsetForLeaderTopic)
@@ -228,7 +276,9 @@ def _read_offset_for_leader_topic_list_1(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_offset_for_leader_epoch_request_1(data: Buffer, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
+def _read_offset_for_leader_epoch_request_1(
+    data: Buffer, pos: int
+) -> tuple[OffsetForLeaderEpochRequest, int]:
     item = new(OffsetForLeaderEpochRequest)
     (n_topics,) = unpack_i(data, pos)
     pos += 4
@@ -243,7 +293,9 @@ def _read_offset_for_leader_epoch_request_1(data: Buffer, pos: int) -> tuple[Off
     return item, pos
 
 
-def _read_offset_for_leader_epoch_request_2(data: Buffer, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
+def _read_offset_for_leader_epoch_request_2(
+    data: Buffer, pos: int
+) -> tuple[OffsetForLeaderEpochRequest, int]:
     item = new(OffsetForLeaderEpochRequest)
     item.replica_id, n_topics = unpack_ii(data, pos)
     pos += 8
@@ -257,7 +309,9 @@ def _read_offset_for_leader_epoch_request_2(data: Buffer, pos: int) -> tuple[Off
     return item, pos
 
 
-def _read_offset_for_leader_partition_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetForLeaderPartition], int]:
+def _read_offset_for_leader_partition_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetForLeaderPartition], int]:
     end = pos + count * 13
     if end > len(data):
         raise Unusual
@@ -275,7 +329,9 @@ def _read_offset_for_leader_partition_list_2(data: Buffer, pos: int, count: int)
     return items, pos
 
 
-def _read_offset_for_leader_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetForLeaderTopic], int]:
+def _read_offset_for_leader_topic_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetForLeaderTopic], int]:
     items = []
     for _ in range(count):
         item = new(OffsetForLeaderTopic)
@@ -292,7 +348,10 @@ def _read_offset_for_leader_topic_list_2(data: Buffer, pos: int, count: int) -> 
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_offset_for_leader_partition_list_2(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_offset_for_leader_partition_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
             item.partitions, pos = _read_offset_for_leader_partition_list_2(data, pos, n_partitions)
@@ -307,7 +366,9 @@ def _read_offset_for_leader_topic_list_2(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_offset_for_leader_epoch_request_3(data: Buffer, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
+def _read_offset_for_leader_epoch_request_3(
+    data: Buffer, pos: int
+) -> tuple[OffsetForLeaderEpochRequest, int]:
     item = new(OffsetForLeaderEpochRequest)
     item.replica_id, n_topics = unpack_iB(data, pos)
     pos += 5
@@ -328,7 +389,9 @@ def _read_offset_for_leader_epoch_request_3(data: Buffer, pos: int) -> tuple[Off
     return item, pos
 
 
-def _write_offset_for_leader_partition_list_1(items: list[OffsetForLeaderPartition], out: Append) -> None:
+def _write_offset_for_leader_partition_list_1(
+    items: list[OffsetForLeaderPartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -352,7 +415,9 @@ def _write_offset_for_leader_topic_list_1(items: list[OffsetForLeaderTopic], out
         _write_offset_for_leader_partition_list_1(partitions, out)
 
 
-def _write_offset_for_leader_epoch_request_1(item: OffsetForLeaderEpochRequest, out: Append) -> None:
+def _write_offset_for_leader_epoch_request_1(
+    item: OffsetForLeaderEpochRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     topics = item.topics
@@ -361,7 +426,9 @@ def _write_offset_for_leader_epoch_request_1(item: OffsetForLeaderEpochRequest, 
     _write_offset_for_leader_topic_list_1(topics, out)
 
 
-def _write_offset_for_leader_epoch_request_2(item: OffsetForLeaderEpochRequest, out: Append) -> None:
+def _write_offset_for_leader_epoch_request_2(
+    item: OffsetForLeaderEpochRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     topics = item.topics
@@ -370,7 +437,9 @@ def _write_offset_for_leader_epoch_request_2(item: OffsetForLeaderEpochRequest, 
     _write_offset_for_leader_topic_list_1(topics, out)
 
 
-def _write_offset_for_leader_partition_list_2(items: list[OffsetForLeaderPartition], out: Append) -> None:
+def _write_offset_for_leader_partition_list_2(
+    items: list[OffsetForLeaderPartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -397,7 +466,9 @@ def _write_offset_for_leader_topic_list_2(items: list[OffsetForLeaderTopic], out
         out(b"\x00")
 
 
-def _write_offset_for_leader_epoch_request_3(item: OffsetForLeaderEpochRequest, out: Append) -> None:
+def _write_offset_for_leader_epoch_request_3(
+    item: OffsetForLeaderEpochRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     topics = item.topics
@@ -411,7 +482,9 @@ def _write_offset_for_leader_epoch_request_3(item: OffsetForLeaderEpochRequest, 
     out(b"\x00")
 
 
-def _read_epoch_end_offset_list_1(data: Buffer, pos: int, count: int) -> tuple[list[EpochEndOffset], int]:
+def _read_epoch_end_offset_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[EpochEndOffset], int]:
     end = pos + count * 18
     if end > len(data):
         raise Unusual
@@ -428,7 +501,9 @@ def _read_epoch_end_offset_list_1(data: Buffer, pos: int, count: int) -> tuple[l
     return items, pos
 
 
-def _read_offset_for_leader_topic_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[OffsetForLeaderTopicResult], int]:
+def _read_offset_for_leader_topic_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetForLeaderTopicResult], int]:
     items = []
     for _ in range(count):
         item = new(OffsetForLeaderTopicResult)
@@ -453,7 +528,9 @@ def _read_offset_for_leader_topic_result_list_1(data: Buffer, pos: int, count: i
     return items, pos
 
 
-def _read_offset_for_leader_epoch_response_1(data: Buffer, pos: int) -> tuple[OffsetForLeaderEpochResponse, int]:
+def _read_offset_for_leader_epoch_response_1(
+    data: Buffer, pos: int
+) -> tuple[OffsetForLeaderEpochResponse, int]:
     item = new(OffsetForLeaderEpochResponse)
     item.throttle_time_ms, n_topics = unpack_ii(data, pos)
     pos += 8
@@ -467,7 +544,9 @@ def _read_offset_for_leader_epoch_response_1(data: Buffer, pos: int) -> tuple[Of
     return item, pos
 
 
-def _read_epoch_end_offset_list_2(data: Buffer, pos: int, count: int) -> tuple[list[EpochEndOffset], int]:
+def _read_epoch_end_offset_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[EpochEndOffset], int]:
     end = pos + count * 19
     if end > len(data):
         raise Unusual
@@ -486,7 +565,9 @@ def _read_epoch_end_offset_list_2(data: Buffer, pos: int, count: int) -> tuple[l
     return items, pos
 
 
-def _read_offset_for_leader_topic_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[OffsetForLeaderTopicResult], int]:
+def _read_offset_for_leader_topic_result_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[OffsetForLeaderTopicResult], int]:
     items = []
     for _ in range(count):
         item = new(OffsetForLeaderTopicResult)
@@ -518,7 +599,9 @@ def _read_offset_for_leader_topic_result_list_2(data: Buffer, pos: int, count: i
     return items, pos
 
 
-def _read_offset_for_leader_epoch_response_2(data: Buffer, pos: int) -> tuple[OffsetForLeaderEpochResponse, int]:
+def _read_offset_for_leader_epoch_response_2(
+    data: Buffer, pos: int
+) -> tuple[OffsetForLeaderEpochResponse, int]:
     item = new(OffsetForLeaderEpochResponse)
     item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
@@ -546,7 +629,9 @@ def _write_epoch_end_offset_list_1(items: list[EpochEndOffset], out: Append) -> 
         out(pack_hiiq(item.error_code, item.partition, item.leader_epoch, item.end_offset))
 
 
-def _write_offset_for_leader_topic_result_list_1(items: list[OffsetForLeaderTopicResult], out: Append) -> None:
+def _write_offset_for_leader_topic_result_list_1(
+    items: list[OffsetForLeaderTopicResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -563,7 +648,9 @@ def _write_offset_for_leader_topic_result_list_1(items: list[OffsetForLeaderTopi
         _write_epoch_end_offset_list_1(partitions, out)
 
 
-def _write_offset_for_leader_epoch_response_1(item: OffsetForLeaderEpochResponse, out: Append) -> None:
+def _write_offset_for_leader_epoch_response_1(
+    item: OffsetForLeaderEpochResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     topics = item.topics
@@ -579,7 +666,9 @@ def _write_epoch_end_offset_list_2(items: list[EpochEndOffset], out: Append) -> 
         out(pack_hiiqx(item.error_code, item.partition, item.leader_epoch, item.end_offset))
 
 
-def _write_offset_for_leader_topic_result_list_2(items: list[OffsetForLeaderTopicResult], out: Append) -> None:
+def _write_offset_for_leader_topic_result_list_2(
+    items: list[OffsetForLeaderTopicResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -599,7 +688,9 @@ def _write_offset_for_leader_topic_result_list_2(items: list[OffsetForLeaderTopi
         out(b"\x00")
 
 
-def _write_offset_for_leader_epoch_response_2(item: OffsetForLeaderEpochResponse, out: Append) -> None:
+def _write_offset_for_leader_epoch_response_2(
+    item: OffsetForLeaderEpochResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     topics = item.topics

@@ -10,9 +10,21 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Part
 from kraft_wire.wire.primitives import Unusual
-from kraft_wire.wire.runtime import compact_numbers, long_numbers, new, packers, tag_head, unknown_tag, unpackers, varint, write_tags
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    long_numbers,
+    new,
+    packers,
+    tag_head,
+    unknown_tag,
+    unpackers,
+    varint,
+    write_tags,
+)
 
-__all__ = ["PartitionChangeRecord"]
+__all__ = [
+    "PartitionChangeRecord",
+]
 
 unpack_iuB = Codec(">i16sB").unpack_from
 compact_i = unpackers("i", "", 1)
@@ -29,9 +41,22 @@ pack__B16s = packers("B", "16s", "", 0, 1)
 class PartitionChangeRecord(Message):
     """PartitionChangeRecord, type 5, versions 0-2, flexible 0+."""
 
-    __slots__ = ("partition_id", "topic_id", "isr", "leader", "replicas", "removing_replicas", "adding_replicas", "leader_recovery_state", "directories", "eligible_leader_replicas", "last_known_elr", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_id",
+        "topic_id",
+        "isr",
+        "leader",
+        "replicas",
+        "removing_replicas",
+        "adding_replicas",
+        "leader_recovery_state",
+        "directories",
+        "eligible_leader_replicas",
+        "last_known_elr",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'PartitionChangeRecord'
+    NAME = "PartitionChangeRecord"
     API_KEY = -1
     RECORD_TYPE = 5
     MIN_VERSION = 0
@@ -81,7 +106,9 @@ class PartitionChangeRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_partition_change_record_tags_1(item: PartitionChangeRecord, data: Buffer, pos: int, count: int) -> int:
+def _read_partition_change_record_tags_1(
+    item: PartitionChangeRecord, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -122,7 +149,10 @@ def _read_partition_change_record_tags_1(item: PartitionChangeRecord, data: Buff
                 item.removing_replicas = values
                 pos += 4 * n_removing_replicas - 4
             else:
-                item.removing_replicas, pos = compact_numbers(data, pos, n_removing_replicas, "i", 4)
+                (
+                    item.removing_replicas,
+                    pos,
+                ) = compact_numbers(data, pos, n_removing_replicas, "i", 4)
         elif tag == 4:
             n_adding_replicas = data[pos]
             pos += 1
@@ -166,7 +196,9 @@ def _read_partition_change_record_1(data: Buffer, pos: int) -> tuple[PartitionCh
     return item, pos
 
 
-def _read_partition_change_record_tags_2(item: PartitionChangeRecord, data: Buffer, pos: int, count: int) -> int:
+def _read_partition_change_record_tags_2(
+    item: PartitionChangeRecord, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -207,7 +239,10 @@ def _read_partition_change_record_tags_2(item: PartitionChangeRecord, data: Buff
                 item.removing_replicas = values
                 pos += 4 * n_removing_replicas - 4
             else:
-                item.removing_replicas, pos = compact_numbers(data, pos, n_removing_replicas, "i", 4)
+                (
+                    item.removing_replicas,
+                    pos,
+                ) = compact_numbers(data, pos, n_removing_replicas, "i", 4)
         elif tag == 4:
             n_adding_replicas = data[pos]
             pos += 1
@@ -262,7 +297,9 @@ def _read_partition_change_record_2(data: Buffer, pos: int) -> tuple[PartitionCh
     return item, pos
 
 
-def _read_partition_change_record_tags_3(item: PartitionChangeRecord, data: Buffer, pos: int, count: int) -> int:
+def _read_partition_change_record_tags_3(
+    item: PartitionChangeRecord, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -303,7 +340,10 @@ def _read_partition_change_record_tags_3(item: PartitionChangeRecord, data: Buff
                 item.removing_replicas = values
                 pos += 4 * n_removing_replicas - 4
             else:
-                item.removing_replicas, pos = compact_numbers(data, pos, n_removing_replicas, "i", 4)
+                (
+                    item.removing_replicas,
+                    pos,
+                ) = compact_numbers(data, pos, n_removing_replicas, "i", 4)
         elif tag == 4:
             n_adding_replicas = data[pos]
             pos += 1
@@ -328,7 +368,10 @@ def _read_partition_change_record_tags_3(item: PartitionChangeRecord, data: Buff
                 item.eligible_leader_replicas = values
                 pos += 4 * n_eligible_leader_replicas - 4
             else:
-                item.eligible_leader_replicas, pos = compact_numbers(data, pos, n_eligible_leader_replicas, "i", 4)
+                (
+                    item.eligible_leader_replicas,
+                    pos,
+                ) = compact_numbers(data, pos, n_eligible_leader_replicas, "i", 4)
         elif tag == 7:
             n_last_known_elr = data[pos]
             pos += 1
@@ -447,7 +490,15 @@ def _write_partition_change_record_1(item: PartitionChangeRecord, out: Append) -
     if item.last_known_elr is not None:
         raise Unusual
     out(pack_iu(item.partition_id, item.topic_id))
-    if item.unknown_tagged_fields is None and item.isr is None and item.leader == -2 and item.replicas is None and item.removing_replicas is None and item.adding_replicas is None and item.leader_recovery_state == -1:
+    if (
+        item.unknown_tagged_fields is None
+        and item.isr is None
+        and item.leader == -2
+        and item.replicas is None
+        and item.removing_replicas is None
+        and item.adding_replicas is None
+        and item.leader_recovery_state == -1
+    ):
         out(b"\x00")
     else:
         _write_partition_change_record_tags_1(item, out)
@@ -531,7 +582,16 @@ def _write_partition_change_record_2(item: PartitionChangeRecord, out: Append) -
     if item.last_known_elr is not None:
         raise Unusual
     out(pack_iu(item.partition_id, item.topic_id))
-    if item.unknown_tagged_fields is None and item.isr is None and item.leader == -2 and item.replicas is None and item.removing_replicas is None and item.adding_replicas is None and item.leader_recovery_state == -1 and item.directories is None:
+    if (
+        item.unknown_tagged_fields is None
+        and item.isr is None
+        and item.leader == -2
+        and item.replicas is None
+        and item.removing_replicas is None
+        and item.adding_replicas is None
+        and item.leader_recovery_state == -1
+        and item.directories is None
+    ):
         out(b"\x00")
     else:
         _write_partition_change_record_tags_2(item, out)
@@ -633,7 +693,18 @@ def _write_partition_change_record_tags_3(item: PartitionChangeRecord, out: Appe
 
 def _write_partition_change_record_3(item: PartitionChangeRecord, out: Append) -> None:
     out(pack_iu(item.partition_id, item.topic_id))
-    if item.unknown_tagged_fields is None and item.isr is None and item.leader == -2 and item.replicas is None and item.removing_replicas is None and item.adding_replicas is None and item.leader_recovery_state == -1 and item.eligible_leader_replicas is None and item.last_known_elr is None and item.directories is None:
+    if (
+        item.unknown_tagged_fields is None
+        and item.isr is None
+        and item.leader == -2
+        and item.replicas is None
+        and item.removing_replicas is None
+        and item.adding_replicas is None
+        and item.leader_recovery_state == -1
+        and item.eligible_leader_replicas is None
+        and item.last_known_elr is None
+        and item.directories is None
+    ):
         out(b"\x00")
     else:
         _write_partition_change_record_tags_3(item, out)

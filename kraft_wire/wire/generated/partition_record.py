@@ -10,9 +10,21 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Part
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, long_numbers, new, packers, tag_head, unknown_tag, unpackers, varint, write_tags
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    long_numbers,
+    new,
+    packers,
+    tag_head,
+    unknown_tag,
+    unpackers,
+    varint,
+    write_tags,
+)
 
-__all__ = ["PartitionRecord"]
+__all__ = [
+    "PartitionRecord",
+]
 
 unpack_iuB = Codec(">i16sB").unpack_from
 compact_i_B = unpackers("i", "B", 1)
@@ -33,9 +45,24 @@ pack_iii_B16s = packers("iiiB", "16s", "", 3, 1)
 class PartitionRecord(Message):
     """PartitionRecord, type 3, versions 0-2, flexible 0+."""
 
-    __slots__ = ("partition_id", "topic_id", "replicas", "isr", "removing_replicas", "adding_replicas", "leader", "leader_recovery_state", "leader_epoch", "partition_epoch", "directories", "eligible_leader_replicas", "last_known_elr", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_id",
+        "topic_id",
+        "replicas",
+        "isr",
+        "removing_replicas",
+        "adding_replicas",
+        "leader",
+        "leader_recovery_state",
+        "leader_epoch",
+        "partition_epoch",
+        "directories",
+        "eligible_leader_replicas",
+        "last_known_elr",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'PartitionRecord'
+    NAME = "PartitionRecord"
     API_KEY = -1
     RECORD_TYPE = 3
     MIN_VERSION = 0
@@ -262,7 +289,10 @@ def _read_partition_record_tags_3(item: PartitionRecord, data: Buffer, pos: int,
                 item.eligible_leader_replicas = values
                 pos += 4 * n_eligible_leader_replicas - 4
             else:
-                item.eligible_leader_replicas, pos = compact_numbers(data, pos, n_eligible_leader_replicas, "i", 4)
+                (
+                    item.eligible_leader_replicas,
+                    pos,
+                ) = compact_numbers(data, pos, n_eligible_leader_replicas, "i", 4)
         elif tag == 2:
             n_last_known_elr = data[pos]
             pos += 1
@@ -387,7 +417,15 @@ def _write_partition_record_1(item: PartitionRecord, out: Append) -> None:
     adding_replicas = item.adding_replicas
     n = len(adding_replicas)
     if n < 127:
-        out(pack__Bi_iii[n](n + 1, *adding_replicas, item.leader, item.leader_epoch, item.partition_epoch))
+        out(
+            pack__Bi_iii[n](
+                n + 1,
+                *adding_replicas,
+                item.leader,
+                item.leader_epoch,
+                item.partition_epoch,
+            )
+        )
     else:
         out(varint(n + 1))
         out(long_numbers(adding_replicas, "i"))
@@ -447,7 +485,15 @@ def _write_partition_record_2(item: PartitionRecord, out: Append) -> None:
     directories = item.directories
     n = len(directories)
     if n < 127:
-        out(pack_iii_B16s[n](item.leader, item.leader_epoch, item.partition_epoch, n + 1, *directories))
+        out(
+            pack_iii_B16s[n](
+                item.leader,
+                item.leader_epoch,
+                item.partition_epoch,
+                n + 1,
+                *directories,
+            )
+        )
     else:
         out(pack_iii(item.leader, item.leader_epoch, item.partition_epoch))
         out(varint(n + 1))
@@ -525,12 +571,25 @@ def _write_partition_record_3(item: PartitionRecord, out: Append) -> None:
     directories = item.directories
     n = len(directories)
     if n < 127:
-        out(pack_iii_B16s[n](item.leader, item.leader_epoch, item.partition_epoch, n + 1, *directories))
+        out(
+            pack_iii_B16s[n](
+                item.leader,
+                item.leader_epoch,
+                item.partition_epoch,
+                n + 1,
+                *directories,
+            )
+        )
     else:
         out(pack_iii(item.leader, item.leader_epoch, item.partition_epoch))
         out(varint(n + 1))
         out(long_numbers(directories, "16s"))
-    if item.unknown_tagged_fields is None and item.leader_recovery_state == 0 and item.eligible_leader_replicas is None and item.last_known_elr is None:
+    if (
+        item.unknown_tagged_fields is None
+        and item.leader_recovery_state == 0
+        and item.eligible_leader_replicas is None
+        and item.last_known_elr is None
+    ):
         out(b"\x00")
     else:
         _write_partition_record_tags_3(item, out)

@@ -12,9 +12,33 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, FileSlice, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, size_of, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    size_of,
+    tag_head,
+    unknown_tag,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_tags,
+)
 
-__all__ = ["BatchIndexAndErrorMessage", "LeaderIdAndEpoch", "NodeEndpoint", "PartitionProduceData", "PartitionProduceResponse", "ProduceRequest", "ProduceResponse", "TopicProduceData", "TopicProduceResponse"]
+__all__ = [
+    "BatchIndexAndErrorMessage",
+    "LeaderIdAndEpoch",
+    "NodeEndpoint",
+    "PartitionProduceData",
+    "PartitionProduceResponse",
+    "ProduceRequest",
+    "ProduceResponse",
+    "TopicProduceData",
+    "TopicProduceResponse",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s_hii = unpackers("s", "hii", 0)
@@ -65,7 +89,11 @@ pack_i_Bs = packers("iB", "s", "", 1, 1)
 class PartitionProduceData(Struct):
     """PartitionProduceData of ProduceRequest."""
 
-    __slots__ = ("index", "records", "unknown_tagged_fields", )
+    __slots__ = (
+        "index",
+        "records",
+        "unknown_tagged_fields",
+    )
 
     index: int  # 0+
     records: bytes | bytearray | memoryview | FileSlice | None  # 0+
@@ -86,7 +114,12 @@ class PartitionProduceData(Struct):
 class TopicProduceData(Struct):
     """TopicProduceData of ProduceRequest."""
 
-    __slots__ = ("name", "topic_id", "partition_data", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "topic_id",
+        "partition_data",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0-12
     topic_id: Uuid  # 13+
@@ -96,7 +129,7 @@ class TopicProduceData(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         topic_id: Uuid = ZERO_UUID,
         partition_data: list[PartitionProduceData] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -110,9 +143,15 @@ class TopicProduceData(Struct):
 class ProduceRequest(Message):
     """ProduceRequest, API key 0, versions 3-13, flexible 9+."""
 
-    __slots__ = ("transactional_id", "acks", "timeout_ms", "topic_data", "unknown_tagged_fields", )
+    __slots__ = (
+        "transactional_id",
+        "acks",
+        "timeout_ms",
+        "topic_data",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ProduceRequest'
+    NAME = "ProduceRequest"
     API_KEY = 0
     RECORD_TYPE = -1
     MIN_VERSION = 3
@@ -144,7 +183,11 @@ class ProduceRequest(Message):
 class BatchIndexAndErrorMessage(Struct):
     """BatchIndexAndErrorMessage of ProduceResponse."""
 
-    __slots__ = ("batch_index", "batch_index_error_message", "unknown_tagged_fields", )
+    __slots__ = (
+        "batch_index",
+        "batch_index_error_message",
+        "unknown_tagged_fields",
+    )
 
     batch_index: int  # 8+
     batch_index_error_message: str | None  # 8+
@@ -165,7 +208,11 @@ class BatchIndexAndErrorMessage(Struct):
 class LeaderIdAndEpoch(Struct):
     """LeaderIdAndEpoch of ProduceResponse."""
 
-    __slots__ = ("leader_id", "leader_epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "leader_id",
+        "leader_epoch",
+        "unknown_tagged_fields",
+    )
 
     leader_id: int  # 10+
     leader_epoch: int  # 10+
@@ -186,7 +233,17 @@ class LeaderIdAndEpoch(Struct):
 class PartitionProduceResponse(Struct):
     """PartitionProduceResponse of ProduceResponse."""
 
-    __slots__ = ("index", "error_code", "base_offset", "log_append_time_ms", "log_start_offset", "record_errors", "error_message", "current_leader", "unknown_tagged_fields", )
+    __slots__ = (
+        "index",
+        "error_code",
+        "base_offset",
+        "log_append_time_ms",
+        "log_start_offset",
+        "record_errors",
+        "error_message",
+        "current_leader",
+        "unknown_tagged_fields",
+    )
 
     index: int  # 0+
     error_code: int  # 0+
@@ -225,7 +282,12 @@ class PartitionProduceResponse(Struct):
 class TopicProduceResponse(Struct):
     """TopicProduceResponse of ProduceResponse."""
 
-    __slots__ = ("name", "topic_id", "partition_responses", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "topic_id",
+        "partition_responses",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0-12
     topic_id: Uuid  # 13+
@@ -235,7 +297,7 @@ class TopicProduceResponse(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         topic_id: Uuid = ZERO_UUID,
         partition_responses: list[PartitionProduceResponse] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -249,7 +311,13 @@ class TopicProduceResponse(Struct):
 class NodeEndpoint(Struct):
     """NodeEndpoint of ProduceResponse."""
 
-    __slots__ = ("node_id", "host", "port", "rack", "unknown_tagged_fields", )
+    __slots__ = (
+        "node_id",
+        "host",
+        "port",
+        "rack",
+        "unknown_tagged_fields",
+    )
 
     node_id: int  # 10+
     host: str  # 10+
@@ -261,7 +329,7 @@ class NodeEndpoint(Struct):
         self,
         *,
         node_id: int = 0,
-        host: str = '',
+        host: str = "",
         port: int = 0,
         rack: str | None = None,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -276,9 +344,14 @@ class NodeEndpoint(Struct):
 class ProduceResponse(Message):
     """ProduceResponse, API key 0, versions 3-13, flexible 9+."""
 
-    __slots__ = ("responses", "throttle_time_ms", "node_endpoints", "unknown_tagged_fields", )
+    __slots__ = (
+        "responses",
+        "throttle_time_ms",
+        "node_endpoints",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ProduceResponse'
+    NAME = "ProduceResponse"
     API_KEY = 0
     RECORD_TYPE = -1
     MIN_VERSION = 3
@@ -304,7 +377,9 @@ class ProduceResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_partition_produce_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionProduceData], int]:
+def _read_partition_produce_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionProduceData], int]:
     items = []
     for _ in range(count):
         item = new(PartitionProduceData)
@@ -323,7 +398,9 @@ def _read_partition_produce_data_list_1(data: Buffer, pos: int, count: int) -> t
     return items, pos
 
 
-def _read_topic_produce_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicProduceData], int]:
+def _read_topic_produce_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicProduceData], int]:
     items = []
     for _ in range(count):
         item = new(TopicProduceData)
@@ -340,7 +417,10 @@ def _read_topic_produce_data_list_1(data: Buffer, pos: int, count: int) -> tuple
         if n_partition_data == 0:
             item.partition_data = []
         elif n_partition_data > 0:
-            item.partition_data, pos = _read_partition_produce_data_list_1(data, pos, n_partition_data)
+            (
+                item.partition_data,
+                pos,
+            ) = _read_partition_produce_data_list_1(data, pos, n_partition_data)
         else:
             raise Unusual
         item.topic_id = ZERO_UUID
@@ -375,7 +455,9 @@ def _read_produce_request_1(data: Buffer, pos: int) -> tuple[ProduceRequest, int
     return item, pos
 
 
-def _read_partition_produce_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[PartitionProduceData], int]:
+def _read_partition_produce_data_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionProduceData], int]:
     items = []
     for _ in range(count):
         item = new(PartitionProduceData)
@@ -402,7 +484,9 @@ def _read_partition_produce_data_list_2(data: Buffer, pos: int, count: int) -> t
     return items, pos
 
 
-def _read_topic_produce_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[TopicProduceData], int]:
+def _read_topic_produce_data_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicProduceData], int]:
     items = []
     for _ in range(count):
         item = new(TopicProduceData)
@@ -419,10 +503,16 @@ def _read_topic_produce_data_list_2(data: Buffer, pos: int, count: int) -> tuple
         if n_partition_data == 1:
             item.partition_data = []
         elif 1 < n_partition_data < 128:
-            item.partition_data, pos = _read_partition_produce_data_list_2(data, pos, n_partition_data - 1)
+            (
+                item.partition_data,
+                pos,
+            ) = _read_partition_produce_data_list_2(data, pos, n_partition_data - 1)
         elif n_partition_data:
             n_partition_data, pos = long_count(data, pos, n_partition_data)
-            item.partition_data, pos = _read_partition_produce_data_list_2(data, pos, n_partition_data)
+            (
+                item.partition_data,
+                pos,
+            ) = _read_partition_produce_data_list_2(data, pos, n_partition_data)
         else:
             raise Unusual
         tags = data[pos]
@@ -468,7 +558,9 @@ def _read_produce_request_2(data: Buffer, pos: int) -> tuple[ProduceRequest, int
     return item, pos
 
 
-def _read_topic_produce_data_list_3(data: Buffer, pos: int, count: int) -> tuple[list[TopicProduceData], int]:
+def _read_topic_produce_data_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicProduceData], int]:
     items = []
     for _ in range(count):
         item = new(TopicProduceData)
@@ -477,15 +569,21 @@ def _read_topic_produce_data_list_3(data: Buffer, pos: int, count: int) -> tuple
         if n_partition_data == 1:
             item.partition_data = []
         elif 1 < n_partition_data < 128:
-            item.partition_data, pos = _read_partition_produce_data_list_2(data, pos, n_partition_data - 1)
+            (
+                item.partition_data,
+                pos,
+            ) = _read_partition_produce_data_list_2(data, pos, n_partition_data - 1)
         elif n_partition_data:
             n_partition_data, pos = long_count(data, pos, n_partition_data)
-            item.partition_data, pos = _read_partition_produce_data_list_2(data, pos, n_partition_data)
+            (
+                item.partition_data,
+                pos,
+            ) = _read_partition_produce_data_list_2(data, pos, n_partition_data)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item.name = ''
+        item.name = ""
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -677,7 +775,9 @@ def _write_produce_request_3(item: ProduceRequest, out: Append) -> None:
     out(b"\x00")
 
 
-def _read_partition_produce_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionProduceResponse], int]:
+def _read_partition_produce_response_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionProduceResponse], int]:
     end = pos + count * 22
     if end > len(data):
         raise Unusual
@@ -698,7 +798,9 @@ def _read_partition_produce_response_list_1(data: Buffer, pos: int, count: int) 
     return items, pos
 
 
-def _read_topic_produce_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicProduceResponse], int]:
+def _read_topic_produce_response_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicProduceResponse], int]:
     items = []
     for _ in range(count):
         item = new(TopicProduceResponse)
@@ -715,7 +817,10 @@ def _read_topic_produce_response_list_1(data: Buffer, pos: int, count: int) -> t
         if n_partition_responses == 0:
             item.partition_responses = []
         elif n_partition_responses > 0:
-            item.partition_responses, pos = _read_partition_produce_response_list_1(data, pos, n_partition_responses)
+            (
+                item.partition_responses,
+                pos,
+            ) = _read_partition_produce_response_list_1(data, pos, n_partition_responses)
         else:
             raise Unusual
         item.topic_id = ZERO_UUID
@@ -741,7 +846,9 @@ def _read_produce_response_1(data: Buffer, pos: int) -> tuple[ProduceResponse, i
     return item, pos
 
 
-def _read_partition_produce_response_list_2(data: Buffer, pos: int, count: int) -> tuple[list[PartitionProduceResponse], int]:
+def _read_partition_produce_response_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionProduceResponse], int]:
     end = pos + count * 30
     if end > len(data):
         raise Unusual
@@ -762,7 +869,9 @@ def _read_partition_produce_response_list_2(data: Buffer, pos: int, count: int) 
     return items, pos
 
 
-def _read_topic_produce_response_list_2(data: Buffer, pos: int, count: int) -> tuple[list[TopicProduceResponse], int]:
+def _read_topic_produce_response_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicProduceResponse], int]:
     items = []
     for _ in range(count):
         item = new(TopicProduceResponse)
@@ -779,7 +888,10 @@ def _read_topic_produce_response_list_2(data: Buffer, pos: int, count: int) -> t
         if n_partition_responses == 0:
             item.partition_responses = []
         elif n_partition_responses > 0:
-            item.partition_responses, pos = _read_partition_produce_response_list_2(data, pos, n_partition_responses)
+            (
+                item.partition_responses,
+                pos,
+            ) = _read_partition_produce_response_list_2(data, pos, n_partition_responses)
         else:
             raise Unusual
         item.topic_id = ZERO_UUID
@@ -805,7 +917,9 @@ def _read_produce_response_2(data: Buffer, pos: int) -> tuple[ProduceResponse, i
     return item, pos
 
 
-def _read_batch_index_and_error_message_list_1(data: Buffer, pos: int, count: int) -> tuple[list[BatchIndexAndErrorMessage], int]:
+def _read_batch_index_and_error_message_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[BatchIndexAndErrorMessage], int]:
     items = []
     for _ in range(count):
         item = new(BatchIndexAndErrorMessage)
@@ -818,22 +932,37 @@ def _read_batch_index_and_error_message_list_1(data: Buffer, pos: int, count: in
         elif n_batch_index_error_message < 0:
             item.batch_index_error_message = None
         else:
-            item.batch_index_error_message, pos = classic_text(data, pos, n_batch_index_error_message)
+            (
+                item.batch_index_error_message,
+                pos,
+            ) = classic_text(data, pos, n_batch_index_error_message)
         item.unknown_tagged_fields = None
         items.append(item)
     return items, pos
 
 
-def _read_partition_produce_response_list_3(data: Buffer, pos: int, count: int) -> tuple[list[PartitionProduceResponse], int]:
+def _read_partition_produce_response_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionProduceResponse], int]:
     items = []
     for _ in range(count):
         item = new(PartitionProduceResponse)
-        item.index, item.error_code, item.base_offset, item.log_append_time_ms, item.log_start_offset, n_record_errors = unpack_ihqqqi(data, pos)
+        (
+            item.index,
+            item.error_code,
+            item.base_offset,
+            item.log_append_time_ms,
+            item.log_start_offset,
+            n_record_errors,
+        ) = unpack_ihqqqi(data, pos)
         pos += 34
         if n_record_errors == 0:
             item.record_errors = []
         elif n_record_errors > 0:
-            item.record_errors, pos = _read_batch_index_and_error_message_list_1(data, pos, n_record_errors)
+            (
+                item.record_errors,
+                pos,
+            ) = _read_batch_index_and_error_message_list_1(data, pos, n_record_errors)
         else:
             raise Unusual
         (n_error_message,) = unpack_h(data, pos)
@@ -852,7 +981,9 @@ def _read_partition_produce_response_list_3(data: Buffer, pos: int, count: int) 
     return items, pos
 
 
-def _read_topic_produce_response_list_3(data: Buffer, pos: int, count: int) -> tuple[list[TopicProduceResponse], int]:
+def _read_topic_produce_response_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicProduceResponse], int]:
     items = []
     for _ in range(count):
         item = new(TopicProduceResponse)
@@ -869,7 +1000,10 @@ def _read_topic_produce_response_list_3(data: Buffer, pos: int, count: int) -> t
         if n_partition_responses == 0:
             item.partition_responses = []
         elif n_partition_responses > 0:
-            item.partition_responses, pos = _read_partition_produce_response_list_3(data, pos, n_partition_responses)
+            (
+                item.partition_responses,
+                pos,
+            ) = _read_partition_produce_response_list_3(data, pos, n_partition_responses)
         else:
             raise Unusual
         item.topic_id = ZERO_UUID
@@ -895,7 +1029,9 @@ def _read_produce_response_3(data: Buffer, pos: int) -> tuple[ProduceResponse, i
     return item, pos
 
 
-def _read_batch_index_and_error_message_list_2(data: Buffer, pos: int, count: int) -> tuple[list[BatchIndexAndErrorMessage], int]:
+def _read_batch_index_and_error_message_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[BatchIndexAndErrorMessage], int]:
     items = []
     for _ in range(count):
         item = new(BatchIndexAndErrorMessage)
@@ -910,7 +1046,10 @@ def _read_batch_index_and_error_message_list_2(data: Buffer, pos: int, count: in
             item.batch_index_error_message = raw.decode()
             pos += n_batch_index_error_message
         else:
-            item.batch_index_error_message, pos = compact_text(data, pos, n_batch_index_error_message)
+            (
+                item.batch_index_error_message,
+                pos,
+            ) = compact_text(data, pos, n_batch_index_error_message)
             tags = data[pos]
             pos += 1
         item.unknown_tagged_fields = None
@@ -920,7 +1059,9 @@ def _read_batch_index_and_error_message_list_2(data: Buffer, pos: int, count: in
     return items, pos
 
 
-def _read_partition_produce_response_tags_1(item: PartitionProduceResponse, data: Buffer, pos: int, count: int) -> int:
+def _read_partition_produce_response_tags_1(
+    item: PartitionProduceResponse, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -936,19 +1077,34 @@ def _read_partition_produce_response_tags_1(item: PartitionProduceResponse, data
     return pos
 
 
-def _read_partition_produce_response_list_4(data: Buffer, pos: int, count: int) -> tuple[list[PartitionProduceResponse], int]:
+def _read_partition_produce_response_list_4(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionProduceResponse], int]:
     items = []
     for _ in range(count):
         item = new(PartitionProduceResponse)
-        item.index, item.error_code, item.base_offset, item.log_append_time_ms, item.log_start_offset, n_record_errors = unpack_ihqqqB(data, pos)
+        (
+            item.index,
+            item.error_code,
+            item.base_offset,
+            item.log_append_time_ms,
+            item.log_start_offset,
+            n_record_errors,
+        ) = unpack_ihqqqB(data, pos)
         pos += 31
         if n_record_errors == 1:
             item.record_errors = []
         elif 1 < n_record_errors < 128:
-            item.record_errors, pos = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors - 1)
+            (
+                item.record_errors,
+                pos,
+            ) = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors - 1)
         elif n_record_errors:
             n_record_errors, pos = long_count(data, pos, n_record_errors)
-            item.record_errors, pos = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors)
+            (
+                item.record_errors,
+                pos,
+            ) = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors)
         else:
             raise Unusual
         n_error_message = data[pos]
@@ -973,7 +1129,9 @@ def _read_partition_produce_response_list_4(data: Buffer, pos: int, count: int) 
     return items, pos
 
 
-def _read_topic_produce_response_list_4(data: Buffer, pos: int, count: int) -> tuple[list[TopicProduceResponse], int]:
+def _read_topic_produce_response_list_4(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicProduceResponse], int]:
     items = []
     for _ in range(count):
         item = new(TopicProduceResponse)
@@ -990,10 +1148,16 @@ def _read_topic_produce_response_list_4(data: Buffer, pos: int, count: int) -> t
         if n_partition_responses == 1:
             item.partition_responses = []
         elif 1 < n_partition_responses < 128:
-            item.partition_responses, pos = _read_partition_produce_response_list_4(data, pos, n_partition_responses - 1)
+            (
+                item.partition_responses,
+                pos,
+            ) = _read_partition_produce_response_list_4(data, pos, n_partition_responses - 1)
         elif n_partition_responses:
             n_partition_responses, pos = long_count(data, pos, n_partition_responses)
-            item.partition_responses, pos = _read_partition_produce_response_list_4(data, pos, n_partition_responses)
+            (
+                item.partition_responses,
+                pos,
+            ) = _read_partition_produce_response_list_4(data, pos, n_partition_responses)
         else:
             raise Unusual
         tags = data[pos]
@@ -1054,7 +1218,9 @@ def _read_leader_id_and_epoch_1(data: Buffer, pos: int) -> tuple[LeaderIdAndEpoc
     return item, pos
 
 
-def _read_partition_produce_response_tags_2(item: PartitionProduceResponse, data: Buffer, pos: int, count: int) -> int:
+def _read_partition_produce_response_tags_2(
+    item: PartitionProduceResponse, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -1070,19 +1236,34 @@ def _read_partition_produce_response_tags_2(item: PartitionProduceResponse, data
     return pos
 
 
-def _read_partition_produce_response_list_5(data: Buffer, pos: int, count: int) -> tuple[list[PartitionProduceResponse], int]:
+def _read_partition_produce_response_list_5(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionProduceResponse], int]:
     items = []
     for _ in range(count):
         item = new(PartitionProduceResponse)
-        item.index, item.error_code, item.base_offset, item.log_append_time_ms, item.log_start_offset, n_record_errors = unpack_ihqqqB(data, pos)
+        (
+            item.index,
+            item.error_code,
+            item.base_offset,
+            item.log_append_time_ms,
+            item.log_start_offset,
+            n_record_errors,
+        ) = unpack_ihqqqB(data, pos)
         pos += 31
         if n_record_errors == 1:
             item.record_errors = []
         elif 1 < n_record_errors < 128:
-            item.record_errors, pos = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors - 1)
+            (
+                item.record_errors,
+                pos,
+            ) = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors - 1)
         elif n_record_errors:
             n_record_errors, pos = long_count(data, pos, n_record_errors)
-            item.record_errors, pos = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors)
+            (
+                item.record_errors,
+                pos,
+            ) = _read_batch_index_and_error_message_list_2(data, pos, n_record_errors)
         else:
             raise Unusual
         n_error_message = data[pos]
@@ -1107,7 +1288,9 @@ def _read_partition_produce_response_list_5(data: Buffer, pos: int, count: int) 
     return items, pos
 
 
-def _read_topic_produce_response_list_5(data: Buffer, pos: int, count: int) -> tuple[list[TopicProduceResponse], int]:
+def _read_topic_produce_response_list_5(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicProduceResponse], int]:
     items = []
     for _ in range(count):
         item = new(TopicProduceResponse)
@@ -1124,10 +1307,16 @@ def _read_topic_produce_response_list_5(data: Buffer, pos: int, count: int) -> t
         if n_partition_responses == 1:
             item.partition_responses = []
         elif 1 < n_partition_responses < 128:
-            item.partition_responses, pos = _read_partition_produce_response_list_5(data, pos, n_partition_responses - 1)
+            (
+                item.partition_responses,
+                pos,
+            ) = _read_partition_produce_response_list_5(data, pos, n_partition_responses - 1)
         elif n_partition_responses:
             n_partition_responses, pos = long_count(data, pos, n_partition_responses)
-            item.partition_responses, pos = _read_partition_produce_response_list_5(data, pos, n_partition_responses)
+            (
+                item.partition_responses,
+                pos,
+            ) = _read_partition_produce_response_list_5(data, pos, n_partition_responses)
         else:
             raise Unusual
         tags = data[pos]
@@ -1140,7 +1329,9 @@ def _read_topic_produce_response_list_5(data: Buffer, pos: int, count: int) -> t
     return items, pos
 
 
-def _read_node_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[NodeEndpoint], int]:
+def _read_node_endpoint_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[NodeEndpoint], int]:
     items = []
     for _ in range(count):
         item = new(NodeEndpoint)
@@ -1185,7 +1376,10 @@ def _read_produce_response_tags_2(item: ProduceResponse, data: Buffer, pos: int,
             if n_node_endpoints == 1:
                 item.node_endpoints = []
             elif 1 < n_node_endpoints < 128:
-                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
+                (
+                    item.node_endpoints,
+                    pos,
+                ) = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
             elif n_node_endpoints:
                 n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
                 item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
@@ -1221,7 +1415,9 @@ def _read_produce_response_5(data: Buffer, pos: int) -> tuple[ProduceResponse, i
     return item, pos
 
 
-def _read_topic_produce_response_list_6(data: Buffer, pos: int, count: int) -> tuple[list[TopicProduceResponse], int]:
+def _read_topic_produce_response_list_6(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicProduceResponse], int]:
     items = []
     for _ in range(count):
         item = new(TopicProduceResponse)
@@ -1230,15 +1426,21 @@ def _read_topic_produce_response_list_6(data: Buffer, pos: int, count: int) -> t
         if n_partition_responses == 1:
             item.partition_responses = []
         elif 1 < n_partition_responses < 128:
-            item.partition_responses, pos = _read_partition_produce_response_list_5(data, pos, n_partition_responses - 1)
+            (
+                item.partition_responses,
+                pos,
+            ) = _read_partition_produce_response_list_5(data, pos, n_partition_responses - 1)
         elif n_partition_responses:
             n_partition_responses, pos = long_count(data, pos, n_partition_responses)
-            item.partition_responses, pos = _read_partition_produce_response_list_5(data, pos, n_partition_responses)
+            (
+                item.partition_responses,
+                pos,
+            ) = _read_partition_produce_response_list_5(data, pos, n_partition_responses)
         else:
             raise Unusual
         tags = data[pos]
         pos += 1
-        item.name = ''
+        item.name = ""
         item.unknown_tagged_fields = None
         if tags:
             item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)
@@ -1258,7 +1460,10 @@ def _read_produce_response_tags_3(item: ProduceResponse, data: Buffer, pos: int,
             if n_node_endpoints == 1:
                 item.node_endpoints = []
             elif 1 < n_node_endpoints < 128:
-                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
+                (
+                    item.node_endpoints,
+                    pos,
+                ) = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
             elif n_node_endpoints:
                 n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
                 item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
@@ -1294,7 +1499,9 @@ def _read_produce_response_6(data: Buffer, pos: int) -> tuple[ProduceResponse, i
     return item, pos
 
 
-def _write_partition_produce_response_list_1(items: list[PartitionProduceResponse], out: Append) -> None:
+def _write_partition_produce_response_list_1(
+    items: list[PartitionProduceResponse], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -1332,13 +1539,23 @@ def _write_produce_response_1(item: ProduceResponse, out: Append) -> None:
     out(pack_i(item.throttle_time_ms))
 
 
-def _write_partition_produce_response_list_2(items: list[PartitionProduceResponse], out: Append) -> None:
+def _write_partition_produce_response_list_2(
+    items: list[PartitionProduceResponse], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         if item.current_leader is not None and item.current_leader != LeaderIdAndEpoch():
             raise Unusual
-        out(pack_ihqqq(item.index, item.error_code, item.base_offset, item.log_append_time_ms, item.log_start_offset))
+        out(
+            pack_ihqqq(
+                item.index,
+                item.error_code,
+                item.base_offset,
+                item.log_append_time_ms,
+                item.log_start_offset,
+            )
+        )
 
 
 def _write_topic_produce_response_list_2(items: list[TopicProduceResponse], out: Append) -> None:
@@ -1370,7 +1587,9 @@ def _write_produce_response_2(item: ProduceResponse, out: Append) -> None:
     out(pack_i(item.throttle_time_ms))
 
 
-def _write_batch_index_and_error_message_list_1(items: list[BatchIndexAndErrorMessage], out: Append) -> None:
+def _write_batch_index_and_error_message_list_1(
+    items: list[BatchIndexAndErrorMessage], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -1387,7 +1606,9 @@ def _write_batch_index_and_error_message_list_1(items: list[BatchIndexAndErrorMe
                 out(raw)
 
 
-def _write_partition_produce_response_list_3(items: list[PartitionProduceResponse], out: Append) -> None:
+def _write_partition_produce_response_list_3(
+    items: list[PartitionProduceResponse], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -1395,7 +1616,16 @@ def _write_partition_produce_response_list_3(items: list[PartitionProduceRespons
             raise Unusual
         record_errors = item.record_errors
         n = len(record_errors)
-        out(pack_ihqqqi(item.index, item.error_code, item.base_offset, item.log_append_time_ms, item.log_start_offset, n))
+        out(
+            pack_ihqqqi(
+                item.index,
+                item.error_code,
+                item.base_offset,
+                item.log_append_time_ms,
+                item.log_start_offset,
+                n,
+            )
+        )
         _write_batch_index_and_error_message_list_1(record_errors, out)
         error_message = item.error_message
         if error_message is None:
@@ -1439,7 +1669,9 @@ def _write_produce_response_3(item: ProduceResponse, out: Append) -> None:
     out(pack_i(item.throttle_time_ms))
 
 
-def _write_batch_index_and_error_message_list_2(items: list[BatchIndexAndErrorMessage], out: Append) -> None:
+def _write_batch_index_and_error_message_list_2(
+    items: list[BatchIndexAndErrorMessage], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -1457,7 +1689,9 @@ def _write_batch_index_and_error_message_list_2(items: list[BatchIndexAndErrorMe
                 out(b"\x00")
 
 
-def _write_partition_produce_response_list_4(items: list[PartitionProduceResponse], out: Append) -> None:
+def _write_partition_produce_response_list_4(
+    items: list[PartitionProduceResponse], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -1466,9 +1700,26 @@ def _write_partition_produce_response_list_4(items: list[PartitionProduceRespons
         record_errors = item.record_errors
         n = len(record_errors)
         if n < 127:
-            out(pack_ihqqqB(item.index, item.error_code, item.base_offset, item.log_append_time_ms, item.log_start_offset, n + 1))
+            out(
+                pack_ihqqqB(
+                    item.index,
+                    item.error_code,
+                    item.base_offset,
+                    item.log_append_time_ms,
+                    item.log_start_offset,
+                    n + 1,
+                )
+            )
         else:
-            out(pack_ihqqq(item.index, item.error_code, item.base_offset, item.log_append_time_ms, item.log_start_offset))
+            out(
+                pack_ihqqq(
+                    item.index,
+                    item.error_code,
+                    item.base_offset,
+                    item.log_append_time_ms,
+                    item.log_start_offset,
+                )
+            )
             out(varint(n + 1))
         _write_batch_index_and_error_message_list_2(record_errors, out)
         error_message = item.error_message
@@ -1538,14 +1789,33 @@ def _write_partition_produce_response_tags_1(item: PartitionProduceResponse, out
     write_tags(fields, out)
 
 
-def _write_partition_produce_response_list_5(items: list[PartitionProduceResponse], out: Append) -> None:
+def _write_partition_produce_response_list_5(
+    items: list[PartitionProduceResponse], out: Append
+) -> None:
     for item in items:
         record_errors = item.record_errors
         n = len(record_errors)
         if n < 127:
-            out(pack_ihqqqB(item.index, item.error_code, item.base_offset, item.log_append_time_ms, item.log_start_offset, n + 1))
+            out(
+                pack_ihqqqB(
+                    item.index,
+                    item.error_code,
+                    item.base_offset,
+                    item.log_append_time_ms,
+                    item.log_start_offset,
+                    n + 1,
+                )
+            )
         else:
-            out(pack_ihqqq(item.index, item.error_code, item.base_offset, item.log_append_time_ms, item.log_start_offset))
+            out(
+                pack_ihqqq(
+                    item.index,
+                    item.error_code,
+                    item.base_offset,
+                    item.log_append_time_ms,
+                    item.log_start_offset,
+                )
+            )
             out(varint(n + 1))
         _write_batch_index_and_error_message_list_2(record_errors, out)
         error_message = item.error_message

@@ -11,7 +11,9 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import new, unknown_tags
 
-__all__ = ["ProducerIdsRecord"]
+__all__ = [
+    "ProducerIdsRecord",
+]
 
 unpack_iqqB = Codec(">iqqB").unpack_from
 pack_iqqx = Codec(">iqqx").pack
@@ -20,9 +22,14 @@ pack_iqqx = Codec(">iqqx").pack
 class ProducerIdsRecord(Message):
     """ProducerIdsRecord, type 15, versions 0, flexible 0+."""
 
-    __slots__ = ("broker_id", "broker_epoch", "next_producer_id", "unknown_tagged_fields", )
+    __slots__ = (
+        "broker_id",
+        "broker_epoch",
+        "next_producer_id",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ProducerIdsRecord'
+    NAME = "ProducerIdsRecord"
     API_KEY = -1
     RECORD_TYPE = 15
     MIN_VERSION = 0

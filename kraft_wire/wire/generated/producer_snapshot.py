@@ -11,7 +11,10 @@ from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
 from kraft_wire.wire.runtime import new
 
-__all__ = ["ProducerEntry", "ProducerSnapshot"]
+__all__ = [
+    "ProducerEntry",
+    "ProducerSnapshot",
+]
 
 unpack_Ii = Codec(">Ii").unpack_from
 iterate_qhiqiqiq = Codec(">qhiqiqiq").iter_unpack
@@ -22,7 +25,16 @@ pack_Ii = Codec(">Ii").pack
 class ProducerEntry(Struct):
     """ProducerEntry of ProducerSnapshot."""
 
-    __slots__ = ("producer_id", "epoch", "last_sequence", "last_offset", "offset_delta", "timestamp", "coordinator_epoch", "current_txn_first_offset", )
+    __slots__ = (
+        "producer_id",
+        "epoch",
+        "last_sequence",
+        "last_offset",
+        "offset_delta",
+        "timestamp",
+        "coordinator_epoch",
+        "current_txn_first_offset",
+    )
 
     producer_id: int  # 1
     epoch: int  # 1
@@ -58,9 +70,12 @@ class ProducerEntry(Struct):
 class ProducerSnapshot(Message):
     """ProducerSnapshot, versions 1, never flexible."""
 
-    __slots__ = ("crc", "producer_entries", )
+    __slots__ = (
+        "crc",
+        "producer_entries",
+    )
 
-    NAME = 'ProducerSnapshot'
+    NAME = "ProducerSnapshot"
     API_KEY = -1
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -80,7 +95,9 @@ class ProducerSnapshot(Message):
         self.producer_entries = [] if producer_entries is UNSET else producer_entries
 
 
-def _read_producer_entry_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ProducerEntry], int]:
+def _read_producer_entry_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ProducerEntry], int]:
     end = pos + count * 46
     if end > len(data):
         raise Unusual
@@ -115,7 +132,18 @@ def _read_producer_snapshot_1(data: Buffer, pos: int) -> tuple[ProducerSnapshot,
 
 def _write_producer_entry_list_1(items: list[ProducerEntry], out: Append) -> None:
     for item in items:
-        out(pack_qhiqiqiq(item.producer_id, item.epoch, item.last_sequence, item.last_offset, item.offset_delta, item.timestamp, item.coordinator_epoch, item.current_txn_first_offset))
+        out(
+            pack_qhiqiqiq(
+                item.producer_id,
+                item.epoch,
+                item.last_sequence,
+                item.last_offset,
+                item.offset_delta,
+                item.timestamp,
+                item.coordinator_epoch,
+                item.current_txn_first_offset,
+            )
+        )
 
 
 def _write_producer_snapshot_1(item: ProducerSnapshot, out: Append) -> None:

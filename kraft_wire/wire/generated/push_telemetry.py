@@ -14,7 +14,10 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import long_count, new, unknown_tags, varint
 
-__all__ = ["PushTelemetryRequest", "PushTelemetryResponse"]
+__all__ = [
+    "PushTelemetryRequest",
+    "PushTelemetryResponse",
+]
 
 unpack_uitbB = Codec(">16si?bB").unpack_from
 pack_uitb = Codec(">16si?b").pack
@@ -26,9 +29,16 @@ pack_ihx = Codec(">ihx").pack
 class PushTelemetryRequest(Message):
     """PushTelemetryRequest, API key 72, versions 0, flexible 0+."""
 
-    __slots__ = ("client_instance_id", "subscription_id", "terminating", "compression_type", "metrics", "unknown_tagged_fields", )
+    __slots__ = (
+        "client_instance_id",
+        "subscription_id",
+        "terminating",
+        "compression_type",
+        "metrics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'PushTelemetryRequest'
+    NAME = "PushTelemetryRequest"
     API_KEY = 72
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -49,7 +59,7 @@ class PushTelemetryRequest(Message):
         subscription_id: int = 0,
         terminating: bool = False,
         compression_type: int = 0,
-        metrics: bytes | memoryview = b'',
+        metrics: bytes | memoryview = b"",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.client_instance_id = client_instance_id
@@ -63,9 +73,13 @@ class PushTelemetryRequest(Message):
 class PushTelemetryResponse(Message):
     """PushTelemetryResponse, API key 72, versions 0, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'PushTelemetryResponse'
+    NAME = "PushTelemetryResponse"
     API_KEY = 72
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -90,7 +104,13 @@ class PushTelemetryResponse(Message):
 
 def _read_push_telemetry_request_1(data: Buffer, pos: int) -> tuple[PushTelemetryRequest, int]:
     item = new(PushTelemetryRequest)
-    item.client_instance_id, item.subscription_id, item.terminating, item.compression_type, n_metrics = unpack_uitbB(data, pos)
+    (
+        item.client_instance_id,
+        item.subscription_id,
+        item.terminating,
+        item.compression_type,
+        n_metrics,
+    ) = unpack_uitbB(data, pos)
     pos += 23
     if n_metrics < 128:
         n_metrics -= 1
@@ -118,9 +138,24 @@ def _write_push_telemetry_request_1(item: PushTelemetryRequest, out: Append) -> 
     metrics = item.metrics
     n = len(metrics)
     if n < 127:
-        out(pack_uitbB(item.client_instance_id, item.subscription_id, item.terminating, item.compression_type, n + 1))
+        out(
+            pack_uitbB(
+                item.client_instance_id,
+                item.subscription_id,
+                item.terminating,
+                item.compression_type,
+                n + 1,
+            )
+        )
     else:
-        out(pack_uitb(item.client_instance_id, item.subscription_id, item.terminating, item.compression_type))
+        out(
+            pack_uitb(
+                item.client_instance_id,
+                item.subscription_id,
+                item.terminating,
+                item.compression_type,
+            )
+        )
         out(varint(n + 1))
     out(metrics)
     out(b"\x00")

@@ -10,9 +10,21 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["QuorumStateData", "Voter"]
+__all__ = [
+    "QuorumStateData",
+    "Voter",
+]
 
 compact_s_iiiqB = unpackers("s", "iiiqB", 1)
 unpack_iiiqB = Codec(">iiiqB").unpack_from
@@ -28,7 +40,10 @@ pack_iiiux = Codec(">iii16sx").pack
 class Voter(Struct):
     """Voter of QuorumStateData."""
 
-    __slots__ = ("voter_id", "unknown_tagged_fields", )
+    __slots__ = (
+        "voter_id",
+        "unknown_tagged_fields",
+    )
 
     voter_id: int  # 0
     unknown_tagged_fields: list[tuple[int, bytes]] | None  # 0+
@@ -46,9 +61,18 @@ class Voter(Struct):
 class QuorumStateData(Message):
     """QuorumStateData, versions 0-1, flexible 0+."""
 
-    __slots__ = ("cluster_id", "leader_id", "leader_epoch", "voted_id", "voted_directory_id", "applied_offset", "current_voters", "unknown_tagged_fields", )
+    __slots__ = (
+        "cluster_id",
+        "leader_id",
+        "leader_epoch",
+        "voted_id",
+        "voted_directory_id",
+        "applied_offset",
+        "current_voters",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'QuorumStateData'
+    NAME = "QuorumStateData"
     API_KEY = -1
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -67,7 +91,7 @@ class QuorumStateData(Message):
     def __init__(
         self,
         *,
-        cluster_id: str = '',
+        cluster_id: str = "",
         leader_id: int = -1,
         leader_epoch: int = -1,
         voted_id: int = -1,
@@ -107,12 +131,25 @@ def _read_quorum_state_data_1(data: Buffer, pos: int) -> tuple[QuorumStateData, 
     n_cluster_id = data[pos]
     pos += 1
     if n_cluster_id < 128:
-        raw, item.leader_id, item.leader_epoch, item.voted_id, item.applied_offset, n_current_voters = compact_s_iiiqB[n_cluster_id](data, pos)
+        (
+            raw,
+            item.leader_id,
+            item.leader_epoch,
+            item.voted_id,
+            item.applied_offset,
+            n_current_voters,
+        ) = compact_s_iiiqB[n_cluster_id](data, pos)
         item.cluster_id = raw.decode()
         pos += n_cluster_id + 20
     else:
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
-        item.leader_id, item.leader_epoch, item.voted_id, item.applied_offset, n_current_voters = unpack_iiiqB(data, pos)
+        (
+            item.leader_id,
+            item.leader_epoch,
+            item.voted_id,
+            item.applied_offset,
+            n_current_voters,
+        ) = unpack_iiiqB(data, pos)
         pos += 21
     if n_current_voters == 1:
         item.current_voters = []
@@ -134,9 +171,15 @@ def _read_quorum_state_data_1(data: Buffer, pos: int) -> tuple[QuorumStateData, 
 
 def _read_quorum_state_data_2(data: Buffer, pos: int) -> tuple[QuorumStateData, int]:
     item = new(QuorumStateData)
-    item.leader_id, item.leader_epoch, item.voted_id, item.voted_directory_id, tags = unpack_iiiuB(data, pos)
+    (
+        item.leader_id,
+        item.leader_epoch,
+        item.voted_id,
+        item.voted_directory_id,
+        tags,
+    ) = unpack_iiiuB(data, pos)
     pos += 29
-    item.cluster_id = ''
+    item.cluster_id = ""
     item.applied_offset = 0
     item.current_voters = []
     item.unknown_tagged_fields = None
@@ -169,7 +212,15 @@ def _write_quorum_state_data_1(item: QuorumStateData, out: Append) -> None:
     else:
         n = len(current_voters)
         if n < 127:
-            out(pack_iiiqB(item.leader_id, item.leader_epoch, item.voted_id, item.applied_offset, n + 1))
+            out(
+                pack_iiiqB(
+                    item.leader_id,
+                    item.leader_epoch,
+                    item.voted_id,
+                    item.applied_offset,
+                    n + 1,
+                )
+            )
         else:
             out(pack_iiiq(item.leader_id, item.leader_epoch, item.voted_id, item.applied_offset))
             out(varint(n + 1))
@@ -180,7 +231,7 @@ def _write_quorum_state_data_1(item: QuorumStateData, out: Append) -> None:
 def _write_quorum_state_data_2(item: QuorumStateData, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
-    if item.cluster_id != '':
+    if item.cluster_id != "":
         raise Unusual
     if item.applied_offset != 0:
         raise Unusual

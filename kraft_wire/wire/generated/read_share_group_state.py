@@ -12,9 +12,26 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["PartitionData", "PartitionResult", "ReadShareGroupStateRequest", "ReadShareGroupStateResponse", "ReadStateData", "ReadStateResult", "StateBatch"]
+__all__ = [
+    "PartitionData",
+    "PartitionResult",
+    "ReadShareGroupStateRequest",
+    "ReadShareGroupStateResponse",
+    "ReadStateData",
+    "ReadStateResult",
+    "StateBatch",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 unpack_uB = Codec(">16sB").unpack_from
@@ -39,7 +56,11 @@ pack_iqB = Codec(">iqB").pack
 class PartitionData(Struct):
     """PartitionData of ReadShareGroupStateRequest."""
 
-    __slots__ = ("partition", "leader_epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition",
+        "leader_epoch",
+        "unknown_tagged_fields",
+    )
 
     partition: int  # 0+
     leader_epoch: int  # 0+
@@ -60,7 +81,11 @@ class PartitionData(Struct):
 class ReadStateData(Struct):
     """ReadStateData of ReadShareGroupStateRequest."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     partitions: list[PartitionData]  # 0+
@@ -81,9 +106,13 @@ class ReadStateData(Struct):
 class ReadShareGroupStateRequest(Message):
     """ReadShareGroupStateRequest, API key 84, versions 0, flexible 0+."""
 
-    __slots__ = ("group_id", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ReadShareGroupStateRequest'
+    NAME = "ReadShareGroupStateRequest"
     API_KEY = 84
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -97,7 +126,7 @@ class ReadShareGroupStateRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topics: list[ReadStateData] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -109,7 +138,13 @@ class ReadShareGroupStateRequest(Message):
 class StateBatch(Struct):
     """StateBatch of ReadShareGroupStateResponse."""
 
-    __slots__ = ("first_offset", "last_offset", "delivery_state", "delivery_count", "unknown_tagged_fields", )
+    __slots__ = (
+        "first_offset",
+        "last_offset",
+        "delivery_state",
+        "delivery_count",
+        "unknown_tagged_fields",
+    )
 
     first_offset: int  # 0+
     last_offset: int  # 0+
@@ -136,7 +171,15 @@ class StateBatch(Struct):
 class PartitionResult(Struct):
     """PartitionResult of ReadShareGroupStateResponse."""
 
-    __slots__ = ("partition", "error_code", "error_message", "state_epoch", "start_offset", "state_batches", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition",
+        "error_code",
+        "error_message",
+        "state_epoch",
+        "start_offset",
+        "state_batches",
+        "unknown_tagged_fields",
+    )
 
     partition: int  # 0+
     error_code: int  # 0+
@@ -169,7 +212,11 @@ class PartitionResult(Struct):
 class ReadStateResult(Struct):
     """ReadStateResult of ReadShareGroupStateResponse."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     partitions: list[PartitionResult]  # 0+
@@ -190,9 +237,12 @@ class ReadStateResult(Struct):
 class ReadShareGroupStateResponse(Message):
     """ReadShareGroupStateResponse, API key 84, versions 0, flexible 0+."""
 
-    __slots__ = ("results", "unknown_tagged_fields", )
+    __slots__ = (
+        "results",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ReadShareGroupStateResponse'
+    NAME = "ReadShareGroupStateResponse"
     API_KEY = 84
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -212,7 +262,9 @@ class ReadShareGroupStateResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+def _read_partition_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionData], int]:
     end = pos + count * 9
     if end > len(data):
         raise Unusual
@@ -229,7 +281,9 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     return items, pos
 
 
-def _read_read_state_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ReadStateData], int]:
+def _read_read_state_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ReadStateData], int]:
     items = []
     for _ in range(count):
         item = new(ReadStateData)
@@ -253,7 +307,9 @@ def _read_read_state_data_list_1(data: Buffer, pos: int, count: int) -> tuple[li
     return items, pos
 
 
-def _read_read_share_group_state_request_1(data: Buffer, pos: int) -> tuple[ReadShareGroupStateRequest, int]:
+def _read_read_share_group_state_request_1(
+    data: Buffer, pos: int
+) -> tuple[ReadShareGroupStateRequest, int]:
     item = new(ReadShareGroupStateRequest)
     n_group_id = data[pos]
     pos += 1
@@ -342,7 +398,9 @@ def _read_state_batch_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
     return items, pos
 
 
-def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionResult], int]:
+def _read_partition_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionResult], int]:
     items = []
     for _ in range(count):
         item = new(PartitionResult)
@@ -353,7 +411,12 @@ def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[l
             item.state_epoch, item.start_offset, n_state_batches = unpack_iqB(data, pos)
             pos += 13
         elif n_error_message < 128:
-            raw, item.state_epoch, item.start_offset, n_state_batches = compact_s_iqB[n_error_message](data, pos)
+            (
+                raw,
+                item.state_epoch,
+                item.start_offset,
+                n_state_batches,
+            ) = compact_s_iqB[n_error_message](data, pos)
             item.error_message = raw.decode()
             pos += n_error_message + 12
         else:
@@ -378,7 +441,9 @@ def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[l
     return items, pos
 
 
-def _read_read_state_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ReadStateResult], int]:
+def _read_read_state_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ReadStateResult], int]:
     items = []
     for _ in range(count):
         item = new(ReadStateResult)
@@ -402,7 +467,9 @@ def _read_read_state_result_list_1(data: Buffer, pos: int, count: int) -> tuple[
     return items, pos
 
 
-def _read_read_share_group_state_response_1(data: Buffer, pos: int) -> tuple[ReadShareGroupStateResponse, int]:
+def _read_read_share_group_state_response_1(
+    data: Buffer, pos: int
+) -> tuple[ReadShareGroupStateResponse, int]:
     item = new(ReadShareGroupStateResponse)
     n_results = data[pos]
     pos += 1
@@ -427,7 +494,14 @@ def _write_state_batch_list_1(items: list[StateBatch], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
-        out(pack_qqbhx(item.first_offset, item.last_offset, item.delivery_state, item.delivery_count))
+        out(
+            pack_qqbhx(
+                item.first_offset,
+                item.last_offset,
+                item.delivery_state,
+                item.delivery_count,
+            )
+        )
 
 
 def _write_partition_result_list_1(items: list[PartitionResult], out: Append) -> None:
@@ -471,7 +545,9 @@ def _write_read_state_result_list_1(items: list[ReadStateResult], out: Append) -
         out(b"\x00")
 
 
-def _write_read_share_group_state_response_1(item: ReadShareGroupStateResponse, out: Append) -> None:
+def _write_read_share_group_state_response_1(
+    item: ReadShareGroupStateResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     results = item.results

@@ -12,9 +12,25 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["PartitionData", "PartitionResult", "ReadShareGroupStateSummaryRequest", "ReadShareGroupStateSummaryResponse", "ReadStateSummaryData", "ReadStateSummaryResult"]
+__all__ = [
+    "PartitionData",
+    "PartitionResult",
+    "ReadShareGroupStateSummaryRequest",
+    "ReadShareGroupStateSummaryResponse",
+    "ReadStateSummaryData",
+    "ReadStateSummaryResult",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 unpack_uB = Codec(">16sB").unpack_from
@@ -41,7 +57,11 @@ pack_iiqix = Codec(">iiqix").pack
 class PartitionData(Struct):
     """PartitionData of ReadShareGroupStateSummaryRequest."""
 
-    __slots__ = ("partition", "leader_epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition",
+        "leader_epoch",
+        "unknown_tagged_fields",
+    )
 
     partition: int  # 0+
     leader_epoch: int  # 0+
@@ -62,7 +82,11 @@ class PartitionData(Struct):
 class ReadStateSummaryData(Struct):
     """ReadStateSummaryData of ReadShareGroupStateSummaryRequest."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     partitions: list[PartitionData]  # 0+
@@ -83,9 +107,13 @@ class ReadStateSummaryData(Struct):
 class ReadShareGroupStateSummaryRequest(Message):
     """ReadShareGroupStateSummaryRequest, API key 87, versions 0-1, flexible 0+."""
 
-    __slots__ = ("group_id", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ReadShareGroupStateSummaryRequest'
+    NAME = "ReadShareGroupStateSummaryRequest"
     API_KEY = 87
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -99,7 +127,7 @@ class ReadShareGroupStateSummaryRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topics: list[ReadStateSummaryData] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -111,7 +139,16 @@ class ReadShareGroupStateSummaryRequest(Message):
 class PartitionResult(Struct):
     """PartitionResult of ReadShareGroupStateSummaryResponse."""
 
-    __slots__ = ("partition", "error_code", "error_message", "state_epoch", "leader_epoch", "start_offset", "delivery_complete_count", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition",
+        "error_code",
+        "error_message",
+        "state_epoch",
+        "leader_epoch",
+        "start_offset",
+        "delivery_complete_count",
+        "unknown_tagged_fields",
+    )
 
     partition: int  # 0+
     error_code: int  # 0+
@@ -147,7 +184,11 @@ class PartitionResult(Struct):
 class ReadStateSummaryResult(Struct):
     """ReadStateSummaryResult of ReadShareGroupStateSummaryResponse."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     partitions: list[PartitionResult]  # 0+
@@ -168,9 +209,12 @@ class ReadStateSummaryResult(Struct):
 class ReadShareGroupStateSummaryResponse(Message):
     """ReadShareGroupStateSummaryResponse, API key 87, versions 0-1, flexible 0+."""
 
-    __slots__ = ("results", "unknown_tagged_fields", )
+    __slots__ = (
+        "results",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ReadShareGroupStateSummaryResponse'
+    NAME = "ReadShareGroupStateSummaryResponse"
     API_KEY = 87
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -190,7 +234,9 @@ class ReadShareGroupStateSummaryResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+def _read_partition_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionData], int]:
     end = pos + count * 9
     if end > len(data):
         raise Unusual
@@ -207,7 +253,9 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     return items, pos
 
 
-def _read_read_state_summary_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ReadStateSummaryData], int]:
+def _read_read_state_summary_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ReadStateSummaryData], int]:
     items = []
     for _ in range(count):
         item = new(ReadStateSummaryData)
@@ -231,7 +279,9 @@ def _read_read_state_summary_data_list_1(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_read_share_group_state_summary_request_1(data: Buffer, pos: int) -> tuple[ReadShareGroupStateSummaryRequest, int]:
+def _read_read_share_group_state_summary_request_1(
+    data: Buffer, pos: int
+) -> tuple[ReadShareGroupStateSummaryRequest, int]:
     item = new(ReadShareGroupStateSummaryRequest)
     n_group_id = data[pos]
     pos += 1
@@ -282,7 +332,9 @@ def _write_read_state_summary_data_list_1(items: list[ReadStateSummaryData], out
         out(b"\x00")
 
 
-def _write_read_share_group_state_summary_request_1(item: ReadShareGroupStateSummaryRequest, out: Append) -> None:
+def _write_read_share_group_state_summary_request_1(
+    item: ReadShareGroupStateSummaryRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     raw = item.group_id.encode()
@@ -301,7 +353,9 @@ def _write_read_share_group_state_summary_request_1(item: ReadShareGroupStateSum
     out(b"\x00")
 
 
-def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionResult], int]:
+def _read_partition_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionResult], int]:
     items = []
     for _ in range(count):
         item = new(PartitionResult)
@@ -312,7 +366,13 @@ def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[l
             item.state_epoch, item.leader_epoch, item.start_offset, tags = unpack_iiqB(data, pos)
             pos += 17
         elif n_error_message < 128:
-            raw, item.state_epoch, item.leader_epoch, item.start_offset, tags = compact_s_iiqB[n_error_message](data, pos)
+            (
+                raw,
+                item.state_epoch,
+                item.leader_epoch,
+                item.start_offset,
+                tags,
+            ) = compact_s_iiqB[n_error_message](data, pos)
             item.error_message = raw.decode()
             pos += n_error_message + 16
         else:
@@ -327,7 +387,9 @@ def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[l
     return items, pos
 
 
-def _read_read_state_summary_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ReadStateSummaryResult], int]:
+def _read_read_state_summary_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ReadStateSummaryResult], int]:
     items = []
     for _ in range(count):
         item = new(ReadStateSummaryResult)
@@ -351,7 +413,9 @@ def _read_read_state_summary_result_list_1(data: Buffer, pos: int, count: int) -
     return items, pos
 
 
-def _read_read_share_group_state_summary_response_1(data: Buffer, pos: int) -> tuple[ReadShareGroupStateSummaryResponse, int]:
+def _read_read_share_group_state_summary_response_1(
+    data: Buffer, pos: int
+) -> tuple[ReadShareGroupStateSummaryResponse, int]:
     item = new(ReadShareGroupStateSummaryResponse)
     n_results = data[pos]
     pos += 1
@@ -372,7 +436,9 @@ def _read_read_share_group_state_summary_response_1(data: Buffer, pos: int) -> t
     return item, pos
 
 
-def _read_partition_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[PartitionResult], int]:
+def _read_partition_result_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionResult], int]:
     items = []
     for _ in range(count):
         item = new(PartitionResult)
@@ -380,15 +446,34 @@ def _read_partition_result_list_2(data: Buffer, pos: int, count: int) -> tuple[l
         pos += 7
         if n_error_message == 0:
             item.error_message = None
-            item.state_epoch, item.leader_epoch, item.start_offset, item.delivery_complete_count, tags = unpack_iiqiB(data, pos)
+            (
+                item.state_epoch,
+                item.leader_epoch,
+                item.start_offset,
+                item.delivery_complete_count,
+                tags,
+            ) = unpack_iiqiB(data, pos)
             pos += 21
         elif n_error_message < 128:
-            raw, item.state_epoch, item.leader_epoch, item.start_offset, item.delivery_complete_count, tags = compact_s_iiqiB[n_error_message](data, pos)
+            (
+                raw,
+                item.state_epoch,
+                item.leader_epoch,
+                item.start_offset,
+                item.delivery_complete_count,
+                tags,
+            ) = compact_s_iiqiB[n_error_message](data, pos)
             item.error_message = raw.decode()
             pos += n_error_message + 20
         else:
             item.error_message, pos = compact_text(data, pos, n_error_message)
-            item.state_epoch, item.leader_epoch, item.start_offset, item.delivery_complete_count, tags = unpack_iiqiB(data, pos)
+            (
+                item.state_epoch,
+                item.leader_epoch,
+                item.start_offset,
+                item.delivery_complete_count,
+                tags,
+            ) = unpack_iiqiB(data, pos)
             pos += 21
         item.unknown_tagged_fields = None
         if tags:
@@ -397,7 +482,9 @@ def _read_partition_result_list_2(data: Buffer, pos: int, count: int) -> tuple[l
     return items, pos
 
 
-def _read_read_state_summary_result_list_2(data: Buffer, pos: int, count: int) -> tuple[list[ReadStateSummaryResult], int]:
+def _read_read_state_summary_result_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ReadStateSummaryResult], int]:
     items = []
     for _ in range(count):
         item = new(ReadStateSummaryResult)
@@ -421,7 +508,9 @@ def _read_read_state_summary_result_list_2(data: Buffer, pos: int, count: int) -
     return items, pos
 
 
-def _read_read_share_group_state_summary_response_2(data: Buffer, pos: int) -> tuple[ReadShareGroupStateSummaryResponse, int]:
+def _read_read_share_group_state_summary_response_2(
+    data: Buffer, pos: int
+) -> tuple[ReadShareGroupStateSummaryResponse, int]:
     item = new(ReadShareGroupStateSummaryResponse)
     n_results = data[pos]
     pos += 1
@@ -448,19 +537,40 @@ def _write_partition_result_list_1(items: list[PartitionResult], out: Append) ->
             raise Unusual
         error_message = item.error_message
         if error_message is None:
-            out(pack_ihBiiqx(item.partition, item.error_code, 0, item.state_epoch, item.leader_epoch, item.start_offset))
+            out(
+                pack_ihBiiqx(
+                    item.partition,
+                    item.error_code,
+                    0,
+                    item.state_epoch,
+                    item.leader_epoch,
+                    item.start_offset,
+                )
+            )
         else:
             raw = error_message.encode()
             n = len(raw)
             if n < 127:
-                out(pack_ih_Bs_iiqx[n](item.partition, item.error_code, n + 1, raw, item.state_epoch, item.leader_epoch, item.start_offset))
+                out(
+                    pack_ih_Bs_iiqx[n](
+                        item.partition,
+                        item.error_code,
+                        n + 1,
+                        raw,
+                        item.state_epoch,
+                        item.leader_epoch,
+                        item.start_offset,
+                    )
+                )
             else:
                 out(pack_ih(item.partition, item.error_code))
                 out(long_text(raw))
                 out(pack_iiqx(item.state_epoch, item.leader_epoch, item.start_offset))
 
 
-def _write_read_state_summary_result_list_1(items: list[ReadStateSummaryResult], out: Append) -> None:
+def _write_read_state_summary_result_list_1(
+    items: list[ReadStateSummaryResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -475,7 +585,9 @@ def _write_read_state_summary_result_list_1(items: list[ReadStateSummaryResult],
         out(b"\x00")
 
 
-def _write_read_share_group_state_summary_response_1(item: ReadShareGroupStateSummaryResponse, out: Append) -> None:
+def _write_read_share_group_state_summary_response_1(
+    item: ReadShareGroupStateSummaryResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     results = item.results
@@ -494,19 +606,49 @@ def _write_partition_result_list_2(items: list[PartitionResult], out: Append) ->
             raise Unusual
         error_message = item.error_message
         if error_message is None:
-            out(pack_ihBiiqix(item.partition, item.error_code, 0, item.state_epoch, item.leader_epoch, item.start_offset, item.delivery_complete_count))
+            out(
+                pack_ihBiiqix(
+                    item.partition,
+                    item.error_code,
+                    0,
+                    item.state_epoch,
+                    item.leader_epoch,
+                    item.start_offset,
+                    item.delivery_complete_count,
+                )
+            )
         else:
             raw = error_message.encode()
             n = len(raw)
             if n < 127:
-                out(pack_ih_Bs_iiqix[n](item.partition, item.error_code, n + 1, raw, item.state_epoch, item.leader_epoch, item.start_offset, item.delivery_complete_count))
+                out(
+                    pack_ih_Bs_iiqix[n](
+                        item.partition,
+                        item.error_code,
+                        n + 1,
+                        raw,
+                        item.state_epoch,
+                        item.leader_epoch,
+                        item.start_offset,
+                        item.delivery_complete_count,
+                    )
+                )
             else:
                 out(pack_ih(item.partition, item.error_code))
                 out(long_text(raw))
-                out(pack_iiqix(item.state_epoch, item.leader_epoch, item.start_offset, item.delivery_complete_count))
+                out(
+                    pack_iiqix(
+                        item.state_epoch,
+                        item.leader_epoch,
+                        item.start_offset,
+                        item.delivery_complete_count,
+                    )
+                )
 
 
-def _write_read_state_summary_result_list_2(items: list[ReadStateSummaryResult], out: Append) -> None:
+def _write_read_state_summary_result_list_2(
+    items: list[ReadStateSummaryResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -521,7 +663,9 @@ def _write_read_state_summary_result_list_2(items: list[ReadStateSummaryResult],
         out(b"\x00")
 
 
-def _write_read_share_group_state_summary_response_2(item: ReadShareGroupStateSummaryResponse, out: Append) -> None:
+def _write_read_share_group_state_summary_response_2(
+    item: ReadShareGroupStateSummaryResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     results = item.results

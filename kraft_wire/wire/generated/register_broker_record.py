@@ -10,9 +10,27 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    tag_head,
+    unknown_tag,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_tags,
+)
 
-__all__ = ["BrokerEndpoint", "BrokerFeature", "RegisterBrokerRecord"]
+__all__ = [
+    "BrokerEndpoint",
+    "BrokerFeature",
+    "RegisterBrokerRecord",
+]
 
 unpack_iuqB = Codec(">i16sqB").unpack_from
 compact_s_B = unpackers("s", "B", 1)
@@ -51,7 +69,13 @@ pack__B16s = packers("B", "16s", "", 0, 1)
 class BrokerEndpoint(Struct):
     """BrokerEndpoint of RegisterBrokerRecord."""
 
-    __slots__ = ("name", "host", "port", "security_protocol", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "host",
+        "port",
+        "security_protocol",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     host: str  # 0+
@@ -62,8 +86,8 @@ class BrokerEndpoint(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
-        host: str = '',
+        name: str = "",
+        host: str = "",
         port: int = 0,
         security_protocol: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -78,7 +102,12 @@ class BrokerEndpoint(Struct):
 class BrokerFeature(Struct):
     """BrokerFeature of RegisterBrokerRecord."""
 
-    __slots__ = ("name", "min_supported_version", "max_supported_version", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "min_supported_version",
+        "max_supported_version",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     min_supported_version: int  # 0+
@@ -88,7 +117,7 @@ class BrokerFeature(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         min_supported_version: int = 0,
         max_supported_version: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -102,9 +131,22 @@ class BrokerFeature(Struct):
 class RegisterBrokerRecord(Message):
     """RegisterBrokerRecord, type 0, versions 0-4, flexible 0+."""
 
-    __slots__ = ("broker_id", "is_migrating_zk_broker", "incarnation_id", "broker_epoch", "end_points", "features", "rack", "fenced", "in_controlled_shutdown", "log_dirs", "cordoned_log_dirs", "unknown_tagged_fields", )
+    __slots__ = (
+        "broker_id",
+        "is_migrating_zk_broker",
+        "incarnation_id",
+        "broker_epoch",
+        "end_points",
+        "features",
+        "rack",
+        "fenced",
+        "in_controlled_shutdown",
+        "log_dirs",
+        "cordoned_log_dirs",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'RegisterBrokerRecord'
+    NAME = "RegisterBrokerRecord"
     API_KEY = -1
     RECORD_TYPE = 0
     MIN_VERSION = 0
@@ -133,7 +175,7 @@ class RegisterBrokerRecord(Message):
         broker_epoch: int = 0,
         end_points: list[BrokerEndpoint] = UNSET,
         features: list[BrokerFeature] = UNSET,
-        rack: str | None = '',
+        rack: str | None = "",
         fenced: bool = True,
         in_controlled_shutdown: bool = False,
         log_dirs: list[Uuid] = UNSET,
@@ -154,7 +196,9 @@ class RegisterBrokerRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_broker_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[BrokerEndpoint], int]:
+def _read_broker_endpoint_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[BrokerEndpoint], int]:
     items = []
     for _ in range(count):
         item = new(BrokerEndpoint)
@@ -183,14 +227,21 @@ def _read_broker_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[li
     return items, pos
 
 
-def _read_broker_feature_list_1(data: Buffer, pos: int, count: int) -> tuple[list[BrokerFeature], int]:
+def _read_broker_feature_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[BrokerFeature], int]:
     items = []
     for _ in range(count):
         item = new(BrokerFeature)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            raw, item.min_supported_version, item.max_supported_version, tags = compact_s_hhB[n_name](data, pos)
+            (
+                raw,
+                item.min_supported_version,
+                item.max_supported_version,
+                tags,
+            ) = compact_s_hhB[n_name](data, pos)
             item.name = raw.decode()
             pos += n_name + 4
         else:
@@ -204,7 +255,9 @@ def _read_broker_feature_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     return items, pos
 
 
-def _read_register_broker_record_tags_1(item: RegisterBrokerRecord, data: Buffer, pos: int, count: int) -> int:
+def _read_register_broker_record_tags_1(
+    item: RegisterBrokerRecord, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -268,7 +321,9 @@ def _read_register_broker_record_1(data: Buffer, pos: int) -> tuple[RegisterBrok
     return item, pos
 
 
-def _read_register_broker_record_tags_2(item: RegisterBrokerRecord, data: Buffer, pos: int, count: int) -> int:
+def _read_register_broker_record_tags_2(
+    item: RegisterBrokerRecord, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -331,7 +386,9 @@ def _read_register_broker_record_2(data: Buffer, pos: int) -> tuple[RegisterBrok
     return item, pos
 
 
-def _read_register_broker_record_tags_3(item: RegisterBrokerRecord, data: Buffer, pos: int, count: int) -> int:
+def _read_register_broker_record_tags_3(
+    item: RegisterBrokerRecord, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -349,7 +406,13 @@ def _read_register_broker_record_tags_3(item: RegisterBrokerRecord, data: Buffer
 
 def _read_register_broker_record_3(data: Buffer, pos: int) -> tuple[RegisterBrokerRecord, int]:
     item = new(RegisterBrokerRecord)
-    item.broker_id, item.is_migrating_zk_broker, item.incarnation_id, item.broker_epoch, n_end_points = unpack_ituqB(data, pos)
+    (
+        item.broker_id,
+        item.is_migrating_zk_broker,
+        item.incarnation_id,
+        item.broker_epoch,
+        n_end_points,
+    ) = unpack_ituqB(data, pos)
     pos += 30
     if n_end_points == 1:
         item.end_points = []
@@ -393,7 +456,9 @@ def _read_register_broker_record_3(data: Buffer, pos: int) -> tuple[RegisterBrok
     return item, pos
 
 
-def _read_register_broker_record_tags_4(item: RegisterBrokerRecord, data: Buffer, pos: int, count: int) -> int:
+def _read_register_broker_record_tags_4(
+    item: RegisterBrokerRecord, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -420,7 +485,13 @@ def _read_register_broker_record_tags_4(item: RegisterBrokerRecord, data: Buffer
 
 def _read_register_broker_record_4(data: Buffer, pos: int) -> tuple[RegisterBrokerRecord, int]:
     item = new(RegisterBrokerRecord)
-    item.broker_id, item.is_migrating_zk_broker, item.incarnation_id, item.broker_epoch, n_end_points = unpack_ituqB(data, pos)
+    (
+        item.broker_id,
+        item.is_migrating_zk_broker,
+        item.incarnation_id,
+        item.broker_epoch,
+        n_end_points,
+    ) = unpack_ituqB(data, pos)
     pos += 30
     if n_end_points == 1:
         item.end_points = []
@@ -464,7 +535,9 @@ def _read_register_broker_record_4(data: Buffer, pos: int) -> tuple[RegisterBrok
     return item, pos
 
 
-def _read_register_broker_record_tags_5(item: RegisterBrokerRecord, data: Buffer, pos: int, count: int) -> int:
+def _read_register_broker_record_tags_5(
+    item: RegisterBrokerRecord, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -489,7 +562,10 @@ def _read_register_broker_record_tags_5(item: RegisterBrokerRecord, data: Buffer
                 item.cordoned_log_dirs = values
                 pos += 16 * n_cordoned_log_dirs - 16
             else:
-                item.cordoned_log_dirs, pos = compact_numbers(data, pos, n_cordoned_log_dirs, "16s", 16)
+                (
+                    item.cordoned_log_dirs,
+                    pos,
+                ) = compact_numbers(data, pos, n_cordoned_log_dirs, "16s", 16)
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -500,7 +576,13 @@ def _read_register_broker_record_tags_5(item: RegisterBrokerRecord, data: Buffer
 
 def _read_register_broker_record_5(data: Buffer, pos: int) -> tuple[RegisterBrokerRecord, int]:
     item = new(RegisterBrokerRecord)
-    item.broker_id, item.is_migrating_zk_broker, item.incarnation_id, item.broker_epoch, n_end_points = unpack_ituqB(data, pos)
+    (
+        item.broker_id,
+        item.is_migrating_zk_broker,
+        item.incarnation_id,
+        item.broker_epoch,
+        n_end_points,
+    ) = unpack_ituqB(data, pos)
     pos += 30
     if n_end_points == 1:
         item.end_points = []
@@ -662,9 +744,24 @@ def _write_register_broker_record_3(item: RegisterBrokerRecord, out: Append) -> 
     end_points = item.end_points
     n = len(end_points)
     if n < 127:
-        out(pack_ituqB(item.broker_id, item.is_migrating_zk_broker, item.incarnation_id, item.broker_epoch, n + 1))
+        out(
+            pack_ituqB(
+                item.broker_id,
+                item.is_migrating_zk_broker,
+                item.incarnation_id,
+                item.broker_epoch,
+                n + 1,
+            )
+        )
     else:
-        out(pack_ituq(item.broker_id, item.is_migrating_zk_broker, item.incarnation_id, item.broker_epoch))
+        out(
+            pack_ituq(
+                item.broker_id,
+                item.is_migrating_zk_broker,
+                item.incarnation_id,
+                item.broker_epoch,
+            )
+        )
         out(varint(n + 1))
     _write_broker_endpoint_list_1(end_points, out)
     features = item.features
@@ -711,9 +808,24 @@ def _write_register_broker_record_4(item: RegisterBrokerRecord, out: Append) -> 
     end_points = item.end_points
     n = len(end_points)
     if n < 127:
-        out(pack_ituqB(item.broker_id, item.is_migrating_zk_broker, item.incarnation_id, item.broker_epoch, n + 1))
+        out(
+            pack_ituqB(
+                item.broker_id,
+                item.is_migrating_zk_broker,
+                item.incarnation_id,
+                item.broker_epoch,
+                n + 1,
+            )
+        )
     else:
-        out(pack_ituq(item.broker_id, item.is_migrating_zk_broker, item.incarnation_id, item.broker_epoch))
+        out(
+            pack_ituq(
+                item.broker_id,
+                item.is_migrating_zk_broker,
+                item.incarnation_id,
+                item.broker_epoch,
+            )
+        )
         out(varint(n + 1))
     _write_broker_endpoint_list_1(end_points, out)
     features = item.features
@@ -773,9 +885,24 @@ def _write_register_broker_record_5(item: RegisterBrokerRecord, out: Append) -> 
     end_points = item.end_points
     n = len(end_points)
     if n < 127:
-        out(pack_ituqB(item.broker_id, item.is_migrating_zk_broker, item.incarnation_id, item.broker_epoch, n + 1))
+        out(
+            pack_ituqB(
+                item.broker_id,
+                item.is_migrating_zk_broker,
+                item.incarnation_id,
+                item.broker_epoch,
+                n + 1,
+            )
+        )
     else:
-        out(pack_ituq(item.broker_id, item.is_migrating_zk_broker, item.incarnation_id, item.broker_epoch))
+        out(
+            pack_ituq(
+                item.broker_id,
+                item.is_migrating_zk_broker,
+                item.incarnation_id,
+                item.broker_epoch,
+            )
+        )
         out(varint(n + 1))
     _write_broker_endpoint_list_1(end_points, out)
     features = item.features
@@ -796,7 +923,11 @@ def _write_register_broker_record_5(item: RegisterBrokerRecord, out: Append) -> 
         else:
             out(long_text(raw))
             out(pack_tt(item.fenced, item.in_controlled_shutdown))
-    if item.unknown_tagged_fields is None and item.log_dirs == [] and item.cordoned_log_dirs is None:
+    if (
+        item.unknown_tagged_fields is None
+        and item.log_dirs == []
+        and item.cordoned_log_dirs is None
+    ):
         out(b"\x00")
     else:
         _write_register_broker_record_tags_2(item, out)

@@ -10,9 +10,22 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["ControllerEndpoint", "ControllerFeature", "RegisterControllerRecord"]
+__all__ = [
+    "ControllerEndpoint",
+    "ControllerFeature",
+    "RegisterControllerRecord",
+]
 
 unpack_iutB = Codec(">i16s?B").unpack_from
 compact_s_B = unpackers("s", "B", 1)
@@ -33,7 +46,13 @@ pack_B = Codec(">B").pack
 class ControllerEndpoint(Struct):
     """ControllerEndpoint of RegisterControllerRecord."""
 
-    __slots__ = ("name", "host", "port", "security_protocol", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "host",
+        "port",
+        "security_protocol",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     host: str  # 0+
@@ -44,8 +63,8 @@ class ControllerEndpoint(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
-        host: str = '',
+        name: str = "",
+        host: str = "",
         port: int = 0,
         security_protocol: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -60,7 +79,12 @@ class ControllerEndpoint(Struct):
 class ControllerFeature(Struct):
     """ControllerFeature of RegisterControllerRecord."""
 
-    __slots__ = ("name", "min_supported_version", "max_supported_version", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "min_supported_version",
+        "max_supported_version",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     min_supported_version: int  # 0+
@@ -70,7 +94,7 @@ class ControllerFeature(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         min_supported_version: int = 0,
         max_supported_version: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -84,9 +108,16 @@ class ControllerFeature(Struct):
 class RegisterControllerRecord(Message):
     """RegisterControllerRecord, type 27, versions 0, flexible 0+."""
 
-    __slots__ = ("controller_id", "incarnation_id", "zk_migration_ready", "end_points", "features", "unknown_tagged_fields", )
+    __slots__ = (
+        "controller_id",
+        "incarnation_id",
+        "zk_migration_ready",
+        "end_points",
+        "features",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'RegisterControllerRecord'
+    NAME = "RegisterControllerRecord"
     API_KEY = -1
     RECORD_TYPE = 27
     MIN_VERSION = 0
@@ -118,7 +149,9 @@ class RegisterControllerRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_controller_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ControllerEndpoint], int]:
+def _read_controller_endpoint_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ControllerEndpoint], int]:
     items = []
     for _ in range(count):
         item = new(ControllerEndpoint)
@@ -147,14 +180,21 @@ def _read_controller_endpoint_list_1(data: Buffer, pos: int, count: int) -> tupl
     return items, pos
 
 
-def _read_controller_feature_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ControllerFeature], int]:
+def _read_controller_feature_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ControllerFeature], int]:
     items = []
     for _ in range(count):
         item = new(ControllerFeature)
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            raw, item.min_supported_version, item.max_supported_version, tags = compact_s_hhB[n_name](data, pos)
+            (
+                raw,
+                item.min_supported_version,
+                item.max_supported_version,
+                tags,
+            ) = compact_s_hhB[n_name](data, pos)
             item.name = raw.decode()
             pos += n_name + 4
         else:
@@ -168,9 +208,16 @@ def _read_controller_feature_list_1(data: Buffer, pos: int, count: int) -> tuple
     return items, pos
 
 
-def _read_register_controller_record_1(data: Buffer, pos: int) -> tuple[RegisterControllerRecord, int]:
+def _read_register_controller_record_1(
+    data: Buffer, pos: int
+) -> tuple[RegisterControllerRecord, int]:
     item = new(RegisterControllerRecord)
-    item.controller_id, item.incarnation_id, item.zk_migration_ready, n_end_points = unpack_iutB(data, pos)
+    (
+        item.controller_id,
+        item.incarnation_id,
+        item.zk_migration_ready,
+        n_end_points,
+    ) = unpack_iutB(data, pos)
     pos += 22
     if n_end_points == 1:
         item.end_points = []

@@ -10,9 +10,26 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    tag_head,
+    unknown_tag,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_tags,
+)
 
-__all__ = ["RemoteLogSegmentIdEntry", "RemoteLogSegmentMetadataRecord", "SegmentLeaderEpochEntry", "TopicIdPartitionEntry"]
+__all__ = [
+    "RemoteLogSegmentIdEntry",
+    "RemoteLogSegmentMetadataRecord",
+    "SegmentLeaderEpochEntry",
+    "TopicIdPartitionEntry",
+]
 
 compact_s_uiB = unpackers("s", "16siB", 1)
 unpack_uiB = Codec(">16siB").unpack_from
@@ -37,7 +54,12 @@ pack_t = Codec(">?").pack
 class TopicIdPartitionEntry(Struct):
     """TopicIdPartitionEntry of RemoteLogSegmentMetadataRecord."""
 
-    __slots__ = ("name", "id", "partition", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "id",
+        "partition",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     id: Uuid  # 0+
@@ -47,7 +69,7 @@ class TopicIdPartitionEntry(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         id: Uuid = ZERO_UUID,
         partition: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -61,7 +83,11 @@ class TopicIdPartitionEntry(Struct):
 class RemoteLogSegmentIdEntry(Struct):
     """RemoteLogSegmentIdEntry of RemoteLogSegmentMetadataRecord."""
 
-    __slots__ = ("topic_id_partition", "id", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id_partition",
+        "id",
+        "unknown_tagged_fields",
+    )
 
     topic_id_partition: TopicIdPartitionEntry  # 0+
     id: Uuid  # 0+
@@ -82,7 +108,11 @@ class RemoteLogSegmentIdEntry(Struct):
 class SegmentLeaderEpochEntry(Struct):
     """SegmentLeaderEpochEntry of RemoteLogSegmentMetadataRecord."""
 
-    __slots__ = ("leader_epoch", "offset", "unknown_tagged_fields", )
+    __slots__ = (
+        "leader_epoch",
+        "offset",
+        "unknown_tagged_fields",
+    )
 
     leader_epoch: int  # 0+
     offset: int  # 0+
@@ -103,9 +133,22 @@ class SegmentLeaderEpochEntry(Struct):
 class RemoteLogSegmentMetadataRecord(Message):
     """RemoteLogSegmentMetadataRecord, type 0, versions 0, flexible 0+."""
 
-    __slots__ = ("remote_log_segment_id", "start_offset", "end_offset", "broker_id", "max_timestamp_ms", "event_timestamp_ms", "segment_leader_epochs", "segment_size_in_bytes", "custom_metadata", "remote_log_segment_state", "txn_index_empty", "unknown_tagged_fields", )
+    __slots__ = (
+        "remote_log_segment_id",
+        "start_offset",
+        "end_offset",
+        "broker_id",
+        "max_timestamp_ms",
+        "event_timestamp_ms",
+        "segment_leader_epochs",
+        "segment_size_in_bytes",
+        "custom_metadata",
+        "remote_log_segment_state",
+        "txn_index_empty",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'RemoteLogSegmentMetadataRecord'
+    NAME = "RemoteLogSegmentMetadataRecord"
     API_KEY = -1
     RECORD_TYPE = 0
     MIN_VERSION = 0
@@ -173,7 +216,9 @@ def _read_topic_id_partition_entry_1(data: Buffer, pos: int) -> tuple[TopicIdPar
     return item, pos
 
 
-def _read_remote_log_segment_id_entry_1(data: Buffer, pos: int) -> tuple[RemoteLogSegmentIdEntry, int]:
+def _read_remote_log_segment_id_entry_1(
+    data: Buffer, pos: int
+) -> tuple[RemoteLogSegmentIdEntry, int]:
     item = new(RemoteLogSegmentIdEntry)
     item.topic_id_partition, pos = _read_topic_id_partition_entry_1(data, pos)
     item.id, tags = unpack_uB(data, pos)
@@ -184,7 +229,9 @@ def _read_remote_log_segment_id_entry_1(data: Buffer, pos: int) -> tuple[RemoteL
     return item, pos
 
 
-def _read_segment_leader_epoch_entry_list_1(data: Buffer, pos: int, count: int) -> tuple[list[SegmentLeaderEpochEntry], int]:
+def _read_segment_leader_epoch_entry_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[SegmentLeaderEpochEntry], int]:
     end = pos + count * 13
     if end > len(data):
         raise Unusual
@@ -201,7 +248,9 @@ def _read_segment_leader_epoch_entry_list_1(data: Buffer, pos: int, count: int) 
     return items, pos
 
 
-def _read_remote_log_segment_metadata_record_tags_1(item: RemoteLogSegmentMetadataRecord, data: Buffer, pos: int, count: int) -> int:
+def _read_remote_log_segment_metadata_record_tags_1(
+    item: RemoteLogSegmentMetadataRecord, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -218,18 +267,33 @@ def _read_remote_log_segment_metadata_record_tags_1(item: RemoteLogSegmentMetada
     return pos
 
 
-def _read_remote_log_segment_metadata_record_1(data: Buffer, pos: int) -> tuple[RemoteLogSegmentMetadataRecord, int]:
+def _read_remote_log_segment_metadata_record_1(
+    data: Buffer, pos: int
+) -> tuple[RemoteLogSegmentMetadataRecord, int]:
     item = new(RemoteLogSegmentMetadataRecord)
     item.remote_log_segment_id, pos = _read_remote_log_segment_id_entry_1(data, pos)
-    item.start_offset, item.end_offset, item.broker_id, item.max_timestamp_ms, item.event_timestamp_ms, n_segment_leader_epochs = unpack_qqiqqB(data, pos)
+    (
+        item.start_offset,
+        item.end_offset,
+        item.broker_id,
+        item.max_timestamp_ms,
+        item.event_timestamp_ms,
+        n_segment_leader_epochs,
+    ) = unpack_qqiqqB(data, pos)
     pos += 37
     if n_segment_leader_epochs == 1:
         item.segment_leader_epochs = []
     elif 1 < n_segment_leader_epochs < 128:
-        item.segment_leader_epochs, pos = _read_segment_leader_epoch_entry_list_1(data, pos, n_segment_leader_epochs - 1)
+        (
+            item.segment_leader_epochs,
+            pos,
+        ) = _read_segment_leader_epoch_entry_list_1(data, pos, n_segment_leader_epochs - 1)
     elif n_segment_leader_epochs:
         n_segment_leader_epochs, pos = long_count(data, pos, n_segment_leader_epochs)
-        item.segment_leader_epochs, pos = _read_segment_leader_epoch_entry_list_1(data, pos, n_segment_leader_epochs)
+        (
+            item.segment_leader_epochs,
+            pos,
+        ) = _read_segment_leader_epoch_entry_list_1(data, pos, n_segment_leader_epochs)
     else:
         raise Unusual
     item.segment_size_in_bytes, n_custom_metadata = unpack_iB(data, pos)
@@ -275,14 +339,18 @@ def _write_remote_log_segment_id_entry_1(item: RemoteLogSegmentIdEntry, out: App
     out(pack_ux(item.id))
 
 
-def _write_segment_leader_epoch_entry_list_1(items: list[SegmentLeaderEpochEntry], out: Append) -> None:
+def _write_segment_leader_epoch_entry_list_1(
+    items: list[SegmentLeaderEpochEntry], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         out(pack_iqx(item.leader_epoch, item.offset))
 
 
-def _write_remote_log_segment_metadata_record_tags_1(item: RemoteLogSegmentMetadataRecord, out: Append) -> None:
+def _write_remote_log_segment_metadata_record_tags_1(
+    item: RemoteLogSegmentMetadataRecord, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     fields: list[tuple[int, list[Part]]] = []
@@ -294,15 +362,34 @@ def _write_remote_log_segment_metadata_record_tags_1(item: RemoteLogSegmentMetad
     write_tags(fields, out)
 
 
-def _write_remote_log_segment_metadata_record_1(item: RemoteLogSegmentMetadataRecord, out: Append) -> None:
+def _write_remote_log_segment_metadata_record_1(
+    item: RemoteLogSegmentMetadataRecord, out: Append
+) -> None:
     remote_log_segment_id = item.remote_log_segment_id
     _write_remote_log_segment_id_entry_1(remote_log_segment_id, out)
     segment_leader_epochs = item.segment_leader_epochs
     n = len(segment_leader_epochs)
     if n < 127:
-        out(pack_qqiqqB(item.start_offset, item.end_offset, item.broker_id, item.max_timestamp_ms, item.event_timestamp_ms, n + 1))
+        out(
+            pack_qqiqqB(
+                item.start_offset,
+                item.end_offset,
+                item.broker_id,
+                item.max_timestamp_ms,
+                item.event_timestamp_ms,
+                n + 1,
+            )
+        )
     else:
-        out(pack_qqiqq(item.start_offset, item.end_offset, item.broker_id, item.max_timestamp_ms, item.event_timestamp_ms))
+        out(
+            pack_qqiqq(
+                item.start_offset,
+                item.end_offset,
+                item.broker_id,
+                item.max_timestamp_ms,
+                item.event_timestamp_ms,
+            )
+        )
         out(varint(n + 1))
     _write_segment_leader_epoch_entry_list_1(segment_leader_epochs, out)
     custom_metadata = item.custom_metadata

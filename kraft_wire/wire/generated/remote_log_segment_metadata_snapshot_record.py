@@ -12,7 +12,10 @@ from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
 from kraft_wire.wire.runtime import long_count, new, tag_head, unknown_tag, varint, write_tags
 
-__all__ = ["RemoteLogSegmentMetadataSnapshotRecord", "SegmentLeaderEpochEntry"]
+__all__ = [
+    "RemoteLogSegmentMetadataSnapshotRecord",
+    "SegmentLeaderEpochEntry",
+]
 
 unpack_uqqiqqB = Codec(">16sqqiqqB").unpack_from
 iterate_iqB = Codec(">iqB").iter_unpack
@@ -31,7 +34,11 @@ pack_t = Codec(">?").pack
 class SegmentLeaderEpochEntry(Struct):
     """SegmentLeaderEpochEntry of RemoteLogSegmentMetadataSnapshotRecord."""
 
-    __slots__ = ("leader_epoch", "offset", "unknown_tagged_fields", )
+    __slots__ = (
+        "leader_epoch",
+        "offset",
+        "unknown_tagged_fields",
+    )
 
     leader_epoch: int  # 0+
     offset: int  # 0+
@@ -52,9 +59,22 @@ class SegmentLeaderEpochEntry(Struct):
 class RemoteLogSegmentMetadataSnapshotRecord(Message):
     """RemoteLogSegmentMetadataSnapshotRecord, type 3, versions 0, flexible 0+."""
 
-    __slots__ = ("segment_id", "start_offset", "end_offset", "broker_id", "max_timestamp_ms", "event_timestamp_ms", "segment_leader_epochs", "segment_size_in_bytes", "custom_metadata", "remote_log_segment_state", "txn_index_empty", "unknown_tagged_fields", )
+    __slots__ = (
+        "segment_id",
+        "start_offset",
+        "end_offset",
+        "broker_id",
+        "max_timestamp_ms",
+        "event_timestamp_ms",
+        "segment_leader_epochs",
+        "segment_size_in_bytes",
+        "custom_metadata",
+        "remote_log_segment_state",
+        "txn_index_empty",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'RemoteLogSegmentMetadataSnapshotRecord'
+    NAME = "RemoteLogSegmentMetadataSnapshotRecord"
     API_KEY = -1
     RECORD_TYPE = 3
     MIN_VERSION = 0
@@ -104,7 +124,9 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_segment_leader_epoch_entry_list_1(data: Buffer, pos: int, count: int) -> tuple[list[SegmentLeaderEpochEntry], int]:
+def _read_segment_leader_epoch_entry_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[SegmentLeaderEpochEntry], int]:
     end = pos + count * 13
     if end > len(data):
         raise Unusual
@@ -121,7 +143,9 @@ def _read_segment_leader_epoch_entry_list_1(data: Buffer, pos: int, count: int) 
     return items, pos
 
 
-def _read_remote_log_segment_metadata_snapshot_record_tags_1(item: RemoteLogSegmentMetadataSnapshotRecord, data: Buffer, pos: int, count: int) -> int:
+def _read_remote_log_segment_metadata_snapshot_record_tags_1(
+    item: RemoteLogSegmentMetadataSnapshotRecord, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -138,17 +162,33 @@ def _read_remote_log_segment_metadata_snapshot_record_tags_1(item: RemoteLogSegm
     return pos
 
 
-def _read_remote_log_segment_metadata_snapshot_record_1(data: Buffer, pos: int) -> tuple[RemoteLogSegmentMetadataSnapshotRecord, int]:
+def _read_remote_log_segment_metadata_snapshot_record_1(
+    data: Buffer, pos: int
+) -> tuple[RemoteLogSegmentMetadataSnapshotRecord, int]:
     item = new(RemoteLogSegmentMetadataSnapshotRecord)
-    item.segment_id, item.start_offset, item.end_offset, item.broker_id, item.max_timestamp_ms, item.event_timestamp_ms, n_segment_leader_epochs = unpack_uqqiqqB(data, pos)
+    (
+        item.segment_id,
+        item.start_offset,
+        item.end_offset,
+        item.broker_id,
+        item.max_timestamp_ms,
+        item.event_timestamp_ms,
+        n_segment_leader_epochs,
+    ) = unpack_uqqiqqB(data, pos)
     pos += 53
     if n_segment_leader_epochs == 1:
         item.segment_leader_epochs = []
     elif 1 < n_segment_leader_epochs < 128:
-        item.segment_leader_epochs, pos = _read_segment_leader_epoch_entry_list_1(data, pos, n_segment_leader_epochs - 1)
+        (
+            item.segment_leader_epochs,
+            pos,
+        ) = _read_segment_leader_epoch_entry_list_1(data, pos, n_segment_leader_epochs - 1)
     elif n_segment_leader_epochs:
         n_segment_leader_epochs, pos = long_count(data, pos, n_segment_leader_epochs)
-        item.segment_leader_epochs, pos = _read_segment_leader_epoch_entry_list_1(data, pos, n_segment_leader_epochs)
+        (
+            item.segment_leader_epochs,
+            pos,
+        ) = _read_segment_leader_epoch_entry_list_1(data, pos, n_segment_leader_epochs)
     else:
         raise Unusual
     item.segment_size_in_bytes, n_custom_metadata = unpack_iB(data, pos)
@@ -174,14 +214,18 @@ def _read_remote_log_segment_metadata_snapshot_record_1(data: Buffer, pos: int) 
     return item, pos
 
 
-def _write_segment_leader_epoch_entry_list_1(items: list[SegmentLeaderEpochEntry], out: Append) -> None:
+def _write_segment_leader_epoch_entry_list_1(
+    items: list[SegmentLeaderEpochEntry], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         out(pack_iqx(item.leader_epoch, item.offset))
 
 
-def _write_remote_log_segment_metadata_snapshot_record_tags_1(item: RemoteLogSegmentMetadataSnapshotRecord, out: Append) -> None:
+def _write_remote_log_segment_metadata_snapshot_record_tags_1(
+    item: RemoteLogSegmentMetadataSnapshotRecord, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     fields: list[tuple[int, list[Part]]] = []
@@ -193,13 +237,34 @@ def _write_remote_log_segment_metadata_snapshot_record_tags_1(item: RemoteLogSeg
     write_tags(fields, out)
 
 
-def _write_remote_log_segment_metadata_snapshot_record_1(item: RemoteLogSegmentMetadataSnapshotRecord, out: Append) -> None:
+def _write_remote_log_segment_metadata_snapshot_record_1(
+    item: RemoteLogSegmentMetadataSnapshotRecord, out: Append
+) -> None:
     segment_leader_epochs = item.segment_leader_epochs
     n = len(segment_leader_epochs)
     if n < 127:
-        out(pack_uqqiqqB(item.segment_id, item.start_offset, item.end_offset, item.broker_id, item.max_timestamp_ms, item.event_timestamp_ms, n + 1))
+        out(
+            pack_uqqiqqB(
+                item.segment_id,
+                item.start_offset,
+                item.end_offset,
+                item.broker_id,
+                item.max_timestamp_ms,
+                item.event_timestamp_ms,
+                n + 1,
+            )
+        )
     else:
-        out(pack_uqqiqq(item.segment_id, item.start_offset, item.end_offset, item.broker_id, item.max_timestamp_ms, item.event_timestamp_ms))
+        out(
+            pack_uqqiqq(
+                item.segment_id,
+                item.start_offset,
+                item.end_offset,
+                item.broker_id,
+                item.max_timestamp_ms,
+                item.event_timestamp_ms,
+            )
+        )
         out(varint(n + 1))
     _write_segment_leader_epoch_entry_list_1(segment_leader_epochs, out)
     custom_metadata = item.custom_metadata

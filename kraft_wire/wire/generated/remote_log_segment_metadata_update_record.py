@@ -10,9 +10,22 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["RemoteLogSegmentIdEntry", "RemoteLogSegmentMetadataUpdateRecord", "TopicIdPartitionEntry"]
+__all__ = [
+    "RemoteLogSegmentIdEntry",
+    "RemoteLogSegmentMetadataUpdateRecord",
+    "TopicIdPartitionEntry",
+]
 
 compact_s_uiB = unpackers("s", "16siB", 1)
 unpack_uiB = Codec(">16siB").unpack_from
@@ -30,7 +43,12 @@ pack_bx = Codec(">bx").pack
 class TopicIdPartitionEntry(Struct):
     """TopicIdPartitionEntry of RemoteLogSegmentMetadataUpdateRecord."""
 
-    __slots__ = ("name", "id", "partition", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "id",
+        "partition",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     id: Uuid  # 0+
@@ -40,7 +58,7 @@ class TopicIdPartitionEntry(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         id: Uuid = ZERO_UUID,
         partition: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -54,7 +72,11 @@ class TopicIdPartitionEntry(Struct):
 class RemoteLogSegmentIdEntry(Struct):
     """RemoteLogSegmentIdEntry of RemoteLogSegmentMetadataUpdateRecord."""
 
-    __slots__ = ("topic_id_partition", "id", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id_partition",
+        "id",
+        "unknown_tagged_fields",
+    )
 
     topic_id_partition: TopicIdPartitionEntry  # 0+
     id: Uuid  # 0+
@@ -75,9 +97,16 @@ class RemoteLogSegmentIdEntry(Struct):
 class RemoteLogSegmentMetadataUpdateRecord(Message):
     """RemoteLogSegmentMetadataUpdateRecord, type 1, versions 0, flexible 0+."""
 
-    __slots__ = ("remote_log_segment_id", "broker_id", "event_timestamp_ms", "custom_metadata", "remote_log_segment_state", "unknown_tagged_fields", )
+    __slots__ = (
+        "remote_log_segment_id",
+        "broker_id",
+        "event_timestamp_ms",
+        "custom_metadata",
+        "remote_log_segment_state",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'RemoteLogSegmentMetadataUpdateRecord'
+    NAME = "RemoteLogSegmentMetadataUpdateRecord"
     API_KEY = -1
     RECORD_TYPE = 1
     MIN_VERSION = 0
@@ -127,7 +156,9 @@ def _read_topic_id_partition_entry_1(data: Buffer, pos: int) -> tuple[TopicIdPar
     return item, pos
 
 
-def _read_remote_log_segment_id_entry_1(data: Buffer, pos: int) -> tuple[RemoteLogSegmentIdEntry, int]:
+def _read_remote_log_segment_id_entry_1(
+    data: Buffer, pos: int
+) -> tuple[RemoteLogSegmentIdEntry, int]:
     item = new(RemoteLogSegmentIdEntry)
     item.topic_id_partition, pos = _read_topic_id_partition_entry_1(data, pos)
     item.id, tags = unpack_uB(data, pos)
@@ -138,7 +169,9 @@ def _read_remote_log_segment_id_entry_1(data: Buffer, pos: int) -> tuple[RemoteL
     return item, pos
 
 
-def _read_remote_log_segment_metadata_update_record_1(data: Buffer, pos: int) -> tuple[RemoteLogSegmentMetadataUpdateRecord, int]:
+def _read_remote_log_segment_metadata_update_record_1(
+    data: Buffer, pos: int
+) -> tuple[RemoteLogSegmentMetadataUpdateRecord, int]:
     item = new(RemoteLogSegmentMetadataUpdateRecord)
     item.remote_log_segment_id, pos = _read_remote_log_segment_id_entry_1(data, pos)
     item.broker_id, item.event_timestamp_ms, n_custom_metadata = unpack_iqB(data, pos)
@@ -183,7 +216,9 @@ def _write_remote_log_segment_id_entry_1(item: RemoteLogSegmentIdEntry, out: App
     out(pack_ux(item.id))
 
 
-def _write_remote_log_segment_metadata_update_record_1(item: RemoteLogSegmentMetadataUpdateRecord, out: Append) -> None:
+def _write_remote_log_segment_metadata_update_record_1(
+    item: RemoteLogSegmentMetadataUpdateRecord, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     remote_log_segment_id = item.remote_log_segment_id

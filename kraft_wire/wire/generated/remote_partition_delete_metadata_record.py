@@ -12,7 +12,10 @@ from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
 from kraft_wire.wire.runtime import compact_text, long_text, new, packers, unknown_tags, unpackers
 
-__all__ = ["RemotePartitionDeleteMetadataRecord", "TopicIdPartitionEntry"]
+__all__ = [
+    "RemotePartitionDeleteMetadataRecord",
+    "TopicIdPartitionEntry",
+]
 
 compact_s_uiB = unpackers("s", "16siB", 1)
 unpack_uiB = Codec(">16siB").unpack_from
@@ -25,7 +28,12 @@ pack_iqbx = Codec(">iqbx").pack
 class TopicIdPartitionEntry(Struct):
     """TopicIdPartitionEntry of RemotePartitionDeleteMetadataRecord."""
 
-    __slots__ = ("name", "id", "partition", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "id",
+        "partition",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     id: Uuid  # 0+
@@ -35,7 +43,7 @@ class TopicIdPartitionEntry(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         id: Uuid = ZERO_UUID,
         partition: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -49,9 +57,15 @@ class TopicIdPartitionEntry(Struct):
 class RemotePartitionDeleteMetadataRecord(Message):
     """RemotePartitionDeleteMetadataRecord, type 2, versions 0, flexible 0+."""
 
-    __slots__ = ("topic_id_partition", "broker_id", "event_timestamp_ms", "remote_partition_delete_state", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id_partition",
+        "broker_id",
+        "event_timestamp_ms",
+        "remote_partition_delete_state",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'RemotePartitionDeleteMetadataRecord'
+    NAME = "RemotePartitionDeleteMetadataRecord"
     API_KEY = -1
     RECORD_TYPE = 2
     MIN_VERSION = 0
@@ -98,10 +112,17 @@ def _read_topic_id_partition_entry_1(data: Buffer, pos: int) -> tuple[TopicIdPar
     return item, pos
 
 
-def _read_remote_partition_delete_metadata_record_1(data: Buffer, pos: int) -> tuple[RemotePartitionDeleteMetadataRecord, int]:
+def _read_remote_partition_delete_metadata_record_1(
+    data: Buffer, pos: int
+) -> tuple[RemotePartitionDeleteMetadataRecord, int]:
     item = new(RemotePartitionDeleteMetadataRecord)
     item.topic_id_partition, pos = _read_topic_id_partition_entry_1(data, pos)
-    item.broker_id, item.event_timestamp_ms, item.remote_partition_delete_state, tags = unpack_iqbB(data, pos)
+    (
+        item.broker_id,
+        item.event_timestamp_ms,
+        item.remote_partition_delete_state,
+        tags,
+    ) = unpack_iqbB(data, pos)
     pos += 14
     item.unknown_tagged_fields = None
     if tags:
@@ -121,7 +142,9 @@ def _write_topic_id_partition_entry_1(item: TopicIdPartitionEntry, out: Append) 
         out(pack_uix(item.id, item.partition))
 
 
-def _write_remote_partition_delete_metadata_record_1(item: RemotePartitionDeleteMetadataRecord, out: Append) -> None:
+def _write_remote_partition_delete_metadata_record_1(
+    item: RemotePartitionDeleteMetadataRecord, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     topic_id_partition = item.topic_id_partition

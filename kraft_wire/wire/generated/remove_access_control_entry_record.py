@@ -12,7 +12,9 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import new, unknown_tags
 
-__all__ = ["RemoveAccessControlEntryRecord"]
+__all__ = [
+    "RemoveAccessControlEntryRecord",
+]
 
 unpack_uB = Codec(">16sB").unpack_from
 pack_ux = Codec(">16sx").pack
@@ -21,9 +23,12 @@ pack_ux = Codec(">16sx").pack
 class RemoveAccessControlEntryRecord(Message):
     """RemoveAccessControlEntryRecord, type 19, versions 0, flexible 0+."""
 
-    __slots__ = ("id", "unknown_tagged_fields", )
+    __slots__ = (
+        "id",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'RemoveAccessControlEntryRecord'
+    NAME = "RemoveAccessControlEntryRecord"
     API_KEY = -1
     RECORD_TYPE = 19
     MIN_VERSION = 0
@@ -43,7 +48,9 @@ class RemoveAccessControlEntryRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_remove_access_control_entry_record_1(data: Buffer, pos: int) -> tuple[RemoveAccessControlEntryRecord, int]:
+def _read_remove_access_control_entry_record_1(
+    data: Buffer, pos: int
+) -> tuple[RemoveAccessControlEntryRecord, int]:
     item = new(RemoveAccessControlEntryRecord)
     item.id, tags = unpack_uB(data, pos)
     pos += 17
@@ -53,7 +60,9 @@ def _read_remove_access_control_entry_record_1(data: Buffer, pos: int) -> tuple[
     return item, pos
 
 
-def _write_remove_access_control_entry_record_1(item: RemoveAccessControlEntryRecord, out: Append) -> None:
+def _write_remove_access_control_entry_record_1(
+    item: RemoveAccessControlEntryRecord, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     out(pack_ux(item.id))

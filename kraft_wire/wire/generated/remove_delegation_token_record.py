@@ -9,7 +9,9 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import compact_text, long_text, new, packers, unknown_tags, unpackers
 
-__all__ = ["RemoveDelegationTokenRecord"]
+__all__ = [
+    "RemoveDelegationTokenRecord",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 pack__Bs_x = packers("B", "s", "x", 0, 1)
@@ -18,9 +20,12 @@ pack__Bs_x = packers("B", "s", "x", 0, 1)
 class RemoveDelegationTokenRecord(Message):
     """RemoveDelegationTokenRecord, type 26, versions 0, flexible 0+."""
 
-    __slots__ = ("token_id", "unknown_tagged_fields", )
+    __slots__ = (
+        "token_id",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'RemoveDelegationTokenRecord'
+    NAME = "RemoveDelegationTokenRecord"
     API_KEY = -1
     RECORD_TYPE = 26
     MIN_VERSION = 0
@@ -33,14 +38,16 @@ class RemoveDelegationTokenRecord(Message):
     def __init__(
         self,
         *,
-        token_id: str = '',
+        token_id: str = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.token_id = token_id
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_remove_delegation_token_record_1(data: Buffer, pos: int) -> tuple[RemoveDelegationTokenRecord, int]:
+def _read_remove_delegation_token_record_1(
+    data: Buffer, pos: int
+) -> tuple[RemoveDelegationTokenRecord, int]:
     item = new(RemoveDelegationTokenRecord)
     n_token_id = data[pos]
     pos += 1

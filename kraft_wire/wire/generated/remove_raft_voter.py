@@ -14,7 +14,10 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import compact_text, long_text, new, packers, unknown_tags, unpackers
 
-__all__ = ["RemoveRaftVoterRequest", "RemoveRaftVoterResponse"]
+__all__ = [
+    "RemoveRaftVoterRequest",
+    "RemoveRaftVoterResponse",
+]
 
 compact_s_iuB = unpackers("s", "i16sB", 1)
 unpack_iuB = Codec(">i16sB").unpack_from
@@ -31,9 +34,14 @@ pack_ih = Codec(">ih").pack
 class RemoveRaftVoterRequest(Message):
     """RemoveRaftVoterRequest, API key 81, versions 0, flexible 0+."""
 
-    __slots__ = ("cluster_id", "voter_id", "voter_directory_id", "unknown_tagged_fields", )
+    __slots__ = (
+        "cluster_id",
+        "voter_id",
+        "voter_directory_id",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'RemoveRaftVoterRequest'
+    NAME = "RemoveRaftVoterRequest"
     API_KEY = 81
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -48,7 +56,7 @@ class RemoveRaftVoterRequest(Message):
     def __init__(
         self,
         *,
-        cluster_id: str | None = '',
+        cluster_id: str | None = "",
         voter_id: int = 0,
         voter_directory_id: Uuid = ZERO_UUID,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -62,9 +70,14 @@ class RemoveRaftVoterRequest(Message):
 class RemoveRaftVoterResponse(Message):
     """RemoveRaftVoterResponse, API key 81, versions 0, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "error_message", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'RemoveRaftVoterResponse'
+    NAME = "RemoveRaftVoterResponse"
     API_KEY = 81
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -81,7 +94,7 @@ class RemoveRaftVoterResponse(Message):
         *,
         throttle_time_ms: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.throttle_time_ms = throttle_time_ms
@@ -128,7 +141,9 @@ def _write_remove_raft_voter_request_1(item: RemoveRaftVoterRequest, out: Append
             out(pack_iux(item.voter_id, item.voter_directory_id))
 
 
-def _read_remove_raft_voter_response_1(data: Buffer, pos: int) -> tuple[RemoveRaftVoterResponse, int]:
+def _read_remove_raft_voter_response_1(
+    data: Buffer, pos: int
+) -> tuple[RemoveRaftVoterResponse, int]:
     item = new(RemoveRaftVoterResponse)
     item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7

@@ -12,7 +12,9 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import new, unknown_tags
 
-__all__ = ["RemoveTopicRecord"]
+__all__ = [
+    "RemoveTopicRecord",
+]
 
 unpack_uB = Codec(">16sB").unpack_from
 pack_ux = Codec(">16sx").pack
@@ -21,9 +23,12 @@ pack_ux = Codec(">16sx").pack
 class RemoveTopicRecord(Message):
     """RemoveTopicRecord, type 9, versions 0, flexible 0+."""
 
-    __slots__ = ("topic_id", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'RemoveTopicRecord'
+    NAME = "RemoveTopicRecord"
     API_KEY = -1
     RECORD_TYPE = 9
     MIN_VERSION = 0

@@ -11,7 +11,9 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import compact_text, long_text, new, packers, unknown_tags, unpackers
 
-__all__ = ["RemoveUserScramCredentialRecord"]
+__all__ = [
+    "RemoveUserScramCredentialRecord",
+]
 
 compact_s_bB = unpackers("s", "bB", 1)
 unpack_bB = Codec(">bB").unpack_from
@@ -22,9 +24,13 @@ pack_bx = Codec(">bx").pack
 class RemoveUserScramCredentialRecord(Message):
     """RemoveUserScramCredentialRecord, type 22, versions 0, flexible 0+."""
 
-    __slots__ = ("name", "mechanism", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "mechanism",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'RemoveUserScramCredentialRecord'
+    NAME = "RemoveUserScramCredentialRecord"
     API_KEY = -1
     RECORD_TYPE = 22
     MIN_VERSION = 0
@@ -38,7 +44,7 @@ class RemoveUserScramCredentialRecord(Message):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         mechanism: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -47,7 +53,9 @@ class RemoveUserScramCredentialRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_remove_user_scram_credential_record_1(data: Buffer, pos: int) -> tuple[RemoveUserScramCredentialRecord, int]:
+def _read_remove_user_scram_credential_record_1(
+    data: Buffer, pos: int
+) -> tuple[RemoveUserScramCredentialRecord, int]:
     item = new(RemoveUserScramCredentialRecord)
     n_name = data[pos]
     pos += 1
@@ -65,7 +73,9 @@ def _read_remove_user_scram_credential_record_1(data: Buffer, pos: int) -> tuple
     return item, pos
 
 
-def _write_remove_user_scram_credential_record_1(item: RemoveUserScramCredentialRecord, out: Append) -> None:
+def _write_remove_user_scram_credential_record_1(
+    item: RemoveUserScramCredentialRecord, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     raw = item.name.encode()

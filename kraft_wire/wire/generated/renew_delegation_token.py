@@ -13,7 +13,10 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import long_count, new, unknown_tags, varint
 
-__all__ = ["RenewDelegationTokenRequest", "RenewDelegationTokenResponse"]
+__all__ = [
+    "RenewDelegationTokenRequest",
+    "RenewDelegationTokenResponse",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_q = Codec(">q").unpack_from
@@ -31,9 +34,13 @@ pack_hqix = Codec(">hqix").pack
 class RenewDelegationTokenRequest(Message):
     """RenewDelegationTokenRequest, API key 39, versions 1-2, flexible 2+."""
 
-    __slots__ = ("hmac", "renew_period_ms", "unknown_tagged_fields", )
+    __slots__ = (
+        "hmac",
+        "renew_period_ms",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'RenewDelegationTokenRequest'
+    NAME = "RenewDelegationTokenRequest"
     API_KEY = 39
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -47,7 +54,7 @@ class RenewDelegationTokenRequest(Message):
     def __init__(
         self,
         *,
-        hmac: bytes | memoryview = b'',
+        hmac: bytes | memoryview = b"",
         renew_period_ms: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -59,9 +66,14 @@ class RenewDelegationTokenRequest(Message):
 class RenewDelegationTokenResponse(Message):
     """RenewDelegationTokenResponse, API key 39, versions 1-2, flexible 2+."""
 
-    __slots__ = ("error_code", "expiry_timestamp_ms", "throttle_time_ms", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "expiry_timestamp_ms",
+        "throttle_time_ms",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'RenewDelegationTokenResponse'
+    NAME = "RenewDelegationTokenResponse"
     API_KEY = 39
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -87,7 +99,9 @@ class RenewDelegationTokenResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_renew_delegation_token_request_1(data: Buffer, pos: int) -> tuple[RenewDelegationTokenRequest, int]:
+def _read_renew_delegation_token_request_1(
+    data: Buffer, pos: int
+) -> tuple[RenewDelegationTokenRequest, int]:
     item = new(RenewDelegationTokenRequest)
     (n_hmac,) = unpack_i(data, pos)
     pos += 4
@@ -105,7 +119,9 @@ def _read_renew_delegation_token_request_1(data: Buffer, pos: int) -> tuple[Rene
     return item, pos
 
 
-def _read_renew_delegation_token_request_2(data: Buffer, pos: int) -> tuple[RenewDelegationTokenRequest, int]:
+def _read_renew_delegation_token_request_2(
+    data: Buffer, pos: int
+) -> tuple[RenewDelegationTokenRequest, int]:
     item = new(RenewDelegationTokenRequest)
     n_hmac = data[pos]
     pos += 1
@@ -152,7 +168,9 @@ def _write_renew_delegation_token_request_2(item: RenewDelegationTokenRequest, o
     out(pack_qx(item.renew_period_ms))
 
 
-def _read_renew_delegation_token_response_1(data: Buffer, pos: int) -> tuple[RenewDelegationTokenResponse, int]:
+def _read_renew_delegation_token_response_1(
+    data: Buffer, pos: int
+) -> tuple[RenewDelegationTokenResponse, int]:
     item = new(RenewDelegationTokenResponse)
     item.error_code, item.expiry_timestamp_ms, item.throttle_time_ms = unpack_hqi(data, pos)
     pos += 14
@@ -160,7 +178,9 @@ def _read_renew_delegation_token_response_1(data: Buffer, pos: int) -> tuple[Ren
     return item, pos
 
 
-def _read_renew_delegation_token_response_2(data: Buffer, pos: int) -> tuple[RenewDelegationTokenResponse, int]:
+def _read_renew_delegation_token_response_2(
+    data: Buffer, pos: int
+) -> tuple[RenewDelegationTokenResponse, int]:
     item = new(RenewDelegationTokenResponse)
     item.error_code, item.expiry_timestamp_ms, item.throttle_time_ms, tags = unpack_hqiB(data, pos)
     pos += 15
@@ -170,13 +190,17 @@ def _read_renew_delegation_token_response_2(data: Buffer, pos: int) -> tuple[Ren
     return item, pos
 
 
-def _write_renew_delegation_token_response_1(item: RenewDelegationTokenResponse, out: Append) -> None:
+def _write_renew_delegation_token_response_1(
+    item: RenewDelegationTokenResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     out(pack_hqi(item.error_code, item.expiry_timestamp_ms, item.throttle_time_ms))
 
 
-def _write_renew_delegation_token_response_2(item: RenewDelegationTokenResponse, out: Append) -> None:
+def _write_renew_delegation_token_response_2(
+    item: RenewDelegationTokenResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     out(pack_hqix(item.error_code, item.expiry_timestamp_ms, item.throttle_time_ms))

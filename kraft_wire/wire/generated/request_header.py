@@ -11,7 +11,9 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import classic_text, new, packers, unknown_tags, unpackers
 
-__all__ = ["RequestHeader"]
+__all__ = [
+    "RequestHeader",
+]
 
 unpack_hhih = Codec(">hhih").unpack_from
 classic_s = unpackers("s", "", 0)
@@ -25,9 +27,15 @@ pack_hhi_hs_x = packers("hhih", "s", "x", 3, 0)
 class RequestHeader(Message):
     """RequestHeader, versions 1-2, flexible 2+."""
 
-    __slots__ = ("request_api_key", "request_api_version", "correlation_id", "client_id", "unknown_tagged_fields", )
+    __slots__ = (
+        "request_api_key",
+        "request_api_version",
+        "correlation_id",
+        "client_id",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'RequestHeader'
+    NAME = "RequestHeader"
     API_KEY = -1
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -46,7 +54,7 @@ class RequestHeader(Message):
         request_api_key: int = 0,
         request_api_version: int = 0,
         correlation_id: int = 0,
-        client_id: str | None = '',
+        client_id: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.request_api_key = request_api_key
@@ -58,7 +66,12 @@ class RequestHeader(Message):
 
 def _read_request_header_1(data: Buffer, pos: int) -> tuple[RequestHeader, int]:
     item = new(RequestHeader)
-    item.request_api_key, item.request_api_version, item.correlation_id, n_client_id = unpack_hhih(data, pos)
+    (
+        item.request_api_key,
+        item.request_api_version,
+        item.correlation_id,
+        n_client_id,
+    ) = unpack_hhih(data, pos)
     pos += 10
     if 0 <= n_client_id < 128:
         (raw,) = classic_s[n_client_id](data, pos)
@@ -74,7 +87,12 @@ def _read_request_header_1(data: Buffer, pos: int) -> tuple[RequestHeader, int]:
 
 def _read_request_header_2(data: Buffer, pos: int) -> tuple[RequestHeader, int]:
     item = new(RequestHeader)
-    item.request_api_key, item.request_api_version, item.correlation_id, n_client_id = unpack_hhih(data, pos)
+    (
+        item.request_api_key,
+        item.request_api_version,
+        item.correlation_id,
+        n_client_id,
+    ) = unpack_hhih(data, pos)
     pos += 10
     if 0 <= n_client_id < 128:
         raw, tags = classic_s_B[n_client_id](data, pos)
@@ -104,7 +122,15 @@ def _write_request_header_1(item: RequestHeader, out: Append) -> None:
         raw = client_id.encode()
         n = len(raw)
         if n < 128:
-            out(pack_hhi_hs[n](item.request_api_key, item.request_api_version, item.correlation_id, n, raw))
+            out(
+                pack_hhi_hs[n](
+                    item.request_api_key,
+                    item.request_api_version,
+                    item.correlation_id,
+                    n,
+                    raw,
+                )
+            )
         else:
             out(pack_hhih(item.request_api_key, item.request_api_version, item.correlation_id, n))
             out(raw)
@@ -120,7 +146,15 @@ def _write_request_header_2(item: RequestHeader, out: Append) -> None:
         raw = client_id.encode()
         n = len(raw)
         if n < 128:
-            out(pack_hhi_hs_x[n](item.request_api_key, item.request_api_version, item.correlation_id, n, raw))
+            out(
+                pack_hhi_hs_x[n](
+                    item.request_api_key,
+                    item.request_api_version,
+                    item.correlation_id,
+                    n,
+                    raw,
+                )
+            )
         else:
             out(pack_hhih(item.request_api_key, item.request_api_version, item.correlation_id, n))
             out(raw)

@@ -11,7 +11,9 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import new, unknown_tags
 
-__all__ = ["ResponseHeader"]
+__all__ = [
+    "ResponseHeader",
+]
 
 unpack_i = Codec(">i").unpack_from
 unpack_iB = Codec(">iB").unpack_from
@@ -22,9 +24,12 @@ pack_ix = Codec(">ix").pack
 class ResponseHeader(Message):
     """ResponseHeader, versions 0-1, flexible 1+."""
 
-    __slots__ = ("correlation_id", "unknown_tagged_fields", )
+    __slots__ = (
+        "correlation_id",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ResponseHeader'
+    NAME = "ResponseHeader"
     API_KEY = -1
     RECORD_TYPE = -1
     MIN_VERSION = 0

@@ -11,9 +11,22 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["SaslAuthenticateRequest", "SaslAuthenticateResponse"]
+__all__ = [
+    "SaslAuthenticateRequest",
+    "SaslAuthenticateResponse",
+]
 
 unpack_i = Codec(">i").unpack_from
 pack_i = Codec(">i").pack
@@ -36,9 +49,12 @@ pack_qx = Codec(">qx").pack
 class SaslAuthenticateRequest(Message):
     """SaslAuthenticateRequest, API key 36, versions 0-2, flexible 2+."""
 
-    __slots__ = ("auth_bytes", "unknown_tagged_fields", )
+    __slots__ = (
+        "auth_bytes",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'SaslAuthenticateRequest'
+    NAME = "SaslAuthenticateRequest"
     API_KEY = 36
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -51,7 +67,7 @@ class SaslAuthenticateRequest(Message):
     def __init__(
         self,
         *,
-        auth_bytes: bytes | memoryview = b'',
+        auth_bytes: bytes | memoryview = b"",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.auth_bytes = auth_bytes
@@ -61,9 +77,15 @@ class SaslAuthenticateRequest(Message):
 class SaslAuthenticateResponse(Message):
     """SaslAuthenticateResponse, API key 36, versions 0-2, flexible 2+."""
 
-    __slots__ = ("error_code", "error_message", "auth_bytes", "session_lifetime_ms", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "error_message",
+        "auth_bytes",
+        "session_lifetime_ms",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'SaslAuthenticateResponse'
+    NAME = "SaslAuthenticateResponse"
     API_KEY = 36
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -80,8 +102,8 @@ class SaslAuthenticateResponse(Message):
         self,
         *,
         error_code: int = 0,
-        error_message: str | None = '',
-        auth_bytes: bytes | memoryview = b'',
+        error_message: str | None = "",
+        auth_bytes: bytes | memoryview = b"",
         session_lifetime_ms: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -92,7 +114,9 @@ class SaslAuthenticateResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_sasl_authenticate_request_1(data: Buffer, pos: int) -> tuple[SaslAuthenticateRequest, int]:
+def _read_sasl_authenticate_request_1(
+    data: Buffer, pos: int
+) -> tuple[SaslAuthenticateRequest, int]:
     item = new(SaslAuthenticateRequest)
     (n_auth_bytes,) = unpack_i(data, pos)
     pos += 4
@@ -108,7 +132,9 @@ def _read_sasl_authenticate_request_1(data: Buffer, pos: int) -> tuple[SaslAuthe
     return item, pos
 
 
-def _read_sasl_authenticate_request_2(data: Buffer, pos: int) -> tuple[SaslAuthenticateRequest, int]:
+def _read_sasl_authenticate_request_2(
+    data: Buffer, pos: int
+) -> tuple[SaslAuthenticateRequest, int]:
     item = new(SaslAuthenticateRequest)
     n_auth_bytes = data[pos]
     pos += 1
@@ -154,7 +180,9 @@ def _write_sasl_authenticate_request_2(item: SaslAuthenticateRequest, out: Appen
     out(b"\x00")
 
 
-def _read_sasl_authenticate_response_1(data: Buffer, pos: int) -> tuple[SaslAuthenticateResponse, int]:
+def _read_sasl_authenticate_response_1(
+    data: Buffer, pos: int
+) -> tuple[SaslAuthenticateResponse, int]:
     item = new(SaslAuthenticateResponse)
     item.error_code, n_error_message = unpack_hh(data, pos)
     pos += 4
@@ -183,7 +211,9 @@ def _read_sasl_authenticate_response_1(data: Buffer, pos: int) -> tuple[SaslAuth
     return item, pos
 
 
-def _read_sasl_authenticate_response_2(data: Buffer, pos: int) -> tuple[SaslAuthenticateResponse, int]:
+def _read_sasl_authenticate_response_2(
+    data: Buffer, pos: int
+) -> tuple[SaslAuthenticateResponse, int]:
     item = new(SaslAuthenticateResponse)
     item.error_code, n_error_message = unpack_hh(data, pos)
     pos += 4
@@ -213,7 +243,9 @@ def _read_sasl_authenticate_response_2(data: Buffer, pos: int) -> tuple[SaslAuth
     return item, pos
 
 
-def _read_sasl_authenticate_response_3(data: Buffer, pos: int) -> tuple[SaslAuthenticateResponse, int]:
+def _read_sasl_authenticate_response_3(
+    data: Buffer, pos: int
+) -> tuple[SaslAuthenticateResponse, int]:
     item = new(SaslAuthenticateResponse)
     item.error_code, n_error_message = unpack_hB(data, pos)
     pos += 3

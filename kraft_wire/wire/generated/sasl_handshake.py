@@ -11,9 +11,19 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import UNSET
-from kraft_wire.wire.runtime import classic_text, classic_texts, new, packers, unpackers, write_classic_texts
+from kraft_wire.wire.runtime import (
+    classic_text,
+    classic_texts,
+    new,
+    packers,
+    unpackers,
+    write_classic_texts,
+)
 
-__all__ = ["SaslHandshakeRequest", "SaslHandshakeResponse"]
+__all__ = [
+    "SaslHandshakeRequest",
+    "SaslHandshakeResponse",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s = unpackers("s", "", 0)
@@ -26,9 +36,11 @@ pack_hi = Codec(">hi").pack
 class SaslHandshakeRequest(Message):
     """SaslHandshakeRequest, API key 17, versions 0-1, never flexible."""
 
-    __slots__ = ("mechanism", )
+    __slots__ = (
+        "mechanism",
+    )
 
-    NAME = 'SaslHandshakeRequest'
+    NAME = "SaslHandshakeRequest"
     API_KEY = 17
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -40,7 +52,7 @@ class SaslHandshakeRequest(Message):
     def __init__(
         self,
         *,
-        mechanism: str = '',
+        mechanism: str = "",
     ) -> None:
         self.mechanism = mechanism
 
@@ -48,9 +60,12 @@ class SaslHandshakeRequest(Message):
 class SaslHandshakeResponse(Message):
     """SaslHandshakeResponse, API key 17, versions 0-1, never flexible."""
 
-    __slots__ = ("error_code", "mechanisms", )
+    __slots__ = (
+        "error_code",
+        "mechanisms",
+    )
 
-    NAME = 'SaslHandshakeResponse'
+    NAME = "SaslHandshakeResponse"
     API_KEY = 17
     RECORD_TYPE = -1
     MIN_VERSION = 0

@@ -12,9 +12,30 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["AcknowledgePartition", "AcknowledgeTopic", "AcknowledgementBatch", "LeaderIdAndEpoch", "NodeEndpoint", "PartitionData", "ShareAcknowledgeRequest", "ShareAcknowledgeResponse", "ShareAcknowledgeTopicResponse"]
+__all__ = [
+    "AcknowledgePartition",
+    "AcknowledgeTopic",
+    "AcknowledgementBatch",
+    "LeaderIdAndEpoch",
+    "NodeEndpoint",
+    "PartitionData",
+    "ShareAcknowledgeRequest",
+    "ShareAcknowledgeResponse",
+    "ShareAcknowledgeTopicResponse",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 compact_s_iB = unpackers("s", "iB", 1)
@@ -49,7 +70,12 @@ pack_i_Bs_x = packers("iB", "s", "x", 1, 1)
 class AcknowledgementBatch(Struct):
     """AcknowledgementBatch of ShareAcknowledgeRequest."""
 
-    __slots__ = ("first_offset", "last_offset", "acknowledge_types", "unknown_tagged_fields", )
+    __slots__ = (
+        "first_offset",
+        "last_offset",
+        "acknowledge_types",
+        "unknown_tagged_fields",
+    )
 
     first_offset: int  # 0+
     last_offset: int  # 0+
@@ -73,7 +99,11 @@ class AcknowledgementBatch(Struct):
 class AcknowledgePartition(Struct):
     """AcknowledgePartition of ShareAcknowledgeRequest."""
 
-    __slots__ = ("partition_index", "acknowledgement_batches", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "acknowledgement_batches",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     acknowledgement_batches: list[AcknowledgementBatch]  # 0+
@@ -94,7 +124,11 @@ class AcknowledgePartition(Struct):
 class AcknowledgeTopic(Struct):
     """AcknowledgeTopic of ShareAcknowledgeRequest."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     partitions: list[AcknowledgePartition]  # 0+
@@ -115,9 +149,16 @@ class AcknowledgeTopic(Struct):
 class ShareAcknowledgeRequest(Message):
     """ShareAcknowledgeRequest, API key 79, versions 1-2, flexible 0+."""
 
-    __slots__ = ("group_id", "member_id", "share_session_epoch", "is_renew_ack", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "member_id",
+        "share_session_epoch",
+        "is_renew_ack",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ShareAcknowledgeRequest'
+    NAME = "ShareAcknowledgeRequest"
     API_KEY = 79
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -135,7 +176,7 @@ class ShareAcknowledgeRequest(Message):
         self,
         *,
         group_id: str | None = None,
-        member_id: str | None = '',
+        member_id: str | None = "",
         share_session_epoch: int = 0,
         is_renew_ack: bool = False,
         topics: list[AcknowledgeTopic] = UNSET,
@@ -152,7 +193,11 @@ class ShareAcknowledgeRequest(Message):
 class LeaderIdAndEpoch(Struct):
     """LeaderIdAndEpoch of ShareAcknowledgeResponse."""
 
-    __slots__ = ("leader_id", "leader_epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "leader_id",
+        "leader_epoch",
+        "unknown_tagged_fields",
+    )
 
     leader_id: int  # 0+
     leader_epoch: int  # 0+
@@ -173,7 +218,13 @@ class LeaderIdAndEpoch(Struct):
 class PartitionData(Struct):
     """PartitionData of ShareAcknowledgeResponse."""
 
-    __slots__ = ("partition_index", "error_code", "error_message", "current_leader", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "error_code",
+        "error_message",
+        "current_leader",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     error_code: int  # 0+
@@ -200,7 +251,11 @@ class PartitionData(Struct):
 class ShareAcknowledgeTopicResponse(Struct):
     """ShareAcknowledgeTopicResponse of ShareAcknowledgeResponse."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     partitions: list[PartitionData]  # 0+
@@ -221,7 +276,13 @@ class ShareAcknowledgeTopicResponse(Struct):
 class NodeEndpoint(Struct):
     """NodeEndpoint of ShareAcknowledgeResponse."""
 
-    __slots__ = ("node_id", "host", "port", "rack", "unknown_tagged_fields", )
+    __slots__ = (
+        "node_id",
+        "host",
+        "port",
+        "rack",
+        "unknown_tagged_fields",
+    )
 
     node_id: int  # 0+
     host: str  # 0+
@@ -233,7 +294,7 @@ class NodeEndpoint(Struct):
         self,
         *,
         node_id: int = 0,
-        host: str = '',
+        host: str = "",
         port: int = 0,
         rack: str | None = None,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -248,9 +309,17 @@ class NodeEndpoint(Struct):
 class ShareAcknowledgeResponse(Message):
     """ShareAcknowledgeResponse, API key 79, versions 1-2, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "error_message", "acquisition_lock_timeout_ms", "responses", "node_endpoints", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "acquisition_lock_timeout_ms",
+        "responses",
+        "node_endpoints",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ShareAcknowledgeResponse'
+    NAME = "ShareAcknowledgeResponse"
     API_KEY = 79
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -285,7 +354,9 @@ class ShareAcknowledgeResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_acknowledgement_batch_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AcknowledgementBatch], int]:
+def _read_acknowledgement_batch_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AcknowledgementBatch], int]:
     items = []
     for _ in range(count):
         item = new(AcknowledgementBatch)
@@ -307,7 +378,9 @@ def _read_acknowledgement_batch_list_1(data: Buffer, pos: int, count: int) -> tu
     return items, pos
 
 
-def _read_acknowledge_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AcknowledgePartition], int]:
+def _read_acknowledge_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AcknowledgePartition], int]:
     items = []
     for _ in range(count):
         item = new(AcknowledgePartition)
@@ -316,10 +389,16 @@ def _read_acknowledge_partition_list_1(data: Buffer, pos: int, count: int) -> tu
         if n_acknowledgement_batches == 1:
             item.acknowledgement_batches = []
         elif 1 < n_acknowledgement_batches < 128:
-            item.acknowledgement_batches, pos = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches - 1)
+            (
+                item.acknowledgement_batches,
+                pos,
+            ) = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches - 1)
         elif n_acknowledgement_batches:
             n_acknowledgement_batches, pos = long_count(data, pos, n_acknowledgement_batches)
-            item.acknowledgement_batches, pos = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches)
+            (
+                item.acknowledgement_batches,
+                pos,
+            ) = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches)
         else:
             raise Unusual
         tags = data[pos]
@@ -331,7 +410,9 @@ def _read_acknowledge_partition_list_1(data: Buffer, pos: int, count: int) -> tu
     return items, pos
 
 
-def _read_acknowledge_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AcknowledgeTopic], int]:
+def _read_acknowledge_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AcknowledgeTopic], int]:
     items = []
     for _ in range(count):
         item = new(AcknowledgeTopic)
@@ -355,7 +436,9 @@ def _read_acknowledge_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[
     return items, pos
 
 
-def _read_share_acknowledge_request_1(data: Buffer, pos: int) -> tuple[ShareAcknowledgeRequest, int]:
+def _read_share_acknowledge_request_1(
+    data: Buffer, pos: int
+) -> tuple[ShareAcknowledgeRequest, int]:
     item = new(ShareAcknowledgeRequest)
     n_group_id = data[pos]
     pos += 1
@@ -401,7 +484,9 @@ def _read_share_acknowledge_request_1(data: Buffer, pos: int) -> tuple[ShareAckn
     return item, pos
 
 
-def _read_share_acknowledge_request_2(data: Buffer, pos: int) -> tuple[ShareAcknowledgeRequest, int]:
+def _read_share_acknowledge_request_2(
+    data: Buffer, pos: int
+) -> tuple[ShareAcknowledgeRequest, int]:
     item = new(ShareAcknowledgeRequest)
     n_group_id = data[pos]
     pos += 1
@@ -422,7 +507,12 @@ def _read_share_acknowledge_request_2(data: Buffer, pos: int) -> tuple[ShareAckn
         item.share_session_epoch, item.is_renew_ack, n_topics = unpack_itB(data, pos)
         pos += 6
     elif n_member_id < 128:
-        raw, item.share_session_epoch, item.is_renew_ack, n_topics = compact_s_itB[n_member_id](data, pos)
+        (
+            raw,
+            item.share_session_epoch,
+            item.is_renew_ack,
+            n_topics,
+        ) = compact_s_itB[n_member_id](data, pos)
         item.member_id = raw.decode()
         pos += n_member_id + 5
     else:
@@ -571,7 +661,9 @@ def _read_leader_id_and_epoch_1(data: Buffer, pos: int) -> tuple[LeaderIdAndEpoc
     return item, pos
 
 
-def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+def _read_partition_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionData], int]:
     items = []
     for _ in range(count):
         item = new(PartitionData)
@@ -595,7 +687,9 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     return items, pos
 
 
-def _read_share_acknowledge_topic_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ShareAcknowledgeTopicResponse], int]:
+def _read_share_acknowledge_topic_response_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ShareAcknowledgeTopicResponse], int]:
     items = []
     for _ in range(count):
         item = new(ShareAcknowledgeTopicResponse)
@@ -619,7 +713,9 @@ def _read_share_acknowledge_topic_response_list_1(data: Buffer, pos: int, count:
     return items, pos
 
 
-def _read_node_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[NodeEndpoint], int]:
+def _read_node_endpoint_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[NodeEndpoint], int]:
     items = []
     for _ in range(count):
         item = new(NodeEndpoint)
@@ -652,7 +748,9 @@ def _read_node_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list
     return items, pos
 
 
-def _read_share_acknowledge_response_1(data: Buffer, pos: int) -> tuple[ShareAcknowledgeResponse, int]:
+def _read_share_acknowledge_response_1(
+    data: Buffer, pos: int
+) -> tuple[ShareAcknowledgeResponse, int]:
     item = new(ShareAcknowledgeResponse)
     item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
@@ -671,7 +769,10 @@ def _read_share_acknowledge_response_1(data: Buffer, pos: int) -> tuple[ShareAck
     if n_responses == 1:
         item.responses = []
     elif 1 < n_responses < 128:
-        item.responses, pos = _read_share_acknowledge_topic_response_list_1(data, pos, n_responses - 1)
+        (
+            item.responses,
+            pos,
+        ) = _read_share_acknowledge_topic_response_list_1(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
         item.responses, pos = _read_share_acknowledge_topic_response_list_1(data, pos, n_responses)
@@ -697,7 +798,9 @@ def _read_share_acknowledge_response_1(data: Buffer, pos: int) -> tuple[ShareAck
     return item, pos
 
 
-def _read_share_acknowledge_response_2(data: Buffer, pos: int) -> tuple[ShareAcknowledgeResponse, int]:
+def _read_share_acknowledge_response_2(
+    data: Buffer, pos: int
+) -> tuple[ShareAcknowledgeResponse, int]:
     item = new(ShareAcknowledgeResponse)
     item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
@@ -706,7 +809,11 @@ def _read_share_acknowledge_response_2(data: Buffer, pos: int) -> tuple[ShareAck
         item.acquisition_lock_timeout_ms, n_responses = unpack_iB(data, pos)
         pos += 5
     elif n_error_message < 128:
-        raw, item.acquisition_lock_timeout_ms, n_responses = compact_s_iB[n_error_message](data, pos)
+        (
+            raw,
+            item.acquisition_lock_timeout_ms,
+            n_responses,
+        ) = compact_s_iB[n_error_message](data, pos)
         item.error_message = raw.decode()
         pos += n_error_message + 4
     else:
@@ -716,7 +823,10 @@ def _read_share_acknowledge_response_2(data: Buffer, pos: int) -> tuple[ShareAck
     if n_responses == 1:
         item.responses = []
     elif 1 < n_responses < 128:
-        item.responses, pos = _read_share_acknowledge_topic_response_list_1(data, pos, n_responses - 1)
+        (
+            item.responses,
+            pos,
+        ) = _read_share_acknowledge_topic_response_list_1(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
         item.responses, pos = _read_share_acknowledge_topic_response_list_1(data, pos, n_responses)
@@ -767,7 +877,9 @@ def _write_partition_data_list_1(items: list[PartitionData], out: Append) -> Non
         out(b"\x00")
 
 
-def _write_share_acknowledge_topic_response_list_1(items: list[ShareAcknowledgeTopicResponse], out: Append) -> None:
+def _write_share_acknowledge_topic_response_list_1(
+    items: list[ShareAcknowledgeTopicResponse], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual

@@ -12,9 +12,33 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, FileSlice, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, size_of, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    size_of,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["AcknowledgementBatch", "AcquiredRecords", "FetchPartition", "FetchTopic", "ForgottenTopic", "LeaderIdAndEpoch", "NodeEndpoint", "PartitionData", "ShareFetchRequest", "ShareFetchResponse", "ShareFetchableTopicResponse"]
+__all__ = [
+    "AcknowledgementBatch",
+    "AcquiredRecords",
+    "FetchPartition",
+    "FetchTopic",
+    "ForgottenTopic",
+    "LeaderIdAndEpoch",
+    "NodeEndpoint",
+    "PartitionData",
+    "ShareFetchRequest",
+    "ShareFetchResponse",
+    "ShareFetchableTopicResponse",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 compact_s_iiiiiiB = unpackers("s", "iiiiiiB", 1)
@@ -62,7 +86,12 @@ pack_i_Bs_x = packers("iB", "s", "x", 1, 1)
 class AcknowledgementBatch(Struct):
     """AcknowledgementBatch of ShareFetchRequest."""
 
-    __slots__ = ("first_offset", "last_offset", "acknowledge_types", "unknown_tagged_fields", )
+    __slots__ = (
+        "first_offset",
+        "last_offset",
+        "acknowledge_types",
+        "unknown_tagged_fields",
+    )
 
     first_offset: int  # 0+
     last_offset: int  # 0+
@@ -86,7 +115,12 @@ class AcknowledgementBatch(Struct):
 class FetchPartition(Struct):
     """FetchPartition of ShareFetchRequest."""
 
-    __slots__ = ("partition_index", "partition_max_bytes", "acknowledgement_batches", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "partition_max_bytes",
+        "acknowledgement_batches",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     partition_max_bytes: int  # 0
@@ -110,7 +144,11 @@ class FetchPartition(Struct):
 class FetchTopic(Struct):
     """FetchTopic of ShareFetchRequest."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     partitions: list[FetchPartition]  # 0+
@@ -131,7 +169,11 @@ class FetchTopic(Struct):
 class ForgottenTopic(Struct):
     """ForgottenTopic of ShareFetchRequest."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     partitions: list[int]  # 0+
@@ -152,9 +194,23 @@ class ForgottenTopic(Struct):
 class ShareFetchRequest(Message):
     """ShareFetchRequest, API key 78, versions 1-2, flexible 0+."""
 
-    __slots__ = ("group_id", "member_id", "share_session_epoch", "max_wait_ms", "min_bytes", "max_bytes", "max_records", "batch_size", "share_acquire_mode", "is_renew_ack", "topics", "forgotten_topics_data", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "member_id",
+        "share_session_epoch",
+        "max_wait_ms",
+        "min_bytes",
+        "max_bytes",
+        "max_records",
+        "batch_size",
+        "share_acquire_mode",
+        "is_renew_ack",
+        "topics",
+        "forgotten_topics_data",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ShareFetchRequest'
+    NAME = "ShareFetchRequest"
     API_KEY = 78
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -179,7 +235,7 @@ class ShareFetchRequest(Message):
         self,
         *,
         group_id: str | None = None,
-        member_id: str | None = '',
+        member_id: str | None = "",
         share_session_epoch: int = 0,
         max_wait_ms: int = 0,
         min_bytes: int = 0,
@@ -210,7 +266,11 @@ class ShareFetchRequest(Message):
 class LeaderIdAndEpoch(Struct):
     """LeaderIdAndEpoch of ShareFetchResponse."""
 
-    __slots__ = ("leader_id", "leader_epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "leader_id",
+        "leader_epoch",
+        "unknown_tagged_fields",
+    )
 
     leader_id: int  # 0+
     leader_epoch: int  # 0+
@@ -231,7 +291,12 @@ class LeaderIdAndEpoch(Struct):
 class AcquiredRecords(Struct):
     """AcquiredRecords of ShareFetchResponse."""
 
-    __slots__ = ("first_offset", "last_offset", "delivery_count", "unknown_tagged_fields", )
+    __slots__ = (
+        "first_offset",
+        "last_offset",
+        "delivery_count",
+        "unknown_tagged_fields",
+    )
 
     first_offset: int  # 0+
     last_offset: int  # 0+
@@ -255,7 +320,17 @@ class AcquiredRecords(Struct):
 class PartitionData(Struct):
     """PartitionData of ShareFetchResponse."""
 
-    __slots__ = ("partition_index", "error_code", "error_message", "acknowledge_error_code", "acknowledge_error_message", "current_leader", "records", "acquired_records", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "error_code",
+        "error_message",
+        "acknowledge_error_code",
+        "acknowledge_error_message",
+        "current_leader",
+        "records",
+        "acquired_records",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     error_code: int  # 0+
@@ -294,7 +369,11 @@ class PartitionData(Struct):
 class ShareFetchableTopicResponse(Struct):
     """ShareFetchableTopicResponse of ShareFetchResponse."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     partitions: list[PartitionData]  # 0+
@@ -315,7 +394,13 @@ class ShareFetchableTopicResponse(Struct):
 class NodeEndpoint(Struct):
     """NodeEndpoint of ShareFetchResponse."""
 
-    __slots__ = ("node_id", "host", "port", "rack", "unknown_tagged_fields", )
+    __slots__ = (
+        "node_id",
+        "host",
+        "port",
+        "rack",
+        "unknown_tagged_fields",
+    )
 
     node_id: int  # 0+
     host: str  # 0+
@@ -327,7 +412,7 @@ class NodeEndpoint(Struct):
         self,
         *,
         node_id: int = 0,
-        host: str = '',
+        host: str = "",
         port: int = 0,
         rack: str | None = None,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -342,9 +427,17 @@ class NodeEndpoint(Struct):
 class ShareFetchResponse(Message):
     """ShareFetchResponse, API key 78, versions 1-2, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "error_message", "acquisition_lock_timeout_ms", "responses", "node_endpoints", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "acquisition_lock_timeout_ms",
+        "responses",
+        "node_endpoints",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ShareFetchResponse'
+    NAME = "ShareFetchResponse"
     API_KEY = 78
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -379,7 +472,9 @@ class ShareFetchResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_acknowledgement_batch_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AcknowledgementBatch], int]:
+def _read_acknowledgement_batch_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AcknowledgementBatch], int]:
     items = []
     for _ in range(count):
         item = new(AcknowledgementBatch)
@@ -401,7 +496,9 @@ def _read_acknowledgement_batch_list_1(data: Buffer, pos: int, count: int) -> tu
     return items, pos
 
 
-def _read_fetch_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[FetchPartition], int]:
+def _read_fetch_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[FetchPartition], int]:
     items = []
     for _ in range(count):
         item = new(FetchPartition)
@@ -410,10 +507,16 @@ def _read_fetch_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[li
         if n_acknowledgement_batches == 1:
             item.acknowledgement_batches = []
         elif 1 < n_acknowledgement_batches < 128:
-            item.acknowledgement_batches, pos = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches - 1)
+            (
+                item.acknowledgement_batches,
+                pos,
+            ) = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches - 1)
         elif n_acknowledgement_batches:
             n_acknowledgement_batches, pos = long_count(data, pos, n_acknowledgement_batches)
-            item.acknowledgement_batches, pos = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches)
+            (
+                item.acknowledgement_batches,
+                pos,
+            ) = _read_acknowledgement_batch_list_1(data, pos, n_acknowledgement_batches)
         else:
             raise Unusual
         tags = data[pos]
@@ -450,7 +553,9 @@ def _read_fetch_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[F
     return items, pos
 
 
-def _read_forgotten_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ForgottenTopic], int]:
+def _read_forgotten_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ForgottenTopic], int]:
     items = []
     for _ in range(count):
         item = new(ForgottenTopic)
@@ -490,15 +595,40 @@ def _read_share_fetch_request_1(data: Buffer, pos: int) -> tuple[ShareFetchReque
         pos += 1
     if n_member_id == 0:
         item.member_id = None
-        item.share_session_epoch, item.max_wait_ms, item.min_bytes, item.max_bytes, item.max_records, item.batch_size, n_topics = unpack_iiiiiiB(data, pos)
+        (
+            item.share_session_epoch,
+            item.max_wait_ms,
+            item.min_bytes,
+            item.max_bytes,
+            item.max_records,
+            item.batch_size,
+            n_topics,
+        ) = unpack_iiiiiiB(data, pos)
         pos += 25
     elif n_member_id < 128:
-        raw, item.share_session_epoch, item.max_wait_ms, item.min_bytes, item.max_bytes, item.max_records, item.batch_size, n_topics = compact_s_iiiiiiB[n_member_id](data, pos)
+        (
+            raw,
+            item.share_session_epoch,
+            item.max_wait_ms,
+            item.min_bytes,
+            item.max_bytes,
+            item.max_records,
+            item.batch_size,
+            n_topics,
+        ) = compact_s_iiiiiiB[n_member_id](data, pos)
         item.member_id = raw.decode()
         pos += n_member_id + 24
     else:
         item.member_id, pos = compact_text(data, pos, n_member_id)
-        item.share_session_epoch, item.max_wait_ms, item.min_bytes, item.max_bytes, item.max_records, item.batch_size, n_topics = unpack_iiiiiiB(data, pos)
+        (
+            item.share_session_epoch,
+            item.max_wait_ms,
+            item.min_bytes,
+            item.max_bytes,
+            item.max_records,
+            item.batch_size,
+            n_topics,
+        ) = unpack_iiiiiiB(data, pos)
         pos += 25
     if n_topics == 1:
         item.topics = []
@@ -514,10 +644,16 @@ def _read_share_fetch_request_1(data: Buffer, pos: int) -> tuple[ShareFetchReque
     if n_forgotten_topics_data == 1:
         item.forgotten_topics_data = []
     elif 1 < n_forgotten_topics_data < 128:
-        item.forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data - 1)
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data - 1)
     elif n_forgotten_topics_data:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
-        item.forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
     else:
         raise Unusual
     tags = data[pos]
@@ -548,15 +684,46 @@ def _read_share_fetch_request_2(data: Buffer, pos: int) -> tuple[ShareFetchReque
         pos += 1
     if n_member_id == 0:
         item.member_id = None
-        item.share_session_epoch, item.max_wait_ms, item.min_bytes, item.max_bytes, item.max_records, item.batch_size, item.share_acquire_mode, item.is_renew_ack, n_topics = unpack_iiiiiibtB(data, pos)
+        (
+            item.share_session_epoch,
+            item.max_wait_ms,
+            item.min_bytes,
+            item.max_bytes,
+            item.max_records,
+            item.batch_size,
+            item.share_acquire_mode,
+            item.is_renew_ack,
+            n_topics,
+        ) = unpack_iiiiiibtB(data, pos)
         pos += 27
     elif n_member_id < 128:
-        raw, item.share_session_epoch, item.max_wait_ms, item.min_bytes, item.max_bytes, item.max_records, item.batch_size, item.share_acquire_mode, item.is_renew_ack, n_topics = compact_s_iiiiiibtB[n_member_id](data, pos)
+        (
+            raw,
+            item.share_session_epoch,
+            item.max_wait_ms,
+            item.min_bytes,
+            item.max_bytes,
+            item.max_records,
+            item.batch_size,
+            item.share_acquire_mode,
+            item.is_renew_ack,
+            n_topics,
+        ) = compact_s_iiiiiibtB[n_member_id](data, pos)
         item.member_id = raw.decode()
         pos += n_member_id + 26
     else:
         item.member_id, pos = compact_text(data, pos, n_member_id)
-        item.share_session_epoch, item.max_wait_ms, item.min_bytes, item.max_bytes, item.max_records, item.batch_size, item.share_acquire_mode, item.is_renew_ack, n_topics = unpack_iiiiiibtB(data, pos)
+        (
+            item.share_session_epoch,
+            item.max_wait_ms,
+            item.min_bytes,
+            item.max_bytes,
+            item.max_records,
+            item.batch_size,
+            item.share_acquire_mode,
+            item.is_renew_ack,
+            n_topics,
+        ) = unpack_iiiiiibtB(data, pos)
         pos += 27
     if n_topics == 1:
         item.topics = []
@@ -572,10 +739,16 @@ def _read_share_fetch_request_2(data: Buffer, pos: int) -> tuple[ShareFetchReque
     if n_forgotten_topics_data == 1:
         item.forgotten_topics_data = []
     elif 1 < n_forgotten_topics_data < 128:
-        item.forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data - 1)
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data - 1)
     elif n_forgotten_topics_data:
         n_forgotten_topics_data, pos = long_count(data, pos, n_forgotten_topics_data)
-        item.forgotten_topics_data, pos = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
+        (
+            item.forgotten_topics_data,
+            pos,
+        ) = _read_forgotten_topic_list_1(data, pos, n_forgotten_topics_data)
     else:
         raise Unusual
     tags = data[pos]
@@ -676,9 +849,28 @@ def _write_share_fetch_request_1(item: ShareFetchRequest, out: Append) -> None:
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_iiiiiiB(item.share_session_epoch, item.max_wait_ms, item.min_bytes, item.max_bytes, item.max_records, item.batch_size, n + 1))
+        out(
+            pack_iiiiiiB(
+                item.share_session_epoch,
+                item.max_wait_ms,
+                item.min_bytes,
+                item.max_bytes,
+                item.max_records,
+                item.batch_size,
+                n + 1,
+            )
+        )
     else:
-        out(pack_iiiiii(item.share_session_epoch, item.max_wait_ms, item.min_bytes, item.max_bytes, item.max_records, item.batch_size))
+        out(
+            pack_iiiiii(
+                item.share_session_epoch,
+                item.max_wait_ms,
+                item.min_bytes,
+                item.max_bytes,
+                item.max_records,
+                item.batch_size,
+            )
+        )
         out(varint(n + 1))
     _write_fetch_topic_list_1(topics, out)
     forgotten_topics_data = item.forgotten_topics_data
@@ -717,9 +909,32 @@ def _write_share_fetch_request_2(item: ShareFetchRequest, out: Append) -> None:
     topics = item.topics
     n = len(topics)
     if n < 127:
-        out(pack_iiiiiibtB(item.share_session_epoch, item.max_wait_ms, item.min_bytes, item.max_bytes, item.max_records, item.batch_size, item.share_acquire_mode, item.is_renew_ack, n + 1))
+        out(
+            pack_iiiiiibtB(
+                item.share_session_epoch,
+                item.max_wait_ms,
+                item.min_bytes,
+                item.max_bytes,
+                item.max_records,
+                item.batch_size,
+                item.share_acquire_mode,
+                item.is_renew_ack,
+                n + 1,
+            )
+        )
     else:
-        out(pack_iiiiiibt(item.share_session_epoch, item.max_wait_ms, item.min_bytes, item.max_bytes, item.max_records, item.batch_size, item.share_acquire_mode, item.is_renew_ack))
+        out(
+            pack_iiiiiibt(
+                item.share_session_epoch,
+                item.max_wait_ms,
+                item.min_bytes,
+                item.max_bytes,
+                item.max_records,
+                item.batch_size,
+                item.share_acquire_mode,
+                item.is_renew_ack,
+            )
+        )
         out(varint(n + 1))
     _write_fetch_topic_list_1(topics, out)
     forgotten_topics_data = item.forgotten_topics_data
@@ -742,7 +957,9 @@ def _read_leader_id_and_epoch_1(data: Buffer, pos: int) -> tuple[LeaderIdAndEpoc
     return item, pos
 
 
-def _read_acquired_records_list_1(data: Buffer, pos: int, count: int) -> tuple[list[AcquiredRecords], int]:
+def _read_acquired_records_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[AcquiredRecords], int]:
     end = pos + count * 19
     if end > len(data):
         raise Unusual
@@ -760,7 +977,9 @@ def _read_acquired_records_list_1(data: Buffer, pos: int, count: int) -> tuple[l
     return items, pos
 
 
-def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+def _read_partition_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionData], int]:
     items = []
     for _ in range(count):
         item = new(PartitionData)
@@ -771,7 +990,11 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
             item.acknowledge_error_code, n_acknowledge_error_message = unpack_hB(data, pos)
             pos += 3
         elif n_error_message < 128:
-            raw, item.acknowledge_error_code, n_acknowledge_error_message = compact_s_hB[n_error_message](data, pos)
+            (
+                raw,
+                item.acknowledge_error_code,
+                n_acknowledge_error_message,
+            ) = compact_s_hB[n_error_message](data, pos)
             item.error_message = raw.decode()
             pos += n_error_message + 2
         else:
@@ -785,7 +1008,10 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
             item.acknowledge_error_message = raw.decode()
             pos += n_acknowledge_error_message - 1
         else:
-            item.acknowledge_error_message, pos = compact_text(data, pos, n_acknowledge_error_message)
+            (
+                item.acknowledge_error_message,
+                pos,
+            ) = compact_text(data, pos, n_acknowledge_error_message)
         item.current_leader, pos = _read_leader_id_and_epoch_1(data, pos)
         n_records = data[pos]
         pos += 1
@@ -806,10 +1032,16 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
         if n_acquired_records == 1:
             item.acquired_records = []
         elif 1 < n_acquired_records < 128:
-            item.acquired_records, pos = _read_acquired_records_list_1(data, pos, n_acquired_records - 1)
+            (
+                item.acquired_records,
+                pos,
+            ) = _read_acquired_records_list_1(data, pos, n_acquired_records - 1)
         elif n_acquired_records:
             n_acquired_records, pos = long_count(data, pos, n_acquired_records)
-            item.acquired_records, pos = _read_acquired_records_list_1(data, pos, n_acquired_records)
+            (
+                item.acquired_records,
+                pos,
+            ) = _read_acquired_records_list_1(data, pos, n_acquired_records)
         else:
             raise Unusual
         tags = data[pos]
@@ -821,7 +1053,9 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     return items, pos
 
 
-def _read_share_fetchable_topic_response_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ShareFetchableTopicResponse], int]:
+def _read_share_fetchable_topic_response_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ShareFetchableTopicResponse], int]:
     items = []
     for _ in range(count):
         item = new(ShareFetchableTopicResponse)
@@ -845,7 +1079,9 @@ def _read_share_fetchable_topic_response_list_1(data: Buffer, pos: int, count: i
     return items, pos
 
 
-def _read_node_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[NodeEndpoint], int]:
+def _read_node_endpoint_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[NodeEndpoint], int]:
     items = []
     for _ in range(count):
         item = new(NodeEndpoint)
@@ -887,7 +1123,11 @@ def _read_share_fetch_response_1(data: Buffer, pos: int) -> tuple[ShareFetchResp
         item.acquisition_lock_timeout_ms, n_responses = unpack_iB(data, pos)
         pos += 5
     elif n_error_message < 128:
-        raw, item.acquisition_lock_timeout_ms, n_responses = compact_s_iB[n_error_message](data, pos)
+        (
+            raw,
+            item.acquisition_lock_timeout_ms,
+            n_responses,
+        ) = compact_s_iB[n_error_message](data, pos)
         item.error_message = raw.decode()
         pos += n_error_message + 4
     else:
@@ -897,7 +1137,10 @@ def _read_share_fetch_response_1(data: Buffer, pos: int) -> tuple[ShareFetchResp
     if n_responses == 1:
         item.responses = []
     elif 1 < n_responses < 128:
-        item.responses, pos = _read_share_fetchable_topic_response_list_1(data, pos, n_responses - 1)
+        (
+            item.responses,
+            pos,
+        ) = _read_share_fetchable_topic_response_list_1(data, pos, n_responses - 1)
     elif n_responses:
         n_responses, pos = long_count(data, pos, n_responses)
         item.responses, pos = _read_share_fetchable_topic_response_list_1(data, pos, n_responses)
@@ -982,7 +1225,9 @@ def _write_partition_data_list_1(items: list[PartitionData], out: Append) -> Non
         out(b"\x00")
 
 
-def _write_share_fetchable_topic_response_list_1(items: list[ShareFetchableTopicResponse], out: Append) -> None:
+def _write_share_fetchable_topic_response_list_1(
+    items: list[ShareFetchableTopicResponse], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual

@@ -10,9 +10,21 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, long_count, long_numbers, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    long_count,
+    long_numbers,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["ShareGroupCurrentMemberAssignmentValue", "TopicPartitions"]
+__all__ = [
+    "ShareGroupCurrentMemberAssignmentValue",
+    "TopicPartitions",
+]
 
 unpack_iibB = Codec(">iibB").unpack_from
 unpack_uB = Codec(">16sB").unpack_from
@@ -26,7 +38,11 @@ pack_iibB = Codec(">iibB").pack
 class TopicPartitions(Struct):
     """TopicPartitions of ShareGroupCurrentMemberAssignmentValue."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     partitions: list[int]  # 0+
@@ -47,9 +63,15 @@ class TopicPartitions(Struct):
 class ShareGroupCurrentMemberAssignmentValue(Message):
     """ShareGroupCurrentMemberAssignmentValue, type 14, versions 0, flexible 0+."""
 
-    __slots__ = ("member_epoch", "previous_member_epoch", "state", "assigned_partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "member_epoch",
+        "previous_member_epoch",
+        "state",
+        "assigned_partitions",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ShareGroupCurrentMemberAssignmentValue'
+    NAME = "ShareGroupCurrentMemberAssignmentValue"
     API_KEY = -1
     RECORD_TYPE = 14
     MIN_VERSION = 0
@@ -78,7 +100,9 @@ class ShareGroupCurrentMemberAssignmentValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_topic_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartitions], int]:
+def _read_topic_partitions_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicPartitions], int]:
     items = []
     for _ in range(count):
         item = new(TopicPartitions)
@@ -100,17 +124,30 @@ def _read_topic_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[l
     return items, pos
 
 
-def _read_share_group_current_member_assignment_value_1(data: Buffer, pos: int) -> tuple[ShareGroupCurrentMemberAssignmentValue, int]:
+def _read_share_group_current_member_assignment_value_1(
+    data: Buffer, pos: int
+) -> tuple[ShareGroupCurrentMemberAssignmentValue, int]:
     item = new(ShareGroupCurrentMemberAssignmentValue)
-    item.member_epoch, item.previous_member_epoch, item.state, n_assigned_partitions = unpack_iibB(data, pos)
+    (
+        item.member_epoch,
+        item.previous_member_epoch,
+        item.state,
+        n_assigned_partitions,
+    ) = unpack_iibB(data, pos)
     pos += 10
     if n_assigned_partitions == 1:
         item.assigned_partitions = []
     elif 1 < n_assigned_partitions < 128:
-        item.assigned_partitions, pos = _read_topic_partitions_list_1(data, pos, n_assigned_partitions - 1)
+        (
+            item.assigned_partitions,
+            pos,
+        ) = _read_topic_partitions_list_1(data, pos, n_assigned_partitions - 1)
     elif n_assigned_partitions:
         n_assigned_partitions, pos = long_count(data, pos, n_assigned_partitions)
-        item.assigned_partitions, pos = _read_topic_partitions_list_1(data, pos, n_assigned_partitions)
+        (
+            item.assigned_partitions,
+            pos,
+        ) = _read_topic_partitions_list_1(data, pos, n_assigned_partitions)
     else:
         raise Unusual
     tags = data[pos]
@@ -136,7 +173,9 @@ def _write_topic_partitions_list_1(items: list[TopicPartitions], out: Append) ->
             out(b"\x00")
 
 
-def _write_share_group_current_member_assignment_value_1(item: ShareGroupCurrentMemberAssignmentValue, out: Append) -> None:
+def _write_share_group_current_member_assignment_value_1(
+    item: ShareGroupCurrentMemberAssignmentValue, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     assigned_partitions = item.assigned_partitions

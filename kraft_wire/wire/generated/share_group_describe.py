@@ -12,9 +12,29 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_text, compact_texts, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint, write_compact_texts
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_text,
+    compact_texts,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_compact_texts,
+)
 
-__all__ = ["Assignment", "DescribedGroup", "Member", "ShareGroupDescribeRequest", "ShareGroupDescribeResponse", "TopicPartitions"]
+__all__ = [
+    "Assignment",
+    "DescribedGroup",
+    "Member",
+    "ShareGroupDescribeRequest",
+    "ShareGroupDescribeResponse",
+    "TopicPartitions",
+]
 
 unpack_tB = Codec(">?B").unpack_from
 pack_B = Codec(">B").pack
@@ -45,9 +65,13 @@ pack_iB = Codec(">iB").pack
 class ShareGroupDescribeRequest(Message):
     """ShareGroupDescribeRequest, API key 77, versions 1, flexible 0+."""
 
-    __slots__ = ("group_ids", "include_authorized_operations", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_ids",
+        "include_authorized_operations",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ShareGroupDescribeRequest'
+    NAME = "ShareGroupDescribeRequest"
     API_KEY = 77
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -73,7 +97,12 @@ class ShareGroupDescribeRequest(Message):
 class TopicPartitions(Struct):
     """TopicPartitions of ShareGroupDescribeResponse."""
 
-    __slots__ = ("topic_id", "topic_name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "topic_name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     topic_name: str  # 0+
@@ -84,7 +113,7 @@ class TopicPartitions(Struct):
         self,
         *,
         topic_id: Uuid = ZERO_UUID,
-        topic_name: str = '',
+        topic_name: str = "",
         partitions: list[int] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -97,7 +126,10 @@ class TopicPartitions(Struct):
 class Assignment(Struct):
     """Assignment of ShareGroupDescribeResponse."""
 
-    __slots__ = ("topic_partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_partitions: list[TopicPartitions]  # 0+
     unknown_tagged_fields: list[tuple[int, bytes]] | None  # 0+
@@ -115,7 +147,16 @@ class Assignment(Struct):
 class Member(Struct):
     """Member of ShareGroupDescribeResponse."""
 
-    __slots__ = ("member_id", "rack_id", "member_epoch", "client_id", "client_host", "subscribed_topic_names", "assignment", "unknown_tagged_fields", )
+    __slots__ = (
+        "member_id",
+        "rack_id",
+        "member_epoch",
+        "client_id",
+        "client_host",
+        "subscribed_topic_names",
+        "assignment",
+        "unknown_tagged_fields",
+    )
 
     member_id: str  # 0+
     rack_id: str | None  # 0+
@@ -129,11 +170,11 @@ class Member(Struct):
     def __init__(
         self,
         *,
-        member_id: str = '',
+        member_id: str = "",
         rack_id: str | None = None,
         member_epoch: int = 0,
-        client_id: str = '',
-        client_host: str = '',
+        client_id: str = "",
+        client_host: str = "",
         subscribed_topic_names: list[str] = UNSET,
         assignment: Assignment = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -151,7 +192,18 @@ class Member(Struct):
 class DescribedGroup(Struct):
     """DescribedGroup of ShareGroupDescribeResponse."""
 
-    __slots__ = ("error_code", "error_message", "group_id", "group_state", "group_epoch", "assignment_epoch", "assignor_name", "members", "authorized_operations", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "error_message",
+        "group_id",
+        "group_state",
+        "group_epoch",
+        "assignment_epoch",
+        "assignor_name",
+        "members",
+        "authorized_operations",
+        "unknown_tagged_fields",
+    )
 
     error_code: int  # 0+
     error_message: str | None  # 0+
@@ -169,11 +221,11 @@ class DescribedGroup(Struct):
         *,
         error_code: int = 0,
         error_message: str | None = None,
-        group_id: str = '',
-        group_state: str = '',
+        group_id: str = "",
+        group_state: str = "",
         group_epoch: int = 0,
         assignment_epoch: int = 0,
-        assignor_name: str = '',
+        assignor_name: str = "",
         members: list[Member] = UNSET,
         authorized_operations: int = -2147483648,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -193,9 +245,13 @@ class DescribedGroup(Struct):
 class ShareGroupDescribeResponse(Message):
     """ShareGroupDescribeResponse, API key 77, versions 1, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "groups", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "groups",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ShareGroupDescribeResponse'
+    NAME = "ShareGroupDescribeResponse"
     API_KEY = 77
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -218,7 +274,9 @@ class ShareGroupDescribeResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_share_group_describe_request_1(data: Buffer, pos: int) -> tuple[ShareGroupDescribeRequest, int]:
+def _read_share_group_describe_request_1(
+    data: Buffer, pos: int
+) -> tuple[ShareGroupDescribeRequest, int]:
     item = new(ShareGroupDescribeRequest)
     n_group_ids = data[pos]
     pos += 1
@@ -244,7 +302,9 @@ def _write_share_group_describe_request_1(item: ShareGroupDescribeRequest, out: 
     out(pack_tx(item.include_authorized_operations))
 
 
-def _read_topic_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartitions], int]:
+def _read_topic_partitions_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicPartitions], int]:
     items = []
     for _ in range(count):
         item = new(TopicPartitions)
@@ -281,7 +341,10 @@ def _read_assignment_1(data: Buffer, pos: int) -> tuple[Assignment, int]:
     if n_topic_partitions == 1:
         item.topic_partitions = []
     elif 1 < n_topic_partitions < 128:
-        item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
+        (
+            item.topic_partitions,
+            pos,
+        ) = _read_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
     elif n_topic_partitions:
         n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
         item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
@@ -348,7 +411,9 @@ def _read_member_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Member
     return items, pos
 
 
-def _read_described_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribedGroup], int]:
+def _read_described_group_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribedGroup], int]:
     items = []
     for _ in range(count):
         item = new(DescribedGroup)
@@ -375,7 +440,12 @@ def _read_described_group_list_1(data: Buffer, pos: int, count: int) -> tuple[li
             n_group_state = data[pos]
             pos += 1
         if n_group_state < 128:
-            raw, item.group_epoch, item.assignment_epoch, n_assignor_name = compact_s_iiB[n_group_state](data, pos)
+            (
+                raw,
+                item.group_epoch,
+                item.assignment_epoch,
+                n_assignor_name,
+            ) = compact_s_iiB[n_group_state](data, pos)
             item.group_state = raw.decode()
             pos += n_group_state + 8
         else:
@@ -408,7 +478,9 @@ def _read_described_group_list_1(data: Buffer, pos: int, count: int) -> tuple[li
     return items, pos
 
 
-def _read_share_group_describe_response_1(data: Buffer, pos: int) -> tuple[ShareGroupDescribeResponse, int]:
+def _read_share_group_describe_response_1(
+    data: Buffer, pos: int
+) -> tuple[ShareGroupDescribeResponse, int]:
     item = new(ShareGroupDescribeResponse)
     item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5

@@ -12,9 +12,27 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_text, compact_texts, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint, write_compact_texts
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_text,
+    compact_texts,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_compact_texts,
+)
 
-__all__ = ["Assignment", "ShareGroupHeartbeatRequest", "ShareGroupHeartbeatResponse", "TopicPartitions"]
+__all__ = [
+    "Assignment",
+    "ShareGroupHeartbeatRequest",
+    "ShareGroupHeartbeatResponse",
+    "TopicPartitions",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 compact_s_iB = unpackers("s", "iB", 1)
@@ -40,9 +58,16 @@ pack_iib = Codec(">iib").pack
 class ShareGroupHeartbeatRequest(Message):
     """ShareGroupHeartbeatRequest, API key 76, versions 1, flexible 0+."""
 
-    __slots__ = ("group_id", "member_id", "member_epoch", "rack_id", "subscribed_topic_names", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "member_id",
+        "member_epoch",
+        "rack_id",
+        "subscribed_topic_names",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ShareGroupHeartbeatRequest'
+    NAME = "ShareGroupHeartbeatRequest"
     API_KEY = 76
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -59,8 +84,8 @@ class ShareGroupHeartbeatRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        member_id: str = '',
+        group_id: str = "",
+        member_id: str = "",
         member_epoch: int = 0,
         rack_id: str | None = None,
         subscribed_topic_names: list[str] | None = None,
@@ -77,7 +102,11 @@ class ShareGroupHeartbeatRequest(Message):
 class TopicPartitions(Struct):
     """TopicPartitions of ShareGroupHeartbeatResponse."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     partitions: list[int]  # 0+
@@ -98,7 +127,10 @@ class TopicPartitions(Struct):
 class Assignment(Struct):
     """Assignment of ShareGroupHeartbeatResponse."""
 
-    __slots__ = ("topic_partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_partitions: list[TopicPartitions]  # 0+
     unknown_tagged_fields: list[tuple[int, bytes]] | None  # 0+
@@ -116,9 +148,18 @@ class Assignment(Struct):
 class ShareGroupHeartbeatResponse(Message):
     """ShareGroupHeartbeatResponse, API key 76, versions 1, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "error_message", "member_id", "member_epoch", "heartbeat_interval_ms", "assignment", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "member_id",
+        "member_epoch",
+        "heartbeat_interval_ms",
+        "assignment",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ShareGroupHeartbeatResponse'
+    NAME = "ShareGroupHeartbeatResponse"
     API_KEY = 76
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -156,7 +197,9 @@ class ShareGroupHeartbeatResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_share_group_heartbeat_request_1(data: Buffer, pos: int) -> tuple[ShareGroupHeartbeatRequest, int]:
+def _read_share_group_heartbeat_request_1(
+    data: Buffer, pos: int
+) -> tuple[ShareGroupHeartbeatRequest, int]:
     item = new(ShareGroupHeartbeatRequest)
     n_group_id = data[pos]
     pos += 1
@@ -239,7 +282,9 @@ def _write_share_group_heartbeat_request_1(item: ShareGroupHeartbeatRequest, out
     out(b"\x00")
 
 
-def _read_topic_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartitions], int]:
+def _read_topic_partitions_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicPartitions], int]:
     items = []
     for _ in range(count):
         item = new(TopicPartitions)
@@ -268,7 +313,10 @@ def _read_assignment_1(data: Buffer, pos: int) -> tuple[Assignment, int]:
     if n_topic_partitions == 1:
         item.topic_partitions = []
     elif 1 < n_topic_partitions < 128:
-        item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
+        (
+            item.topic_partitions,
+            pos,
+        ) = _read_topic_partitions_list_1(data, pos, n_topic_partitions - 1)
     elif n_topic_partitions:
         n_topic_partitions, pos = long_count(data, pos, n_topic_partitions)
         item.topic_partitions, pos = _read_topic_partitions_list_1(data, pos, n_topic_partitions)
@@ -282,7 +330,9 @@ def _read_assignment_1(data: Buffer, pos: int) -> tuple[Assignment, int]:
     return item, pos
 
 
-def _read_share_group_heartbeat_response_1(data: Buffer, pos: int) -> tuple[ShareGroupHeartbeatResponse, int]:
+def _read_share_group_heartbeat_response_1(
+    data: Buffer, pos: int
+) -> tuple[ShareGroupHeartbeatResponse, int]:
     item = new(ShareGroupHeartbeatResponse)
     item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
@@ -303,7 +353,12 @@ def _read_share_group_heartbeat_response_1(data: Buffer, pos: int) -> tuple[Shar
         item.member_epoch, item.heartbeat_interval_ms, n_assignment = unpack_iib(data, pos)
         pos += 9
     elif n_member_id < 128:
-        raw, item.member_epoch, item.heartbeat_interval_ms, n_assignment = compact_s_iib[n_member_id](data, pos)
+        (
+            raw,
+            item.member_epoch,
+            item.heartbeat_interval_ms,
+            n_assignment,
+        ) = compact_s_iib[n_member_id](data, pos)
         item.member_id = raw.decode()
         pos += n_member_id + 8
     else:

@@ -9,9 +9,21 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, compact_texts, long_text, new, packers, unknown_tags, unpackers, varint, write_compact_texts
+from kraft_wire.wire.runtime import (
+    compact_text,
+    compact_texts,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_compact_texts,
+)
 
-__all__ = ["ShareGroupMemberMetadataValue"]
+__all__ = [
+    "ShareGroupMemberMetadataValue",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 pack_B = Codec(">B").pack
@@ -21,9 +33,15 @@ pack__Bs = packers("B", "s", "", 0, 1)
 class ShareGroupMemberMetadataValue(Message):
     """ShareGroupMemberMetadataValue, type 10, versions 0, flexible 0+."""
 
-    __slots__ = ("rack_id", "client_id", "client_host", "subscribed_topic_names", "unknown_tagged_fields", )
+    __slots__ = (
+        "rack_id",
+        "client_id",
+        "client_host",
+        "subscribed_topic_names",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ShareGroupMemberMetadataValue'
+    NAME = "ShareGroupMemberMetadataValue"
     API_KEY = -1
     RECORD_TYPE = 10
     MIN_VERSION = 0
@@ -39,9 +57,9 @@ class ShareGroupMemberMetadataValue(Message):
     def __init__(
         self,
         *,
-        rack_id: str | None = '',
-        client_id: str = '',
-        client_host: str = '',
+        rack_id: str | None = "",
+        client_id: str = "",
+        client_host: str = "",
         subscribed_topic_names: list[str] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -52,7 +70,9 @@ class ShareGroupMemberMetadataValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_share_group_member_metadata_value_1(data: Buffer, pos: int) -> tuple[ShareGroupMemberMetadataValue, int]:
+def _read_share_group_member_metadata_value_1(
+    data: Buffer, pos: int
+) -> tuple[ShareGroupMemberMetadataValue, int]:
     item = new(ShareGroupMemberMetadataValue)
     n_rack_id = data[pos]
     pos += 1
@@ -93,7 +113,9 @@ def _read_share_group_member_metadata_value_1(data: Buffer, pos: int) -> tuple[S
     return item, pos
 
 
-def _write_share_group_member_metadata_value_1(item: ShareGroupMemberMetadataValue, out: Append) -> None:
+def _write_share_group_member_metadata_value_1(
+    item: ShareGroupMemberMetadataValue, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     rack_id = item.rack_id

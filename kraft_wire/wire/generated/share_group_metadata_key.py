@@ -10,7 +10,9 @@ from struct import Struct as Codec
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
-__all__ = ["ShareGroupMetadataKey"]
+__all__ = [
+    "ShareGroupMetadataKey",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s = unpackers("s", "", 0)
@@ -21,9 +23,11 @@ pack_h = Codec(">h").pack
 class ShareGroupMetadataKey(Message):
     """ShareGroupMetadataKey, type 11, versions 0, never flexible."""
 
-    __slots__ = ("group_id", )
+    __slots__ = (
+        "group_id",
+    )
 
-    NAME = 'ShareGroupMetadataKey'
+    NAME = "ShareGroupMetadataKey"
     API_KEY = -1
     RECORD_TYPE = 11
     MIN_VERSION = 0
@@ -35,7 +39,7 @@ class ShareGroupMetadataKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
     ) -> None:
         self.group_id = group_id
 

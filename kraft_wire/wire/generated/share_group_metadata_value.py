@@ -11,7 +11,9 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import new, unknown_tags
 
-__all__ = ["ShareGroupMetadataValue"]
+__all__ = [
+    "ShareGroupMetadataValue",
+]
 
 unpack_iqB = Codec(">iqB").unpack_from
 pack_iqx = Codec(">iqx").pack
@@ -20,9 +22,13 @@ pack_iqx = Codec(">iqx").pack
 class ShareGroupMetadataValue(Message):
     """ShareGroupMetadataValue, type 11, versions 0, flexible 0+."""
 
-    __slots__ = ("epoch", "metadata_hash", "unknown_tagged_fields", )
+    __slots__ = (
+        "epoch",
+        "metadata_hash",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ShareGroupMetadataValue'
+    NAME = "ShareGroupMetadataValue"
     API_KEY = -1
     RECORD_TYPE = 11
     MIN_VERSION = 0
@@ -45,7 +51,9 @@ class ShareGroupMetadataValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_share_group_metadata_value_1(data: Buffer, pos: int) -> tuple[ShareGroupMetadataValue, int]:
+def _read_share_group_metadata_value_1(
+    data: Buffer, pos: int
+) -> tuple[ShareGroupMetadataValue, int]:
     item = new(ShareGroupMetadataValue)
     item.epoch, item.metadata_hash, tags = unpack_iqB(data, pos)
     pos += 13

@@ -10,9 +10,24 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["ShareGroupStatePartitionMetadataValue", "TopicInfo", "TopicPartitionsInfo"]
+__all__ = [
+    "ShareGroupStatePartitionMetadataValue",
+    "TopicInfo",
+    "TopicPartitionsInfo",
+]
 
 unpack_uB = Codec(">16sB").unpack_from
 compact_s_B = unpackers("s", "B", 1)
@@ -27,7 +42,12 @@ pack_u_Bs_x = packers("16sB", "s", "x", 1, 1)
 class TopicPartitionsInfo(Struct):
     """TopicPartitionsInfo of ShareGroupStatePartitionMetadataValue."""
 
-    __slots__ = ("topic_id", "topic_name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "topic_name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     topic_name: str  # 0+
@@ -38,7 +58,7 @@ class TopicPartitionsInfo(Struct):
         self,
         *,
         topic_id: Uuid = ZERO_UUID,
-        topic_name: str = '',
+        topic_name: str = "",
         partitions: list[int] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -51,7 +71,11 @@ class TopicPartitionsInfo(Struct):
 class TopicInfo(Struct):
     """TopicInfo of ShareGroupStatePartitionMetadataValue."""
 
-    __slots__ = ("topic_id", "topic_name", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "topic_name",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     topic_name: str  # 0+
@@ -61,7 +85,7 @@ class TopicInfo(Struct):
         self,
         *,
         topic_id: Uuid = ZERO_UUID,
-        topic_name: str = '',
+        topic_name: str = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.topic_id = topic_id
@@ -72,9 +96,14 @@ class TopicInfo(Struct):
 class ShareGroupStatePartitionMetadataValue(Message):
     """ShareGroupStatePartitionMetadataValue, type 15, versions 0, flexible 0+."""
 
-    __slots__ = ("initializing_topics", "initialized_topics", "deleting_topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "initializing_topics",
+        "initialized_topics",
+        "deleting_topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ShareGroupStatePartitionMetadataValue'
+    NAME = "ShareGroupStatePartitionMetadataValue"
     API_KEY = -1
     RECORD_TYPE = 15
     MIN_VERSION = 0
@@ -100,7 +129,9 @@ class ShareGroupStatePartitionMetadataValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_topic_partitions_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartitionsInfo], int]:
+def _read_topic_partitions_info_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicPartitionsInfo], int]:
     items = []
     for _ in range(count):
         item = new(TopicPartitionsInfo)
@@ -151,17 +182,25 @@ def _read_topic_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
     return items, pos
 
 
-def _read_share_group_state_partition_metadata_value_1(data: Buffer, pos: int) -> tuple[ShareGroupStatePartitionMetadataValue, int]:
+def _read_share_group_state_partition_metadata_value_1(
+    data: Buffer, pos: int
+) -> tuple[ShareGroupStatePartitionMetadataValue, int]:
     item = new(ShareGroupStatePartitionMetadataValue)
     n_initializing_topics = data[pos]
     pos += 1
     if n_initializing_topics == 1:
         item.initializing_topics = []
     elif 1 < n_initializing_topics < 128:
-        item.initializing_topics, pos = _read_topic_partitions_info_list_1(data, pos, n_initializing_topics - 1)
+        (
+            item.initializing_topics,
+            pos,
+        ) = _read_topic_partitions_info_list_1(data, pos, n_initializing_topics - 1)
     elif n_initializing_topics:
         n_initializing_topics, pos = long_count(data, pos, n_initializing_topics)
-        item.initializing_topics, pos = _read_topic_partitions_info_list_1(data, pos, n_initializing_topics)
+        (
+            item.initializing_topics,
+            pos,
+        ) = _read_topic_partitions_info_list_1(data, pos, n_initializing_topics)
     else:
         raise Unusual
     n_initialized_topics = data[pos]
@@ -169,10 +208,16 @@ def _read_share_group_state_partition_metadata_value_1(data: Buffer, pos: int) -
     if n_initialized_topics == 1:
         item.initialized_topics = []
     elif 1 < n_initialized_topics < 128:
-        item.initialized_topics, pos = _read_topic_partitions_info_list_1(data, pos, n_initialized_topics - 1)
+        (
+            item.initialized_topics,
+            pos,
+        ) = _read_topic_partitions_info_list_1(data, pos, n_initialized_topics - 1)
     elif n_initialized_topics:
         n_initialized_topics, pos = long_count(data, pos, n_initialized_topics)
-        item.initialized_topics, pos = _read_topic_partitions_info_list_1(data, pos, n_initialized_topics)
+        (
+            item.initialized_topics,
+            pos,
+        ) = _read_topic_partitions_info_list_1(data, pos, n_initialized_topics)
     else:
         raise Unusual
     n_deleting_topics = data[pos]
@@ -229,7 +274,9 @@ def _write_topic_info_list_1(items: list[TopicInfo], out: Append) -> None:
             out(b"\x00")
 
 
-def _write_share_group_state_partition_metadata_value_1(item: ShareGroupStatePartitionMetadataValue, out: Append) -> None:
+def _write_share_group_state_partition_metadata_value_1(
+    item: ShareGroupStatePartitionMetadataValue, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     initializing_topics = item.initializing_topics

@@ -10,9 +10,21 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, long_count, long_numbers, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    long_count,
+    long_numbers,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["ShareGroupTargetAssignmentMemberValue", "TopicPartition"]
+__all__ = [
+    "ShareGroupTargetAssignmentMemberValue",
+    "TopicPartition",
+]
 
 unpack_uB = Codec(">16sB").unpack_from
 compact_i_B = unpackers("i", "B", 1)
@@ -24,7 +36,11 @@ pack_B = Codec(">B").pack
 class TopicPartition(Struct):
     """TopicPartition of ShareGroupTargetAssignmentMemberValue."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     partitions: list[int]  # 0+
@@ -45,9 +61,12 @@ class TopicPartition(Struct):
 class ShareGroupTargetAssignmentMemberValue(Message):
     """ShareGroupTargetAssignmentMemberValue, type 13, versions 0, flexible 0+."""
 
-    __slots__ = ("topic_partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_partitions",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ShareGroupTargetAssignmentMemberValue'
+    NAME = "ShareGroupTargetAssignmentMemberValue"
     API_KEY = -1
     RECORD_TYPE = 13
     MIN_VERSION = 0
@@ -67,7 +86,9 @@ class ShareGroupTargetAssignmentMemberValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_topic_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartition], int]:
+def _read_topic_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicPartition], int]:
     items = []
     for _ in range(count):
         item = new(TopicPartition)
@@ -89,7 +110,9 @@ def _read_topic_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[li
     return items, pos
 
 
-def _read_share_group_target_assignment_member_value_1(data: Buffer, pos: int) -> tuple[ShareGroupTargetAssignmentMemberValue, int]:
+def _read_share_group_target_assignment_member_value_1(
+    data: Buffer, pos: int
+) -> tuple[ShareGroupTargetAssignmentMemberValue, int]:
     item = new(ShareGroupTargetAssignmentMemberValue)
     n_topic_partitions = data[pos]
     pos += 1
@@ -125,7 +148,9 @@ def _write_topic_partition_list_1(items: list[TopicPartition], out: Append) -> N
             out(b"\x00")
 
 
-def _write_share_group_target_assignment_member_value_1(item: ShareGroupTargetAssignmentMemberValue, out: Append) -> None:
+def _write_share_group_target_assignment_member_value_1(
+    item: ShareGroupTargetAssignmentMemberValue, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     topic_partitions = item.topic_partitions

@@ -10,7 +10,9 @@ from struct import Struct as Codec
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
-__all__ = ["ShareGroupTargetAssignmentMetadataKey"]
+__all__ = [
+    "ShareGroupTargetAssignmentMetadataKey",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s = unpackers("s", "", 0)
@@ -21,9 +23,11 @@ pack_h = Codec(">h").pack
 class ShareGroupTargetAssignmentMetadataKey(Message):
     """ShareGroupTargetAssignmentMetadataKey, type 12, versions 0, never flexible."""
 
-    __slots__ = ("group_id", )
+    __slots__ = (
+        "group_id",
+    )
 
-    NAME = 'ShareGroupTargetAssignmentMetadataKey'
+    NAME = "ShareGroupTargetAssignmentMetadataKey"
     API_KEY = -1
     RECORD_TYPE = 12
     MIN_VERSION = 0
@@ -35,12 +39,14 @@ class ShareGroupTargetAssignmentMetadataKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
     ) -> None:
         self.group_id = group_id
 
 
-def _read_share_group_target_assignment_metadata_key_1(data: Buffer, pos: int) -> tuple[ShareGroupTargetAssignmentMetadataKey, int]:
+def _read_share_group_target_assignment_metadata_key_1(
+    data: Buffer, pos: int
+) -> tuple[ShareGroupTargetAssignmentMetadataKey, int]:
     item = new(ShareGroupTargetAssignmentMetadataKey)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
@@ -53,7 +59,9 @@ def _read_share_group_target_assignment_metadata_key_1(data: Buffer, pos: int) -
     return item, pos
 
 
-def _write_share_group_target_assignment_metadata_key_1(item: ShareGroupTargetAssignmentMetadataKey, out: Append) -> None:
+def _write_share_group_target_assignment_metadata_key_1(
+    item: ShareGroupTargetAssignmentMetadataKey, out: Append
+) -> None:
     raw = item.group_id.encode()
     n = len(raw)
     if n < 128:

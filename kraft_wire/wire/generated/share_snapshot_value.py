@@ -11,7 +11,10 @@ from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
 from kraft_wire.wire.runtime import long_count, new, tag_head, unknown_tag, varint, write_tags
 
-__all__ = ["ShareSnapshotValue", "StateBatch"]
+__all__ = [
+    "ShareSnapshotValue",
+    "StateBatch",
+]
 
 unpack_iiiqqqB = Codec(">iiiqqqB").unpack_from
 iterate_qqbhB = Codec(">qqbhB").iter_unpack
@@ -25,7 +28,13 @@ pack_i = Codec(">i").pack
 class StateBatch(Struct):
     """StateBatch of ShareSnapshotValue."""
 
-    __slots__ = ("first_offset", "last_offset", "delivery_state", "delivery_count", "unknown_tagged_fields", )
+    __slots__ = (
+        "first_offset",
+        "last_offset",
+        "delivery_state",
+        "delivery_count",
+        "unknown_tagged_fields",
+    )
 
     first_offset: int  # 0+
     last_offset: int  # 0+
@@ -52,9 +61,19 @@ class StateBatch(Struct):
 class ShareSnapshotValue(Message):
     """ShareSnapshotValue, type 0, versions 0, flexible 0+."""
 
-    __slots__ = ("snapshot_epoch", "state_epoch", "leader_epoch", "start_offset", "delivery_complete_count", "create_timestamp", "write_timestamp", "state_batches", "unknown_tagged_fields", )
+    __slots__ = (
+        "snapshot_epoch",
+        "state_epoch",
+        "leader_epoch",
+        "start_offset",
+        "delivery_complete_count",
+        "create_timestamp",
+        "write_timestamp",
+        "state_batches",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ShareSnapshotValue'
+    NAME = "ShareSnapshotValue"
     API_KEY = -1
     RECORD_TYPE = 0
     MIN_VERSION = 0
@@ -114,7 +133,9 @@ def _read_state_batch_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
     return items, pos
 
 
-def _read_share_snapshot_value_tags_1(item: ShareSnapshotValue, data: Buffer, pos: int, count: int) -> int:
+def _read_share_snapshot_value_tags_1(
+    item: ShareSnapshotValue, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -133,7 +154,15 @@ def _read_share_snapshot_value_tags_1(item: ShareSnapshotValue, data: Buffer, po
 
 def _read_share_snapshot_value_1(data: Buffer, pos: int) -> tuple[ShareSnapshotValue, int]:
     item = new(ShareSnapshotValue)
-    item.snapshot_epoch, item.state_epoch, item.leader_epoch, item.start_offset, item.create_timestamp, item.write_timestamp, n_state_batches = unpack_iiiqqqB(data, pos)
+    (
+        item.snapshot_epoch,
+        item.state_epoch,
+        item.leader_epoch,
+        item.start_offset,
+        item.create_timestamp,
+        item.write_timestamp,
+        n_state_batches,
+    ) = unpack_iiiqqqB(data, pos)
     pos += 37
     if n_state_batches == 1:
         item.state_batches = []
@@ -157,7 +186,14 @@ def _write_state_batch_list_1(items: list[StateBatch], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
-        out(pack_qqbhx(item.first_offset, item.last_offset, item.delivery_state, item.delivery_count))
+        out(
+            pack_qqbhx(
+                item.first_offset,
+                item.last_offset,
+                item.delivery_state,
+                item.delivery_count,
+            )
+        )
 
 
 def _write_share_snapshot_value_tags_1(item: ShareSnapshotValue, out: Append) -> None:
@@ -176,9 +212,28 @@ def _write_share_snapshot_value_1(item: ShareSnapshotValue, out: Append) -> None
     state_batches = item.state_batches
     n = len(state_batches)
     if n < 127:
-        out(pack_iiiqqqB(item.snapshot_epoch, item.state_epoch, item.leader_epoch, item.start_offset, item.create_timestamp, item.write_timestamp, n + 1))
+        out(
+            pack_iiiqqqB(
+                item.snapshot_epoch,
+                item.state_epoch,
+                item.leader_epoch,
+                item.start_offset,
+                item.create_timestamp,
+                item.write_timestamp,
+                n + 1,
+            )
+        )
     else:
-        out(pack_iiiqqq(item.snapshot_epoch, item.state_epoch, item.leader_epoch, item.start_offset, item.create_timestamp, item.write_timestamp))
+        out(
+            pack_iiiqqq(
+                item.snapshot_epoch,
+                item.state_epoch,
+                item.leader_epoch,
+                item.start_offset,
+                item.create_timestamp,
+                item.write_timestamp,
+            )
+        )
         out(varint(n + 1))
     _write_state_batch_list_1(state_batches, out)
     if item.unknown_tagged_fields is None and item.delivery_complete_count == -1:

@@ -11,7 +11,9 @@ from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
-__all__ = ["ShareUpdateKey"]
+__all__ = [
+    "ShareUpdateKey",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s_ui = unpackers("s", "16si", 0)
@@ -24,9 +26,13 @@ pack_ui = Codec(">16si").pack
 class ShareUpdateKey(Message):
     """ShareUpdateKey, type 1, versions 0, never flexible."""
 
-    __slots__ = ("group_id", "topic_id", "partition", )
+    __slots__ = (
+        "group_id",
+        "topic_id",
+        "partition",
+    )
 
-    NAME = 'ShareUpdateKey'
+    NAME = "ShareUpdateKey"
     API_KEY = -1
     RECORD_TYPE = 1
     MIN_VERSION = 0
@@ -40,7 +46,7 @@ class ShareUpdateKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topic_id: Uuid = ZERO_UUID,
         partition: int = 0,
     ) -> None:

@@ -11,7 +11,10 @@ from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
 from kraft_wire.wire.runtime import long_count, new, tag_head, unknown_tag, varint, write_tags
 
-__all__ = ["ShareUpdateValue", "StateBatch"]
+__all__ = [
+    "ShareUpdateValue",
+    "StateBatch",
+]
 
 unpack_iiqB = Codec(">iiqB").unpack_from
 iterate_qqbhB = Codec(">qqbhB").iter_unpack
@@ -25,7 +28,13 @@ pack_i = Codec(">i").pack
 class StateBatch(Struct):
     """StateBatch of ShareUpdateValue."""
 
-    __slots__ = ("first_offset", "last_offset", "delivery_state", "delivery_count", "unknown_tagged_fields", )
+    __slots__ = (
+        "first_offset",
+        "last_offset",
+        "delivery_state",
+        "delivery_count",
+        "unknown_tagged_fields",
+    )
 
     first_offset: int  # 0+
     last_offset: int  # 0+
@@ -52,9 +61,16 @@ class StateBatch(Struct):
 class ShareUpdateValue(Message):
     """ShareUpdateValue, type 1, versions 0, flexible 0+."""
 
-    __slots__ = ("snapshot_epoch", "leader_epoch", "start_offset", "delivery_complete_count", "state_batches", "unknown_tagged_fields", )
+    __slots__ = (
+        "snapshot_epoch",
+        "leader_epoch",
+        "start_offset",
+        "delivery_complete_count",
+        "state_batches",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ShareUpdateValue'
+    NAME = "ShareUpdateValue"
     API_KEY = -1
     RECORD_TYPE = 1
     MIN_VERSION = 0
@@ -105,7 +121,9 @@ def _read_state_batch_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
     return items, pos
 
 
-def _read_share_update_value_tags_1(item: ShareUpdateValue, data: Buffer, pos: int, count: int) -> int:
+def _read_share_update_value_tags_1(
+    item: ShareUpdateValue, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -124,7 +142,12 @@ def _read_share_update_value_tags_1(item: ShareUpdateValue, data: Buffer, pos: i
 
 def _read_share_update_value_1(data: Buffer, pos: int) -> tuple[ShareUpdateValue, int]:
     item = new(ShareUpdateValue)
-    item.snapshot_epoch, item.leader_epoch, item.start_offset, n_state_batches = unpack_iiqB(data, pos)
+    (
+        item.snapshot_epoch,
+        item.leader_epoch,
+        item.start_offset,
+        n_state_batches,
+    ) = unpack_iiqB(data, pos)
     pos += 17
     if n_state_batches == 1:
         item.state_batches = []
@@ -148,7 +171,14 @@ def _write_state_batch_list_1(items: list[StateBatch], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
-        out(pack_qqbhx(item.first_offset, item.last_offset, item.delivery_state, item.delivery_count))
+        out(
+            pack_qqbhx(
+                item.first_offset,
+                item.last_offset,
+                item.delivery_state,
+                item.delivery_count,
+            )
+        )
 
 
 def _write_share_update_value_tags_1(item: ShareUpdateValue, out: Append) -> None:

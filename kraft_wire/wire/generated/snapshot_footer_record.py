@@ -11,7 +11,9 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import new, unknown_tags
 
-__all__ = ["SnapshotFooterRecord"]
+__all__ = [
+    "SnapshotFooterRecord",
+]
 
 unpack_hB = Codec(">hB").unpack_from
 pack_hx = Codec(">hx").pack
@@ -20,9 +22,12 @@ pack_hx = Codec(">hx").pack
 class SnapshotFooterRecord(Message):
     """SnapshotFooterRecord, versions 0, flexible 0+."""
 
-    __slots__ = ("version", "unknown_tagged_fields", )
+    __slots__ = (
+        "version",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'SnapshotFooterRecord'
+    NAME = "SnapshotFooterRecord"
     API_KEY = -1
     RECORD_TYPE = -1
     MIN_VERSION = 0

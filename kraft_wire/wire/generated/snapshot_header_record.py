@@ -11,7 +11,9 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import new, unknown_tags
 
-__all__ = ["SnapshotHeaderRecord"]
+__all__ = [
+    "SnapshotHeaderRecord",
+]
 
 unpack_hqB = Codec(">hqB").unpack_from
 pack_hqx = Codec(">hqx").pack
@@ -20,9 +22,13 @@ pack_hqx = Codec(">hqx").pack
 class SnapshotHeaderRecord(Message):
     """SnapshotHeaderRecord, versions 0, flexible 0+."""
 
-    __slots__ = ("version", "last_contained_log_timestamp", "unknown_tagged_fields", )
+    __slots__ = (
+        "version",
+        "last_contained_log_timestamp",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'SnapshotHeaderRecord'
+    NAME = "SnapshotHeaderRecord"
     API_KEY = -1
     RECORD_TYPE = -1
     MIN_VERSION = 0

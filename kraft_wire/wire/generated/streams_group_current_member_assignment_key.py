@@ -10,7 +10,9 @@ from struct import Struct as Codec
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
-__all__ = ["StreamsGroupCurrentMemberAssignmentKey"]
+__all__ = [
+    "StreamsGroupCurrentMemberAssignmentKey",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s_h = unpackers("s", "h", 0)
@@ -22,9 +24,12 @@ pack_h = Codec(">h").pack
 class StreamsGroupCurrentMemberAssignmentKey(Message):
     """StreamsGroupCurrentMemberAssignmentKey, type 22, versions 0, never flexible."""
 
-    __slots__ = ("group_id", "member_id", )
+    __slots__ = (
+        "group_id",
+        "member_id",
+    )
 
-    NAME = 'StreamsGroupCurrentMemberAssignmentKey'
+    NAME = "StreamsGroupCurrentMemberAssignmentKey"
     API_KEY = -1
     RECORD_TYPE = 22
     MIN_VERSION = 0
@@ -37,14 +42,16 @@ class StreamsGroupCurrentMemberAssignmentKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        member_id: str = '',
+        group_id: str = "",
+        member_id: str = "",
     ) -> None:
         self.group_id = group_id
         self.member_id = member_id
 
 
-def _read_streams_group_current_member_assignment_key_1(data: Buffer, pos: int) -> tuple[StreamsGroupCurrentMemberAssignmentKey, int]:
+def _read_streams_group_current_member_assignment_key_1(
+    data: Buffer, pos: int
+) -> tuple[StreamsGroupCurrentMemberAssignmentKey, int]:
     item = new(StreamsGroupCurrentMemberAssignmentKey)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
@@ -65,7 +72,9 @@ def _read_streams_group_current_member_assignment_key_1(data: Buffer, pos: int) 
     return item, pos
 
 
-def _write_streams_group_current_member_assignment_key_1(item: StreamsGroupCurrentMemberAssignmentKey, out: Append) -> None:
+def _write_streams_group_current_member_assignment_key_1(
+    item: StreamsGroupCurrentMemberAssignmentKey, out: Append
+) -> None:
     raw = item.group_id.encode()
     n = len(raw)
     if n < 128:

@@ -9,9 +9,26 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    tag_head,
+    unknown_tag,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_tags,
+)
 
-__all__ = ["StreamsGroupCurrentMemberAssignmentValue", "TaskIds"]
+__all__ = [
+    "StreamsGroupCurrentMemberAssignmentValue",
+    "TaskIds",
+]
 
 unpack_iibB = Codec(">iibB").unpack_from
 compact_s_B = unpackers("s", "B", 1)
@@ -27,7 +44,12 @@ pack_iibB = Codec(">iibB").pack
 class TaskIds(Struct):
     """TaskIds of StreamsGroupCurrentMemberAssignmentValue."""
 
-    __slots__ = ("subtopology_id", "partitions", "assignment_epochs", "unknown_tagged_fields", )
+    __slots__ = (
+        "subtopology_id",
+        "partitions",
+        "assignment_epochs",
+        "unknown_tagged_fields",
+    )
 
     subtopology_id: str  # 0+
     partitions: list[int]  # 0+
@@ -37,7 +59,7 @@ class TaskIds(Struct):
     def __init__(
         self,
         *,
-        subtopology_id: str = '',
+        subtopology_id: str = "",
         partitions: list[int] = UNSET,
         assignment_epochs: list[int] | None = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -51,9 +73,20 @@ class TaskIds(Struct):
 class StreamsGroupCurrentMemberAssignmentValue(Message):
     """StreamsGroupCurrentMemberAssignmentValue, type 22, versions 0, flexible 0+."""
 
-    __slots__ = ("member_epoch", "previous_member_epoch", "state", "active_tasks", "standby_tasks", "warmup_tasks", "active_tasks_pending_revocation", "standby_tasks_pending_revocation", "warmup_tasks_pending_revocation", "unknown_tagged_fields", )
+    __slots__ = (
+        "member_epoch",
+        "previous_member_epoch",
+        "state",
+        "active_tasks",
+        "standby_tasks",
+        "warmup_tasks",
+        "active_tasks_pending_revocation",
+        "standby_tasks_pending_revocation",
+        "warmup_tasks_pending_revocation",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'StreamsGroupCurrentMemberAssignmentValue'
+    NAME = "StreamsGroupCurrentMemberAssignmentValue"
     API_KEY = -1
     RECORD_TYPE = 22
     MIN_VERSION = 0
@@ -113,7 +146,10 @@ def _read_task_ids_tags_1(item: TaskIds, data: Buffer, pos: int, count: int) -> 
                 item.assignment_epochs = values
                 pos += 4 * n_assignment_epochs - 4
             else:
-                item.assignment_epochs, pos = compact_numbers(data, pos, n_assignment_epochs, "i", 4)
+                (
+                    item.assignment_epochs,
+                    pos,
+                ) = compact_numbers(data, pos, n_assignment_epochs, "i", 4)
         else:
             value, pos = unknown_tag(data, pos, size)
             unknown.append((tag, value))
@@ -153,9 +189,16 @@ def _read_task_ids_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Task
     return items, pos
 
 
-def _read_streams_group_current_member_assignment_value_1(data: Buffer, pos: int) -> tuple[StreamsGroupCurrentMemberAssignmentValue, int]:
+def _read_streams_group_current_member_assignment_value_1(
+    data: Buffer, pos: int
+) -> tuple[StreamsGroupCurrentMemberAssignmentValue, int]:
     item = new(StreamsGroupCurrentMemberAssignmentValue)
-    item.member_epoch, item.previous_member_epoch, item.state, n_active_tasks = unpack_iibB(data, pos)
+    (
+        item.member_epoch,
+        item.previous_member_epoch,
+        item.state,
+        n_active_tasks,
+    ) = unpack_iibB(data, pos)
     pos += 10
     if n_active_tasks == 1:
         item.active_tasks = []
@@ -193,10 +236,19 @@ def _read_streams_group_current_member_assignment_value_1(data: Buffer, pos: int
     if n_active_tasks_pending_revocation == 1:
         item.active_tasks_pending_revocation = []
     elif 1 < n_active_tasks_pending_revocation < 128:
-        item.active_tasks_pending_revocation, pos = _read_task_ids_list_1(data, pos, n_active_tasks_pending_revocation - 1)
+        (
+            item.active_tasks_pending_revocation,
+            pos,
+        ) = _read_task_ids_list_1(data, pos, n_active_tasks_pending_revocation - 1)
     elif n_active_tasks_pending_revocation:
-        n_active_tasks_pending_revocation, pos = long_count(data, pos, n_active_tasks_pending_revocation)
-        item.active_tasks_pending_revocation, pos = _read_task_ids_list_1(data, pos, n_active_tasks_pending_revocation)
+        (
+            n_active_tasks_pending_revocation,
+            pos,
+        ) = long_count(data, pos, n_active_tasks_pending_revocation)
+        (
+            item.active_tasks_pending_revocation,
+            pos,
+        ) = _read_task_ids_list_1(data, pos, n_active_tasks_pending_revocation)
     else:
         raise Unusual
     n_standby_tasks_pending_revocation = data[pos]
@@ -204,10 +256,19 @@ def _read_streams_group_current_member_assignment_value_1(data: Buffer, pos: int
     if n_standby_tasks_pending_revocation == 1:
         item.standby_tasks_pending_revocation = []
     elif 1 < n_standby_tasks_pending_revocation < 128:
-        item.standby_tasks_pending_revocation, pos = _read_task_ids_list_1(data, pos, n_standby_tasks_pending_revocation - 1)
+        (
+            item.standby_tasks_pending_revocation,
+            pos,
+        ) = _read_task_ids_list_1(data, pos, n_standby_tasks_pending_revocation - 1)
     elif n_standby_tasks_pending_revocation:
-        n_standby_tasks_pending_revocation, pos = long_count(data, pos, n_standby_tasks_pending_revocation)
-        item.standby_tasks_pending_revocation, pos = _read_task_ids_list_1(data, pos, n_standby_tasks_pending_revocation)
+        (
+            n_standby_tasks_pending_revocation,
+            pos,
+        ) = long_count(data, pos, n_standby_tasks_pending_revocation)
+        (
+            item.standby_tasks_pending_revocation,
+            pos,
+        ) = _read_task_ids_list_1(data, pos, n_standby_tasks_pending_revocation)
     else:
         raise Unusual
     n_warmup_tasks_pending_revocation = data[pos]
@@ -215,10 +276,19 @@ def _read_streams_group_current_member_assignment_value_1(data: Buffer, pos: int
     if n_warmup_tasks_pending_revocation == 1:
         item.warmup_tasks_pending_revocation = []
     elif 1 < n_warmup_tasks_pending_revocation < 128:
-        item.warmup_tasks_pending_revocation, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks_pending_revocation - 1)
+        (
+            item.warmup_tasks_pending_revocation,
+            pos,
+        ) = _read_task_ids_list_1(data, pos, n_warmup_tasks_pending_revocation - 1)
     elif n_warmup_tasks_pending_revocation:
-        n_warmup_tasks_pending_revocation, pos = long_count(data, pos, n_warmup_tasks_pending_revocation)
-        item.warmup_tasks_pending_revocation, pos = _read_task_ids_list_1(data, pos, n_warmup_tasks_pending_revocation)
+        (
+            n_warmup_tasks_pending_revocation,
+            pos,
+        ) = long_count(data, pos, n_warmup_tasks_pending_revocation)
+        (
+            item.warmup_tasks_pending_revocation,
+            pos,
+        ) = _read_task_ids_list_1(data, pos, n_warmup_tasks_pending_revocation)
     else:
         raise Unusual
     tags = data[pos]
@@ -271,7 +341,9 @@ def _write_task_ids_list_1(items: list[TaskIds], out: Append) -> None:
             _write_task_ids_tags_1(item, out)
 
 
-def _write_streams_group_current_member_assignment_value_1(item: StreamsGroupCurrentMemberAssignmentValue, out: Append) -> None:
+def _write_streams_group_current_member_assignment_value_1(
+    item: StreamsGroupCurrentMemberAssignmentValue, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     active_tasks = item.active_tasks

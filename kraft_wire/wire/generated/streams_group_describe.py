@@ -11,9 +11,35 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_text, compact_texts, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint, write_compact_texts
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_text,
+    compact_texts,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_compact_texts,
+)
 
-__all__ = ["Assignment", "DescribedGroup", "Endpoint", "KeyValue", "Member", "StreamsGroupDescribeRequest", "StreamsGroupDescribeResponse", "Subtopology", "TaskIds", "TaskOffset", "TopicInfo", "Topology"]
+__all__ = [
+    "Assignment",
+    "DescribedGroup",
+    "Endpoint",
+    "KeyValue",
+    "Member",
+    "StreamsGroupDescribeRequest",
+    "StreamsGroupDescribeResponse",
+    "Subtopology",
+    "TaskIds",
+    "TaskOffset",
+    "TopicInfo",
+    "Topology",
+]
 
 unpack_tB = Codec(">?B").unpack_from
 pack_B = Codec(">B").pack
@@ -56,9 +82,13 @@ pack_ix = Codec(">ix").pack
 class StreamsGroupDescribeRequest(Message):
     """StreamsGroupDescribeRequest, API key 89, versions 0, flexible 0+."""
 
-    __slots__ = ("group_ids", "include_authorized_operations", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_ids",
+        "include_authorized_operations",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'StreamsGroupDescribeRequest'
+    NAME = "StreamsGroupDescribeRequest"
     API_KEY = 89
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -84,7 +114,11 @@ class StreamsGroupDescribeRequest(Message):
 class KeyValue(Struct):
     """KeyValue of StreamsGroupDescribeResponse."""
 
-    __slots__ = ("key", "value", "unknown_tagged_fields", )
+    __slots__ = (
+        "key",
+        "value",
+        "unknown_tagged_fields",
+    )
 
     key: str  # 0+
     value: str  # 0+
@@ -93,8 +127,8 @@ class KeyValue(Struct):
     def __init__(
         self,
         *,
-        key: str = '',
-        value: str = '',
+        key: str = "",
+        value: str = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.key = key
@@ -105,7 +139,13 @@ class KeyValue(Struct):
 class TopicInfo(Struct):
     """TopicInfo of StreamsGroupDescribeResponse."""
 
-    __slots__ = ("name", "partitions", "replication_factor", "topic_configs", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partitions",
+        "replication_factor",
+        "topic_configs",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     partitions: int  # 0+
@@ -116,7 +156,7 @@ class TopicInfo(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partitions: int = 0,
         replication_factor: int = 0,
         topic_configs: list[KeyValue] = UNSET,
@@ -132,7 +172,14 @@ class TopicInfo(Struct):
 class Subtopology(Struct):
     """Subtopology of StreamsGroupDescribeResponse."""
 
-    __slots__ = ("subtopology_id", "source_topics", "repartition_sink_topics", "state_changelog_topics", "repartition_source_topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "subtopology_id",
+        "source_topics",
+        "repartition_sink_topics",
+        "state_changelog_topics",
+        "repartition_source_topics",
+        "unknown_tagged_fields",
+    )
 
     subtopology_id: str  # 0+
     source_topics: list[str]  # 0+
@@ -144,7 +191,7 @@ class Subtopology(Struct):
     def __init__(
         self,
         *,
-        subtopology_id: str = '',
+        subtopology_id: str = "",
         source_topics: list[str] = UNSET,
         repartition_sink_topics: list[str] = UNSET,
         state_changelog_topics: list[TopicInfo] = UNSET,
@@ -162,7 +209,11 @@ class Subtopology(Struct):
 class Topology(Struct):
     """Topology of StreamsGroupDescribeResponse."""
 
-    __slots__ = ("epoch", "subtopologies", "unknown_tagged_fields", )
+    __slots__ = (
+        "epoch",
+        "subtopologies",
+        "unknown_tagged_fields",
+    )
 
     epoch: int  # 0+
     subtopologies: list[Subtopology] | None  # 0+
@@ -183,7 +234,11 @@ class Topology(Struct):
 class Endpoint(Struct):
     """Endpoint of StreamsGroupDescribeResponse."""
 
-    __slots__ = ("host", "port", "unknown_tagged_fields", )
+    __slots__ = (
+        "host",
+        "port",
+        "unknown_tagged_fields",
+    )
 
     host: str  # 0+
     port: int  # 0+
@@ -192,7 +247,7 @@ class Endpoint(Struct):
     def __init__(
         self,
         *,
-        host: str = '',
+        host: str = "",
         port: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -204,7 +259,12 @@ class Endpoint(Struct):
 class TaskOffset(Struct):
     """TaskOffset of StreamsGroupDescribeResponse."""
 
-    __slots__ = ("subtopology_id", "partition", "offset", "unknown_tagged_fields", )
+    __slots__ = (
+        "subtopology_id",
+        "partition",
+        "offset",
+        "unknown_tagged_fields",
+    )
 
     subtopology_id: str  # 0+
     partition: int  # 0+
@@ -214,7 +274,7 @@ class TaskOffset(Struct):
     def __init__(
         self,
         *,
-        subtopology_id: str = '',
+        subtopology_id: str = "",
         partition: int = 0,
         offset: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -228,7 +288,11 @@ class TaskOffset(Struct):
 class TaskIds(Struct):
     """TaskIds of StreamsGroupDescribeResponse."""
 
-    __slots__ = ("subtopology_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "subtopology_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     subtopology_id: str  # 0+
     partitions: list[int]  # 0+
@@ -237,7 +301,7 @@ class TaskIds(Struct):
     def __init__(
         self,
         *,
-        subtopology_id: str = '',
+        subtopology_id: str = "",
         partitions: list[int] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -249,7 +313,12 @@ class TaskIds(Struct):
 class Assignment(Struct):
     """Assignment of StreamsGroupDescribeResponse."""
 
-    __slots__ = ("active_tasks", "standby_tasks", "warmup_tasks", "unknown_tagged_fields", )
+    __slots__ = (
+        "active_tasks",
+        "standby_tasks",
+        "warmup_tasks",
+        "unknown_tagged_fields",
+    )
 
     active_tasks: list[TaskIds]  # 0+
     standby_tasks: list[TaskIds]  # 0+
@@ -273,7 +342,24 @@ class Assignment(Struct):
 class Member(Struct):
     """Member of StreamsGroupDescribeResponse."""
 
-    __slots__ = ("member_id", "member_epoch", "instance_id", "rack_id", "client_id", "client_host", "topology_epoch", "process_id", "user_endpoint", "client_tags", "task_offsets", "task_end_offsets", "assignment", "target_assignment", "is_classic", "unknown_tagged_fields", )
+    __slots__ = (
+        "member_id",
+        "member_epoch",
+        "instance_id",
+        "rack_id",
+        "client_id",
+        "client_host",
+        "topology_epoch",
+        "process_id",
+        "user_endpoint",
+        "client_tags",
+        "task_offsets",
+        "task_end_offsets",
+        "assignment",
+        "target_assignment",
+        "is_classic",
+        "unknown_tagged_fields",
+    )
 
     member_id: str  # 0+
     member_epoch: int  # 0+
@@ -295,14 +381,14 @@ class Member(Struct):
     def __init__(
         self,
         *,
-        member_id: str = '',
+        member_id: str = "",
         member_epoch: int = 0,
         instance_id: str | None = None,
         rack_id: str | None = None,
-        client_id: str = '',
-        client_host: str = '',
+        client_id: str = "",
+        client_host: str = "",
         topology_epoch: int = 0,
-        process_id: str = '',
+        process_id: str = "",
         user_endpoint: Endpoint | None = None,
         client_tags: list[KeyValue] = UNSET,
         task_offsets: list[TaskOffset] = UNSET,
@@ -333,7 +419,18 @@ class Member(Struct):
 class DescribedGroup(Struct):
     """DescribedGroup of StreamsGroupDescribeResponse."""
 
-    __slots__ = ("error_code", "error_message", "group_id", "group_state", "group_epoch", "assignment_epoch", "topology", "members", "authorized_operations", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "error_message",
+        "group_id",
+        "group_state",
+        "group_epoch",
+        "assignment_epoch",
+        "topology",
+        "members",
+        "authorized_operations",
+        "unknown_tagged_fields",
+    )
 
     error_code: int  # 0+
     error_message: str | None  # 0+
@@ -351,8 +448,8 @@ class DescribedGroup(Struct):
         *,
         error_code: int = 0,
         error_message: str | None = None,
-        group_id: str = '',
-        group_state: str = '',
+        group_id: str = "",
+        group_state: str = "",
         group_epoch: int = 0,
         assignment_epoch: int = 0,
         topology: Topology | None = None,
@@ -375,9 +472,13 @@ class DescribedGroup(Struct):
 class StreamsGroupDescribeResponse(Message):
     """StreamsGroupDescribeResponse, API key 89, versions 0, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "groups", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "groups",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'StreamsGroupDescribeResponse'
+    NAME = "StreamsGroupDescribeResponse"
     API_KEY = 89
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -400,7 +501,9 @@ class StreamsGroupDescribeResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_streams_group_describe_request_1(data: Buffer, pos: int) -> tuple[StreamsGroupDescribeRequest, int]:
+def _read_streams_group_describe_request_1(
+    data: Buffer, pos: int
+) -> tuple[StreamsGroupDescribeRequest, int]:
     item = new(StreamsGroupDescribeRequest)
     n_group_ids = data[pos]
     pos += 1
@@ -462,7 +565,12 @@ def _read_topic_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            raw, item.partitions, item.replication_factor, n_topic_configs = compact_s_ihB[n_name](data, pos)
+            (
+                raw,
+                item.partitions,
+                item.replication_factor,
+                n_topic_configs,
+            ) = compact_s_ihB[n_name](data, pos)
             item.name = raw.decode()
             pos += n_name + 6
         else:
@@ -510,10 +618,16 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
         if n_state_changelog_topics == 1:
             item.state_changelog_topics = []
         elif 1 < n_state_changelog_topics < 128:
-            item.state_changelog_topics, pos = _read_topic_info_list_1(data, pos, n_state_changelog_topics - 1)
+            (
+                item.state_changelog_topics,
+                pos,
+            ) = _read_topic_info_list_1(data, pos, n_state_changelog_topics - 1)
         elif n_state_changelog_topics:
             n_state_changelog_topics, pos = long_count(data, pos, n_state_changelog_topics)
-            item.state_changelog_topics, pos = _read_topic_info_list_1(data, pos, n_state_changelog_topics)
+            (
+                item.state_changelog_topics,
+                pos,
+            ) = _read_topic_info_list_1(data, pos, n_state_changelog_topics)
         else:
             raise Unusual
         n_repartition_source_topics = data[pos]
@@ -521,10 +635,16 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
         if n_repartition_source_topics == 1:
             item.repartition_source_topics = []
         elif 1 < n_repartition_source_topics < 128:
-            item.repartition_source_topics, pos = _read_topic_info_list_1(data, pos, n_repartition_source_topics - 1)
+            (
+                item.repartition_source_topics,
+                pos,
+            ) = _read_topic_info_list_1(data, pos, n_repartition_source_topics - 1)
         elif n_repartition_source_topics:
             n_repartition_source_topics, pos = long_count(data, pos, n_repartition_source_topics)
-            item.repartition_source_topics, pos = _read_topic_info_list_1(data, pos, n_repartition_source_topics)
+            (
+                item.repartition_source_topics,
+                pos,
+            ) = _read_topic_info_list_1(data, pos, n_repartition_source_topics)
         else:
             raise Unusual
         tags = data[pos]
@@ -781,7 +901,9 @@ def _read_member_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Member
     return items, pos
 
 
-def _read_described_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[DescribedGroup], int]:
+def _read_described_group_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[DescribedGroup], int]:
     items = []
     for _ in range(count):
         item = new(DescribedGroup)
@@ -808,7 +930,12 @@ def _read_described_group_list_1(data: Buffer, pos: int, count: int) -> tuple[li
             n_group_state = data[pos]
             pos += 1
         if n_group_state < 128:
-            raw, item.group_epoch, item.assignment_epoch, n_topology = compact_s_iib[n_group_state](data, pos)
+            (
+                raw,
+                item.group_epoch,
+                item.assignment_epoch,
+                n_topology,
+            ) = compact_s_iib[n_group_state](data, pos)
             item.group_state = raw.decode()
             pos += n_group_state + 8
         else:
@@ -841,7 +968,9 @@ def _read_described_group_list_1(data: Buffer, pos: int, count: int) -> tuple[li
     return items, pos
 
 
-def _read_streams_group_describe_response_1(data: Buffer, pos: int) -> tuple[StreamsGroupDescribeResponse, int]:
+def _read_streams_group_describe_response_1(
+    data: Buffer, pos: int
+) -> tuple[StreamsGroupDescribeResponse, int]:
     item = new(StreamsGroupDescribeResponse)
     item.throttle_time_ms, n_groups = unpack_iB(data, pos)
     pos += 5
@@ -1159,7 +1288,9 @@ def _write_described_group_list_1(items: list[DescribedGroup], out: Append) -> N
         out(pack_ix(item.authorized_operations))
 
 
-def _write_streams_group_describe_response_1(item: StreamsGroupDescribeResponse, out: Append) -> None:
+def _write_streams_group_describe_response_1(
+    item: StreamsGroupDescribeResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     groups = item.groups

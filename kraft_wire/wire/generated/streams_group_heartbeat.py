@@ -11,9 +11,38 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_text, compact_texts, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint, write_compact_texts
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_text,
+    compact_texts,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_compact_texts,
+)
 
-__all__ = ["CopartitionGroup", "Endpoint", "EndpointToPartitions", "KeyValue", "ResponseEndpoint", "ResponseTaskIds", "Status", "StreamsGroupHeartbeatRequest", "StreamsGroupHeartbeatResponse", "Subtopology", "TaskIds", "TaskOffset", "TopicInfo", "TopicPartition", "Topology"]
+__all__ = [
+    "CopartitionGroup",
+    "Endpoint",
+    "EndpointToPartitions",
+    "KeyValue",
+    "ResponseEndpoint",
+    "ResponseTaskIds",
+    "Status",
+    "StreamsGroupHeartbeatRequest",
+    "StreamsGroupHeartbeatResponse",
+    "Subtopology",
+    "TaskIds",
+    "TaskOffset",
+    "TopicInfo",
+    "TopicPartition",
+    "Topology",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 compact_s_iiB = unpackers("s", "iiB", 1)
@@ -64,7 +93,11 @@ pack_iiii = Codec(">iiii").pack
 class KeyValue(Struct):
     """KeyValue of StreamsGroupHeartbeatRequest."""
 
-    __slots__ = ("key", "value", "unknown_tagged_fields", )
+    __slots__ = (
+        "key",
+        "value",
+        "unknown_tagged_fields",
+    )
 
     key: str  # 0+
     value: str  # 0+
@@ -73,8 +106,8 @@ class KeyValue(Struct):
     def __init__(
         self,
         *,
-        key: str = '',
-        value: str = '',
+        key: str = "",
+        value: str = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.key = key
@@ -85,7 +118,13 @@ class KeyValue(Struct):
 class TopicInfo(Struct):
     """TopicInfo of StreamsGroupHeartbeatRequest."""
 
-    __slots__ = ("name", "partitions", "replication_factor", "topic_configs", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partitions",
+        "replication_factor",
+        "topic_configs",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     partitions: int  # 0+
@@ -96,7 +135,7 @@ class TopicInfo(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partitions: int = 0,
         replication_factor: int = 0,
         topic_configs: list[KeyValue] = UNSET,
@@ -112,7 +151,12 @@ class TopicInfo(Struct):
 class CopartitionGroup(Struct):
     """CopartitionGroup of StreamsGroupHeartbeatRequest."""
 
-    __slots__ = ("source_topics", "source_topic_regex", "repartition_source_topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "source_topics",
+        "source_topic_regex",
+        "repartition_source_topics",
+        "unknown_tagged_fields",
+    )
 
     source_topics: list[int]  # 0+
     source_topic_regex: list[int]  # 0+
@@ -136,7 +180,16 @@ class CopartitionGroup(Struct):
 class Subtopology(Struct):
     """Subtopology of StreamsGroupHeartbeatRequest."""
 
-    __slots__ = ("subtopology_id", "source_topics", "source_topic_regex", "state_changelog_topics", "repartition_sink_topics", "repartition_source_topics", "copartition_groups", "unknown_tagged_fields", )
+    __slots__ = (
+        "subtopology_id",
+        "source_topics",
+        "source_topic_regex",
+        "state_changelog_topics",
+        "repartition_sink_topics",
+        "repartition_source_topics",
+        "copartition_groups",
+        "unknown_tagged_fields",
+    )
 
     subtopology_id: str  # 0+
     source_topics: list[str]  # 0+
@@ -150,7 +203,7 @@ class Subtopology(Struct):
     def __init__(
         self,
         *,
-        subtopology_id: str = '',
+        subtopology_id: str = "",
         source_topics: list[str] = UNSET,
         source_topic_regex: list[str] = UNSET,
         state_changelog_topics: list[TopicInfo] = UNSET,
@@ -172,7 +225,11 @@ class Subtopology(Struct):
 class Topology(Struct):
     """Topology of StreamsGroupHeartbeatRequest."""
 
-    __slots__ = ("epoch", "subtopologies", "unknown_tagged_fields", )
+    __slots__ = (
+        "epoch",
+        "subtopologies",
+        "unknown_tagged_fields",
+    )
 
     epoch: int  # 0+
     subtopologies: list[Subtopology]  # 0+
@@ -193,7 +250,11 @@ class Topology(Struct):
 class TaskIds(Struct):
     """TaskIds of StreamsGroupHeartbeatRequest."""
 
-    __slots__ = ("subtopology_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "subtopology_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     subtopology_id: str  # 0+
     partitions: list[int]  # 0+
@@ -202,7 +263,7 @@ class TaskIds(Struct):
     def __init__(
         self,
         *,
-        subtopology_id: str = '',
+        subtopology_id: str = "",
         partitions: list[int] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -214,7 +275,11 @@ class TaskIds(Struct):
 class Endpoint(Struct):
     """Endpoint of StreamsGroupHeartbeatRequest."""
 
-    __slots__ = ("host", "port", "unknown_tagged_fields", )
+    __slots__ = (
+        "host",
+        "port",
+        "unknown_tagged_fields",
+    )
 
     host: str  # 0+
     port: int  # 0+
@@ -223,7 +288,7 @@ class Endpoint(Struct):
     def __init__(
         self,
         *,
-        host: str = '',
+        host: str = "",
         port: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -235,7 +300,12 @@ class Endpoint(Struct):
 class TaskOffset(Struct):
     """TaskOffset of StreamsGroupHeartbeatRequest."""
 
-    __slots__ = ("subtopology_id", "partition", "offset", "unknown_tagged_fields", )
+    __slots__ = (
+        "subtopology_id",
+        "partition",
+        "offset",
+        "unknown_tagged_fields",
+    )
 
     subtopology_id: str  # 0+
     partition: int  # 0+
@@ -245,7 +315,7 @@ class TaskOffset(Struct):
     def __init__(
         self,
         *,
-        subtopology_id: str = '',
+        subtopology_id: str = "",
         partition: int = 0,
         offset: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -259,9 +329,28 @@ class TaskOffset(Struct):
 class StreamsGroupHeartbeatRequest(Message):
     """StreamsGroupHeartbeatRequest, API key 88, versions 0, flexible 0+."""
 
-    __slots__ = ("group_id", "member_id", "member_epoch", "endpoint_information_epoch", "instance_id", "rack_id", "rebalance_timeout_ms", "topology", "active_tasks", "standby_tasks", "warmup_tasks", "process_id", "user_endpoint", "client_tags", "task_offsets", "task_end_offsets", "shutdown_application", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "member_id",
+        "member_epoch",
+        "endpoint_information_epoch",
+        "instance_id",
+        "rack_id",
+        "rebalance_timeout_ms",
+        "topology",
+        "active_tasks",
+        "standby_tasks",
+        "warmup_tasks",
+        "process_id",
+        "user_endpoint",
+        "client_tags",
+        "task_offsets",
+        "task_end_offsets",
+        "shutdown_application",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'StreamsGroupHeartbeatRequest'
+    NAME = "StreamsGroupHeartbeatRequest"
     API_KEY = 88
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -290,8 +379,8 @@ class StreamsGroupHeartbeatRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        member_id: str = '',
+        group_id: str = "",
+        member_id: str = "",
         member_epoch: int = 0,
         endpoint_information_epoch: int = 0,
         instance_id: str | None = None,
@@ -332,7 +421,11 @@ class StreamsGroupHeartbeatRequest(Message):
 class Status(Struct):
     """Status of StreamsGroupHeartbeatResponse."""
 
-    __slots__ = ("status_code", "status_detail", "unknown_tagged_fields", )
+    __slots__ = (
+        "status_code",
+        "status_detail",
+        "unknown_tagged_fields",
+    )
 
     status_code: int  # 0+
     status_detail: str  # 0+
@@ -342,7 +435,7 @@ class Status(Struct):
         self,
         *,
         status_code: int = 0,
-        status_detail: str = '',
+        status_detail: str = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.status_code = status_code
@@ -353,7 +446,11 @@ class Status(Struct):
 class ResponseTaskIds(Struct):
     """TaskIds of StreamsGroupHeartbeatResponse."""
 
-    __slots__ = ("subtopology_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "subtopology_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     subtopology_id: str  # 0+
     partitions: list[int]  # 0+
@@ -362,7 +459,7 @@ class ResponseTaskIds(Struct):
     def __init__(
         self,
         *,
-        subtopology_id: str = '',
+        subtopology_id: str = "",
         partitions: list[int] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -374,7 +471,11 @@ class ResponseTaskIds(Struct):
 class ResponseEndpoint(Struct):
     """Endpoint of StreamsGroupHeartbeatResponse."""
 
-    __slots__ = ("host", "port", "unknown_tagged_fields", )
+    __slots__ = (
+        "host",
+        "port",
+        "unknown_tagged_fields",
+    )
 
     host: str  # 0+
     port: int  # 0+
@@ -383,7 +484,7 @@ class ResponseEndpoint(Struct):
     def __init__(
         self,
         *,
-        host: str = '',
+        host: str = "",
         port: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -395,7 +496,11 @@ class ResponseEndpoint(Struct):
 class TopicPartition(Struct):
     """TopicPartition of StreamsGroupHeartbeatResponse."""
 
-    __slots__ = ("topic", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic: str  # 0+
     partitions: list[int]  # 0+
@@ -404,7 +509,7 @@ class TopicPartition(Struct):
     def __init__(
         self,
         *,
-        topic: str = '',
+        topic: str = "",
         partitions: list[int] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -416,7 +521,12 @@ class TopicPartition(Struct):
 class EndpointToPartitions(Struct):
     """EndpointToPartitions of StreamsGroupHeartbeatResponse."""
 
-    __slots__ = ("user_endpoint", "active_partitions", "standby_partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "user_endpoint",
+        "active_partitions",
+        "standby_partitions",
+        "unknown_tagged_fields",
+    )
 
     user_endpoint: ResponseEndpoint  # 0+
     active_partitions: list[TopicPartition]  # 0+
@@ -440,9 +550,25 @@ class EndpointToPartitions(Struct):
 class StreamsGroupHeartbeatResponse(Message):
     """StreamsGroupHeartbeatResponse, API key 88, versions 0, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "error_message", "member_id", "member_epoch", "heartbeat_interval_ms", "acceptable_recovery_lag", "task_offset_interval_ms", "status", "active_tasks", "standby_tasks", "warmup_tasks", "endpoint_information_epoch", "partitions_by_user_endpoint", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "member_id",
+        "member_epoch",
+        "heartbeat_interval_ms",
+        "acceptable_recovery_lag",
+        "task_offset_interval_ms",
+        "status",
+        "active_tasks",
+        "standby_tasks",
+        "warmup_tasks",
+        "endpoint_information_epoch",
+        "partitions_by_user_endpoint",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'StreamsGroupHeartbeatResponse'
+    NAME = "StreamsGroupHeartbeatResponse"
     API_KEY = 88
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -471,7 +597,7 @@ class StreamsGroupHeartbeatResponse(Message):
         throttle_time_ms: int = 0,
         error_code: int = 0,
         error_message: str | None = None,
-        member_id: str = '',
+        member_id: str = "",
         member_epoch: int = 0,
         heartbeat_interval_ms: int = 0,
         acceptable_recovery_lag: int = 0,
@@ -537,7 +663,12 @@ def _read_topic_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            raw, item.partitions, item.replication_factor, n_topic_configs = compact_s_ihB[n_name](data, pos)
+            (
+                raw,
+                item.partitions,
+                item.replication_factor,
+                n_topic_configs,
+            ) = compact_s_ihB[n_name](data, pos)
             item.name = raw.decode()
             pos += n_name + 6
         else:
@@ -562,7 +693,9 @@ def _read_topic_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
     return items, pos
 
 
-def _read_copartition_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CopartitionGroup], int]:
+def _read_copartition_group_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[CopartitionGroup], int]:
     items = []
     for _ in range(count):
         item = new(CopartitionGroup)
@@ -592,7 +725,10 @@ def _read_copartition_group_list_1(data: Buffer, pos: int, count: int) -> tuple[
             item.repartition_source_topics = values
             pos += 2 * n_repartition_source_topics - 1
         else:
-            item.repartition_source_topics, pos = compact_numbers(data, pos, n_repartition_source_topics, "h", 2)
+            (
+                item.repartition_source_topics,
+                pos,
+            ) = compact_numbers(data, pos, n_repartition_source_topics, "h", 2)
             tags = data[pos]
             pos += 1
         item.unknown_tagged_fields = None
@@ -625,10 +761,16 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
         if n_state_changelog_topics == 1:
             item.state_changelog_topics = []
         elif 1 < n_state_changelog_topics < 128:
-            item.state_changelog_topics, pos = _read_topic_info_list_1(data, pos, n_state_changelog_topics - 1)
+            (
+                item.state_changelog_topics,
+                pos,
+            ) = _read_topic_info_list_1(data, pos, n_state_changelog_topics - 1)
         elif n_state_changelog_topics:
             n_state_changelog_topics, pos = long_count(data, pos, n_state_changelog_topics)
-            item.state_changelog_topics, pos = _read_topic_info_list_1(data, pos, n_state_changelog_topics)
+            (
+                item.state_changelog_topics,
+                pos,
+            ) = _read_topic_info_list_1(data, pos, n_state_changelog_topics)
         else:
             raise Unusual
         n_repartition_sink_topics = data[pos]
@@ -639,10 +781,16 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
         if n_repartition_source_topics == 1:
             item.repartition_source_topics = []
         elif 1 < n_repartition_source_topics < 128:
-            item.repartition_source_topics, pos = _read_topic_info_list_1(data, pos, n_repartition_source_topics - 1)
+            (
+                item.repartition_source_topics,
+                pos,
+            ) = _read_topic_info_list_1(data, pos, n_repartition_source_topics - 1)
         elif n_repartition_source_topics:
             n_repartition_source_topics, pos = long_count(data, pos, n_repartition_source_topics)
-            item.repartition_source_topics, pos = _read_topic_info_list_1(data, pos, n_repartition_source_topics)
+            (
+                item.repartition_source_topics,
+                pos,
+            ) = _read_topic_info_list_1(data, pos, n_repartition_source_topics)
         else:
             raise Unusual
         n_copartition_groups = data[pos]
@@ -650,10 +798,16 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
         if n_copartition_groups == 1:
             item.copartition_groups = []
         elif 1 < n_copartition_groups < 128:
-            item.copartition_groups, pos = _read_copartition_group_list_1(data, pos, n_copartition_groups - 1)
+            (
+                item.copartition_groups,
+                pos,
+            ) = _read_copartition_group_list_1(data, pos, n_copartition_groups - 1)
         elif n_copartition_groups:
             n_copartition_groups, pos = long_count(data, pos, n_copartition_groups)
-            item.copartition_groups, pos = _read_copartition_group_list_1(data, pos, n_copartition_groups)
+            (
+                item.copartition_groups,
+                pos,
+            ) = _read_copartition_group_list_1(data, pos, n_copartition_groups)
         else:
             raise Unusual
         tags = data[pos]
@@ -755,7 +909,9 @@ def _read_task_offset_list_1(data: Buffer, pos: int, count: int) -> tuple[list[T
     return items, pos
 
 
-def _read_streams_group_heartbeat_request_1(data: Buffer, pos: int) -> tuple[StreamsGroupHeartbeatRequest, int]:
+def _read_streams_group_heartbeat_request_1(
+    data: Buffer, pos: int
+) -> tuple[StreamsGroupHeartbeatRequest, int]:
     item = new(StreamsGroupHeartbeatRequest)
     n_group_id = data[pos]
     pos += 1
@@ -768,7 +924,12 @@ def _read_streams_group_heartbeat_request_1(data: Buffer, pos: int) -> tuple[Str
         n_member_id = data[pos]
         pos += 1
     if n_member_id < 128:
-        raw, item.member_epoch, item.endpoint_information_epoch, n_instance_id = compact_s_iiB[n_member_id](data, pos)
+        (
+            raw,
+            item.member_epoch,
+            item.endpoint_information_epoch,
+            n_instance_id,
+        ) = compact_s_iiB[n_member_id](data, pos)
         item.member_id = raw.decode()
         pos += n_member_id + 8
     else:
@@ -1081,7 +1242,9 @@ def _write_task_offset_list_1(items: list[TaskOffset], out: Append) -> None:
             out(pack_iqx(item.partition, item.offset))
 
 
-def _write_streams_group_heartbeat_request_1(item: StreamsGroupHeartbeatRequest, out: Append) -> None:
+def _write_streams_group_heartbeat_request_1(
+    item: StreamsGroupHeartbeatRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     raw = item.group_id.encode()
@@ -1223,7 +1386,9 @@ def _read_status_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Status
     return items, pos
 
 
-def _read_response_task_ids_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTaskIds], int]:
+def _read_response_task_ids_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponseTaskIds], int]:
     items = []
     for _ in range(count):
         item = new(ResponseTaskIds)
@@ -1271,7 +1436,9 @@ def _read_response_endpoint_1(data: Buffer, pos: int) -> tuple[ResponseEndpoint,
     return item, pos
 
 
-def _read_topic_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TopicPartition], int]:
+def _read_topic_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TopicPartition], int]:
     items = []
     for _ in range(count):
         item = new(TopicPartition)
@@ -1301,7 +1468,9 @@ def _read_topic_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[li
     return items, pos
 
 
-def _read_endpoint_to_partitions_list_1(data: Buffer, pos: int, count: int) -> tuple[list[EndpointToPartitions], int]:
+def _read_endpoint_to_partitions_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[EndpointToPartitions], int]:
     items = []
     for _ in range(count):
         item = new(EndpointToPartitions)
@@ -1311,10 +1480,16 @@ def _read_endpoint_to_partitions_list_1(data: Buffer, pos: int, count: int) -> t
         if n_active_partitions == 1:
             item.active_partitions = []
         elif 1 < n_active_partitions < 128:
-            item.active_partitions, pos = _read_topic_partition_list_1(data, pos, n_active_partitions - 1)
+            (
+                item.active_partitions,
+                pos,
+            ) = _read_topic_partition_list_1(data, pos, n_active_partitions - 1)
         elif n_active_partitions:
             n_active_partitions, pos = long_count(data, pos, n_active_partitions)
-            item.active_partitions, pos = _read_topic_partition_list_1(data, pos, n_active_partitions)
+            (
+                item.active_partitions,
+                pos,
+            ) = _read_topic_partition_list_1(data, pos, n_active_partitions)
         else:
             raise Unusual
         n_standby_partitions = data[pos]
@@ -1322,10 +1497,16 @@ def _read_endpoint_to_partitions_list_1(data: Buffer, pos: int, count: int) -> t
         if n_standby_partitions == 1:
             item.standby_partitions = []
         elif 1 < n_standby_partitions < 128:
-            item.standby_partitions, pos = _read_topic_partition_list_1(data, pos, n_standby_partitions - 1)
+            (
+                item.standby_partitions,
+                pos,
+            ) = _read_topic_partition_list_1(data, pos, n_standby_partitions - 1)
         elif n_standby_partitions:
             n_standby_partitions, pos = long_count(data, pos, n_standby_partitions)
-            item.standby_partitions, pos = _read_topic_partition_list_1(data, pos, n_standby_partitions)
+            (
+                item.standby_partitions,
+                pos,
+            ) = _read_topic_partition_list_1(data, pos, n_standby_partitions)
         else:
             raise Unusual
         tags = data[pos]
@@ -1337,7 +1518,9 @@ def _read_endpoint_to_partitions_list_1(data: Buffer, pos: int, count: int) -> t
     return items, pos
 
 
-def _read_streams_group_heartbeat_response_1(data: Buffer, pos: int) -> tuple[StreamsGroupHeartbeatResponse, int]:
+def _read_streams_group_heartbeat_response_1(
+    data: Buffer, pos: int
+) -> tuple[StreamsGroupHeartbeatResponse, int]:
     item = new(StreamsGroupHeartbeatResponse)
     item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7
@@ -1354,12 +1537,25 @@ def _read_streams_group_heartbeat_response_1(data: Buffer, pos: int) -> tuple[St
         n_member_id = data[pos]
         pos += 1
     if n_member_id < 128:
-        raw, item.member_epoch, item.heartbeat_interval_ms, item.acceptable_recovery_lag, item.task_offset_interval_ms, n_status = compact_s_iiiiB[n_member_id](data, pos)
+        (
+            raw,
+            item.member_epoch,
+            item.heartbeat_interval_ms,
+            item.acceptable_recovery_lag,
+            item.task_offset_interval_ms,
+            n_status,
+        ) = compact_s_iiiiB[n_member_id](data, pos)
         item.member_id = raw.decode()
         pos += n_member_id + 16
     else:
         item.member_id, pos = compact_text(data, pos, n_member_id)
-        item.member_epoch, item.heartbeat_interval_ms, item.acceptable_recovery_lag, item.task_offset_interval_ms, n_status = unpack_iiiiB(data, pos)
+        (
+            item.member_epoch,
+            item.heartbeat_interval_ms,
+            item.acceptable_recovery_lag,
+            item.task_offset_interval_ms,
+            n_status,
+        ) = unpack_iiiiB(data, pos)
         pos += 17
     if n_status == 1:
         item.status = []
@@ -1408,10 +1604,16 @@ def _read_streams_group_heartbeat_response_1(data: Buffer, pos: int) -> tuple[St
     if n_partitions_by_user_endpoint == 1:
         item.partitions_by_user_endpoint = []
     elif 1 < n_partitions_by_user_endpoint < 128:
-        item.partitions_by_user_endpoint, pos = _read_endpoint_to_partitions_list_1(data, pos, n_partitions_by_user_endpoint - 1)
+        (
+            item.partitions_by_user_endpoint,
+            pos,
+        ) = _read_endpoint_to_partitions_list_1(data, pos, n_partitions_by_user_endpoint - 1)
     elif n_partitions_by_user_endpoint:
         n_partitions_by_user_endpoint, pos = long_count(data, pos, n_partitions_by_user_endpoint)
-        item.partitions_by_user_endpoint, pos = _read_endpoint_to_partitions_list_1(data, pos, n_partitions_by_user_endpoint)
+        (
+            item.partitions_by_user_endpoint,
+            pos,
+        ) = _read_endpoint_to_partitions_list_1(data, pos, n_partitions_by_user_endpoint)
     else:
         item.partitions_by_user_endpoint = None
     tags = data[pos]
@@ -1511,7 +1713,9 @@ def _write_endpoint_to_partitions_list_1(items: list[EndpointToPartitions], out:
         out(b"\x00")
 
 
-def _write_streams_group_heartbeat_response_1(item: StreamsGroupHeartbeatResponse, out: Append) -> None:
+def _write_streams_group_heartbeat_response_1(
+    item: StreamsGroupHeartbeatResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     error_message = item.error_message
@@ -1533,13 +1737,36 @@ def _write_streams_group_heartbeat_response_1(item: StreamsGroupHeartbeatRespons
         out(long_text(raw))
     status = item.status
     if status is None:
-        out(pack_iiiiB(item.member_epoch, item.heartbeat_interval_ms, item.acceptable_recovery_lag, item.task_offset_interval_ms, 0))
+        out(
+            pack_iiiiB(
+                item.member_epoch,
+                item.heartbeat_interval_ms,
+                item.acceptable_recovery_lag,
+                item.task_offset_interval_ms,
+                0,
+            )
+        )
     else:
         n = len(status)
         if n < 127:
-            out(pack_iiiiB(item.member_epoch, item.heartbeat_interval_ms, item.acceptable_recovery_lag, item.task_offset_interval_ms, n + 1))
+            out(
+                pack_iiiiB(
+                    item.member_epoch,
+                    item.heartbeat_interval_ms,
+                    item.acceptable_recovery_lag,
+                    item.task_offset_interval_ms,
+                    n + 1,
+                )
+            )
         else:
-            out(pack_iiii(item.member_epoch, item.heartbeat_interval_ms, item.acceptable_recovery_lag, item.task_offset_interval_ms))
+            out(
+                pack_iiii(
+                    item.member_epoch,
+                    item.heartbeat_interval_ms,
+                    item.acceptable_recovery_lag,
+                    item.task_offset_interval_ms,
+                )
+            )
             out(varint(n + 1))
         _write_status_list_1(status, out)
     active_tasks = item.active_tasks

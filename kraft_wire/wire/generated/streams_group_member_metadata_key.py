@@ -10,7 +10,9 @@ from struct import Struct as Codec
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
-__all__ = ["StreamsGroupMemberMetadataKey"]
+__all__ = [
+    "StreamsGroupMemberMetadataKey",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s_h = unpackers("s", "h", 0)
@@ -22,9 +24,12 @@ pack_h = Codec(">h").pack
 class StreamsGroupMemberMetadataKey(Message):
     """StreamsGroupMemberMetadataKey, type 19, versions 0, never flexible."""
 
-    __slots__ = ("group_id", "member_id", )
+    __slots__ = (
+        "group_id",
+        "member_id",
+    )
 
-    NAME = 'StreamsGroupMemberMetadataKey'
+    NAME = "StreamsGroupMemberMetadataKey"
     API_KEY = -1
     RECORD_TYPE = 19
     MIN_VERSION = 0
@@ -37,14 +42,16 @@ class StreamsGroupMemberMetadataKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        member_id: str = '',
+        group_id: str = "",
+        member_id: str = "",
     ) -> None:
         self.group_id = group_id
         self.member_id = member_id
 
 
-def _read_streams_group_member_metadata_key_1(data: Buffer, pos: int) -> tuple[StreamsGroupMemberMetadataKey, int]:
+def _read_streams_group_member_metadata_key_1(
+    data: Buffer, pos: int
+) -> tuple[StreamsGroupMemberMetadataKey, int]:
     item = new(StreamsGroupMemberMetadataKey)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
@@ -65,7 +72,9 @@ def _read_streams_group_member_metadata_key_1(data: Buffer, pos: int) -> tuple[S
     return item, pos
 
 
-def _write_streams_group_member_metadata_key_1(item: StreamsGroupMemberMetadataKey, out: Append) -> None:
+def _write_streams_group_member_metadata_key_1(
+    item: StreamsGroupMemberMetadataKey, out: Append
+) -> None:
     raw = item.group_id.encode()
     n = len(raw)
     if n < 128:

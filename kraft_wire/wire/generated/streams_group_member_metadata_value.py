@@ -9,9 +9,22 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["Endpoint", "KeyValue", "StreamsGroupMemberMetadataValue"]
+__all__ = [
+    "Endpoint",
+    "KeyValue",
+    "StreamsGroupMemberMetadataValue",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 compact_s_iiB = unpackers("s", "iiB", 1)
@@ -33,7 +46,11 @@ pack__Bs_x = packers("B", "s", "x", 0, 1)
 class Endpoint(Struct):
     """Endpoint of StreamsGroupMemberMetadataValue."""
 
-    __slots__ = ("host", "port", "unknown_tagged_fields", )
+    __slots__ = (
+        "host",
+        "port",
+        "unknown_tagged_fields",
+    )
 
     host: str  # 0+
     port: int  # 0+
@@ -42,7 +59,7 @@ class Endpoint(Struct):
     def __init__(
         self,
         *,
-        host: str = '',
+        host: str = "",
         port: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -54,7 +71,11 @@ class Endpoint(Struct):
 class KeyValue(Struct):
     """KeyValue of StreamsGroupMemberMetadataValue."""
 
-    __slots__ = ("key", "value", "unknown_tagged_fields", )
+    __slots__ = (
+        "key",
+        "value",
+        "unknown_tagged_fields",
+    )
 
     key: str  # 0+
     value: str  # 0+
@@ -63,8 +84,8 @@ class KeyValue(Struct):
     def __init__(
         self,
         *,
-        key: str = '',
-        value: str = '',
+        key: str = "",
+        value: str = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.key = key
@@ -75,9 +96,20 @@ class KeyValue(Struct):
 class StreamsGroupMemberMetadataValue(Message):
     """StreamsGroupMemberMetadataValue, type 19, versions 0, flexible 0+."""
 
-    __slots__ = ("instance_id", "rack_id", "client_id", "client_host", "rebalance_timeout_ms", "topology_epoch", "process_id", "user_endpoint", "client_tags", "unknown_tagged_fields", )
+    __slots__ = (
+        "instance_id",
+        "rack_id",
+        "client_id",
+        "client_host",
+        "rebalance_timeout_ms",
+        "topology_epoch",
+        "process_id",
+        "user_endpoint",
+        "client_tags",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'StreamsGroupMemberMetadataValue'
+    NAME = "StreamsGroupMemberMetadataValue"
     API_KEY = -1
     RECORD_TYPE = 19
     MIN_VERSION = 0
@@ -98,13 +130,13 @@ class StreamsGroupMemberMetadataValue(Message):
     def __init__(
         self,
         *,
-        instance_id: str | None = '',
-        rack_id: str | None = '',
-        client_id: str = '',
-        client_host: str = '',
+        instance_id: str | None = "",
+        rack_id: str | None = "",
+        client_id: str = "",
+        client_host: str = "",
         rebalance_timeout_ms: int = -1,
         topology_epoch: int = 0,
-        process_id: str = '',
+        process_id: str = "",
         user_endpoint: Endpoint | None = None,
         client_tags: list[KeyValue] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -168,7 +200,9 @@ def _read_key_value_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Key
     return items, pos
 
 
-def _read_streams_group_member_metadata_value_1(data: Buffer, pos: int) -> tuple[StreamsGroupMemberMetadataValue, int]:
+def _read_streams_group_member_metadata_value_1(
+    data: Buffer, pos: int
+) -> tuple[StreamsGroupMemberMetadataValue, int]:
     item = new(StreamsGroupMemberMetadataValue)
     n_instance_id = data[pos]
     pos += 1
@@ -205,7 +239,12 @@ def _read_streams_group_member_metadata_value_1(data: Buffer, pos: int) -> tuple
         n_client_host = data[pos]
         pos += 1
     if n_client_host < 128:
-        raw, item.rebalance_timeout_ms, item.topology_epoch, n_process_id = compact_s_iiB[n_client_host](data, pos)
+        (
+            raw,
+            item.rebalance_timeout_ms,
+            item.topology_epoch,
+            n_process_id,
+        ) = compact_s_iiB[n_client_host](data, pos)
         item.client_host = raw.decode()
         pos += n_client_host + 8
     else:
@@ -276,7 +315,9 @@ def _write_key_value_list_1(items: list[KeyValue], out: Append) -> None:
             out(b"\x00")
 
 
-def _write_streams_group_member_metadata_value_1(item: StreamsGroupMemberMetadataValue, out: Append) -> None:
+def _write_streams_group_member_metadata_value_1(
+    item: StreamsGroupMemberMetadataValue, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     instance_id = item.instance_id

@@ -9,9 +9,24 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    tag_head,
+    unknown_tag,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_tags,
+)
 
-__all__ = ["LastAssignmentConfig", "StreamsGroupMetadataValue"]
+__all__ = [
+    "LastAssignmentConfig",
+    "StreamsGroupMetadataValue",
+]
 
 unpack_iqB = Codec(">iqB").unpack_from
 unpack_i = Codec(">i").unpack_from
@@ -26,7 +41,11 @@ pack__Bs_x = packers("B", "s", "x", 0, 1)
 class LastAssignmentConfig(Struct):
     """LastAssignmentConfig of StreamsGroupMetadataValue."""
 
-    __slots__ = ("key", "value", "unknown_tagged_fields", )
+    __slots__ = (
+        "key",
+        "value",
+        "unknown_tagged_fields",
+    )
 
     key: str  # 0+
     value: str  # 0+
@@ -35,8 +54,8 @@ class LastAssignmentConfig(Struct):
     def __init__(
         self,
         *,
-        key: str = '',
-        value: str = '',
+        key: str = "",
+        value: str = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.key = key
@@ -47,9 +66,15 @@ class LastAssignmentConfig(Struct):
 class StreamsGroupMetadataValue(Message):
     """StreamsGroupMetadataValue, type 17, versions 0, flexible 0+."""
 
-    __slots__ = ("epoch", "metadata_hash", "validated_topology_epoch", "last_assignment_configs", "unknown_tagged_fields", )
+    __slots__ = (
+        "epoch",
+        "metadata_hash",
+        "validated_topology_epoch",
+        "last_assignment_configs",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'StreamsGroupMetadataValue'
+    NAME = "StreamsGroupMetadataValue"
     API_KEY = -1
     RECORD_TYPE = 17
     MIN_VERSION = 0
@@ -78,7 +103,9 @@ class StreamsGroupMetadataValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_last_assignment_config_list_1(data: Buffer, pos: int, count: int) -> tuple[list[LastAssignmentConfig], int]:
+def _read_last_assignment_config_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[LastAssignmentConfig], int]:
     items = []
     for _ in range(count):
         item = new(LastAssignmentConfig)
@@ -107,7 +134,9 @@ def _read_last_assignment_config_list_1(data: Buffer, pos: int, count: int) -> t
     return items, pos
 
 
-def _read_streams_group_metadata_value_tags_1(item: StreamsGroupMetadataValue, data: Buffer, pos: int, count: int) -> int:
+def _read_streams_group_metadata_value_tags_1(
+    item: StreamsGroupMetadataValue, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -122,10 +151,16 @@ def _read_streams_group_metadata_value_tags_1(item: StreamsGroupMetadataValue, d
             if n_last_assignment_configs == 1:
                 item.last_assignment_configs = []
             elif 1 < n_last_assignment_configs < 128:
-                item.last_assignment_configs, pos = _read_last_assignment_config_list_1(data, pos, n_last_assignment_configs - 1)
+                (
+                    item.last_assignment_configs,
+                    pos,
+                ) = _read_last_assignment_config_list_1(data, pos, n_last_assignment_configs - 1)
             elif n_last_assignment_configs:
                 n_last_assignment_configs, pos = long_count(data, pos, n_last_assignment_configs)
-                item.last_assignment_configs, pos = _read_last_assignment_config_list_1(data, pos, n_last_assignment_configs)
+                (
+                    item.last_assignment_configs,
+                    pos,
+                ) = _read_last_assignment_config_list_1(data, pos, n_last_assignment_configs)
             else:
                 item.last_assignment_configs = None
         else:
@@ -136,7 +171,9 @@ def _read_streams_group_metadata_value_tags_1(item: StreamsGroupMetadataValue, d
     return pos
 
 
-def _read_streams_group_metadata_value_1(data: Buffer, pos: int) -> tuple[StreamsGroupMetadataValue, int]:
+def _read_streams_group_metadata_value_1(
+    data: Buffer, pos: int
+) -> tuple[StreamsGroupMetadataValue, int]:
     item = new(StreamsGroupMetadataValue)
     item.epoch, item.metadata_hash, tags = unpack_iqB(data, pos)
     pos += 13
@@ -167,7 +204,9 @@ def _write_last_assignment_config_list_1(items: list[LastAssignmentConfig], out:
             out(b"\x00")
 
 
-def _write_streams_group_metadata_value_tags_1(item: StreamsGroupMetadataValue, out: Append) -> None:
+def _write_streams_group_metadata_value_tags_1(
+    item: StreamsGroupMetadataValue, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     fields: list[tuple[int, list[Part]]] = []
@@ -195,7 +234,11 @@ def _write_streams_group_metadata_value_tags_1(item: StreamsGroupMetadataValue, 
 
 def _write_streams_group_metadata_value_1(item: StreamsGroupMetadataValue, out: Append) -> None:
     out(pack_iq(item.epoch, item.metadata_hash))
-    if item.unknown_tagged_fields is None and item.validated_topology_epoch == -1 and item.last_assignment_configs == []:
+    if (
+        item.unknown_tagged_fields is None
+        and item.validated_topology_epoch == -1
+        and item.last_assignment_configs == []
+    ):
         out(b"\x00")
     else:
         _write_streams_group_metadata_value_tags_1(item, out)

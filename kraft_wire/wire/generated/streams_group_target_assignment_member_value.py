@@ -9,9 +9,23 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["StreamsGroupTargetAssignmentMemberValue", "TaskIds"]
+__all__ = [
+    "StreamsGroupTargetAssignmentMemberValue",
+    "TaskIds",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 compact_i_B = unpackers("i", "B", 1)
@@ -23,7 +37,11 @@ pack_B = Codec(">B").pack
 class TaskIds(Struct):
     """TaskIds of StreamsGroupTargetAssignmentMemberValue."""
 
-    __slots__ = ("subtopology_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "subtopology_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     subtopology_id: str  # 0+
     partitions: list[int]  # 0+
@@ -32,7 +50,7 @@ class TaskIds(Struct):
     def __init__(
         self,
         *,
-        subtopology_id: str = '',
+        subtopology_id: str = "",
         partitions: list[int] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -44,9 +62,14 @@ class TaskIds(Struct):
 class StreamsGroupTargetAssignmentMemberValue(Message):
     """StreamsGroupTargetAssignmentMemberValue, type 21, versions 0, flexible 0+."""
 
-    __slots__ = ("active_tasks", "standby_tasks", "warmup_tasks", "unknown_tagged_fields", )
+    __slots__ = (
+        "active_tasks",
+        "standby_tasks",
+        "warmup_tasks",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'StreamsGroupTargetAssignmentMemberValue'
+    NAME = "StreamsGroupTargetAssignmentMemberValue"
     API_KEY = -1
     RECORD_TYPE = 21
     MIN_VERSION = 0
@@ -102,7 +125,9 @@ def _read_task_ids_list_1(data: Buffer, pos: int, count: int) -> tuple[list[Task
     return items, pos
 
 
-def _read_streams_group_target_assignment_member_value_1(data: Buffer, pos: int) -> tuple[StreamsGroupTargetAssignmentMemberValue, int]:
+def _read_streams_group_target_assignment_member_value_1(
+    data: Buffer, pos: int
+) -> tuple[StreamsGroupTargetAssignmentMemberValue, int]:
     item = new(StreamsGroupTargetAssignmentMemberValue)
     n_active_tasks = data[pos]
     pos += 1
@@ -165,7 +190,9 @@ def _write_task_ids_list_1(items: list[TaskIds], out: Append) -> None:
             out(b"\x00")
 
 
-def _write_streams_group_target_assignment_member_value_1(item: StreamsGroupTargetAssignmentMemberValue, out: Append) -> None:
+def _write_streams_group_target_assignment_member_value_1(
+    item: StreamsGroupTargetAssignmentMemberValue, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     active_tasks = item.active_tasks

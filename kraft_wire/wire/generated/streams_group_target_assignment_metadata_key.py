@@ -10,7 +10,9 @@ from struct import Struct as Codec
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
-__all__ = ["StreamsGroupTargetAssignmentMetadataKey"]
+__all__ = [
+    "StreamsGroupTargetAssignmentMetadataKey",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s = unpackers("s", "", 0)
@@ -21,9 +23,11 @@ pack_h = Codec(">h").pack
 class StreamsGroupTargetAssignmentMetadataKey(Message):
     """StreamsGroupTargetAssignmentMetadataKey, type 20, versions 0, never flexible."""
 
-    __slots__ = ("group_id", )
+    __slots__ = (
+        "group_id",
+    )
 
-    NAME = 'StreamsGroupTargetAssignmentMetadataKey'
+    NAME = "StreamsGroupTargetAssignmentMetadataKey"
     API_KEY = -1
     RECORD_TYPE = 20
     MIN_VERSION = 0
@@ -35,12 +39,14 @@ class StreamsGroupTargetAssignmentMetadataKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
     ) -> None:
         self.group_id = group_id
 
 
-def _read_streams_group_target_assignment_metadata_key_1(data: Buffer, pos: int) -> tuple[StreamsGroupTargetAssignmentMetadataKey, int]:
+def _read_streams_group_target_assignment_metadata_key_1(
+    data: Buffer, pos: int
+) -> tuple[StreamsGroupTargetAssignmentMetadataKey, int]:
     item = new(StreamsGroupTargetAssignmentMetadataKey)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2
@@ -53,7 +59,9 @@ def _read_streams_group_target_assignment_metadata_key_1(data: Buffer, pos: int)
     return item, pos
 
 
-def _write_streams_group_target_assignment_metadata_key_1(item: StreamsGroupTargetAssignmentMetadataKey, out: Append) -> None:
+def _write_streams_group_target_assignment_metadata_key_1(
+    item: StreamsGroupTargetAssignmentMetadataKey, out: Append
+) -> None:
     raw = item.group_id.encode()
     n = len(raw)
     if n < 128:

@@ -10,7 +10,9 @@ from struct import Struct as Codec
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
-__all__ = ["StreamsGroupTopologyKey"]
+__all__ = [
+    "StreamsGroupTopologyKey",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s = unpackers("s", "", 0)
@@ -21,9 +23,11 @@ pack_h = Codec(">h").pack
 class StreamsGroupTopologyKey(Message):
     """StreamsGroupTopologyKey, type 23, versions 0, never flexible."""
 
-    __slots__ = ("group_id", )
+    __slots__ = (
+        "group_id",
+    )
 
-    NAME = 'StreamsGroupTopologyKey'
+    NAME = "StreamsGroupTopologyKey"
     API_KEY = -1
     RECORD_TYPE = 23
     MIN_VERSION = 0
@@ -35,12 +39,14 @@ class StreamsGroupTopologyKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
     ) -> None:
         self.group_id = group_id
 
 
-def _read_streams_group_topology_key_1(data: Buffer, pos: int) -> tuple[StreamsGroupTopologyKey, int]:
+def _read_streams_group_topology_key_1(
+    data: Buffer, pos: int
+) -> tuple[StreamsGroupTopologyKey, int]:
     item = new(StreamsGroupTopologyKey)
     (n_group_id,) = unpack_h(data, pos)
     pos += 2

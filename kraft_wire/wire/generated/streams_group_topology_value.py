@@ -9,9 +9,28 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_text, compact_texts, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint, write_compact_texts
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_text,
+    compact_texts,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_compact_texts,
+)
 
-__all__ = ["CopartitionGroup", "StreamsGroupTopologyValue", "Subtopology", "TopicConfig", "TopicInfo"]
+__all__ = [
+    "CopartitionGroup",
+    "StreamsGroupTopologyValue",
+    "Subtopology",
+    "TopicConfig",
+    "TopicInfo",
+]
 
 unpack_iB = Codec(">iB").unpack_from
 compact_s_B = unpackers("s", "B", 1)
@@ -32,7 +51,11 @@ pack_iB = Codec(">iB").pack
 class TopicConfig(Struct):
     """TopicConfig of StreamsGroupTopologyValue."""
 
-    __slots__ = ("key", "value", "unknown_tagged_fields", )
+    __slots__ = (
+        "key",
+        "value",
+        "unknown_tagged_fields",
+    )
 
     key: str  # 0+
     value: str  # 0+
@@ -41,8 +64,8 @@ class TopicConfig(Struct):
     def __init__(
         self,
         *,
-        key: str = '',
-        value: str = '',
+        key: str = "",
+        value: str = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.key = key
@@ -53,7 +76,13 @@ class TopicConfig(Struct):
 class TopicInfo(Struct):
     """TopicInfo of StreamsGroupTopologyValue."""
 
-    __slots__ = ("name", "partitions", "replication_factor", "topic_configs", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partitions",
+        "replication_factor",
+        "topic_configs",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     partitions: int  # 0+
@@ -64,7 +93,7 @@ class TopicInfo(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partitions: int = 0,
         replication_factor: int = 0,
         topic_configs: list[TopicConfig] = UNSET,
@@ -80,7 +109,12 @@ class TopicInfo(Struct):
 class CopartitionGroup(Struct):
     """CopartitionGroup of StreamsGroupTopologyValue."""
 
-    __slots__ = ("source_topics", "source_topic_regex", "repartition_source_topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "source_topics",
+        "source_topic_regex",
+        "repartition_source_topics",
+        "unknown_tagged_fields",
+    )
 
     source_topics: list[int]  # 0+
     source_topic_regex: list[int]  # 0+
@@ -104,7 +138,16 @@ class CopartitionGroup(Struct):
 class Subtopology(Struct):
     """Subtopology of StreamsGroupTopologyValue."""
 
-    __slots__ = ("subtopology_id", "source_topics", "source_topic_regex", "state_changelog_topics", "repartition_sink_topics", "repartition_source_topics", "copartition_groups", "unknown_tagged_fields", )
+    __slots__ = (
+        "subtopology_id",
+        "source_topics",
+        "source_topic_regex",
+        "state_changelog_topics",
+        "repartition_sink_topics",
+        "repartition_source_topics",
+        "copartition_groups",
+        "unknown_tagged_fields",
+    )
 
     subtopology_id: str  # 0+
     source_topics: list[str]  # 0+
@@ -118,7 +161,7 @@ class Subtopology(Struct):
     def __init__(
         self,
         *,
-        subtopology_id: str = '',
+        subtopology_id: str = "",
         source_topics: list[str] = UNSET,
         source_topic_regex: list[str] = UNSET,
         state_changelog_topics: list[TopicInfo] = UNSET,
@@ -140,9 +183,13 @@ class Subtopology(Struct):
 class StreamsGroupTopologyValue(Message):
     """StreamsGroupTopologyValue, type 23, versions 0, flexible 0+."""
 
-    __slots__ = ("epoch", "subtopologies", "unknown_tagged_fields", )
+    __slots__ = (
+        "epoch",
+        "subtopologies",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'StreamsGroupTopologyValue'
+    NAME = "StreamsGroupTopologyValue"
     API_KEY = -1
     RECORD_TYPE = 23
     MIN_VERSION = 0
@@ -201,7 +248,12 @@ def _read_topic_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
         n_name = data[pos]
         pos += 1
         if n_name < 128:
-            raw, item.partitions, item.replication_factor, n_topic_configs = compact_s_ihB[n_name](data, pos)
+            (
+                raw,
+                item.partitions,
+                item.replication_factor,
+                n_topic_configs,
+            ) = compact_s_ihB[n_name](data, pos)
             item.name = raw.decode()
             pos += n_name + 6
         else:
@@ -226,7 +278,9 @@ def _read_topic_info_list_1(data: Buffer, pos: int, count: int) -> tuple[list[To
     return items, pos
 
 
-def _read_copartition_group_list_1(data: Buffer, pos: int, count: int) -> tuple[list[CopartitionGroup], int]:
+def _read_copartition_group_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[CopartitionGroup], int]:
     items = []
     for _ in range(count):
         item = new(CopartitionGroup)
@@ -256,7 +310,10 @@ def _read_copartition_group_list_1(data: Buffer, pos: int, count: int) -> tuple[
             item.repartition_source_topics = values
             pos += 2 * n_repartition_source_topics - 1
         else:
-            item.repartition_source_topics, pos = compact_numbers(data, pos, n_repartition_source_topics, "h", 2)
+            (
+                item.repartition_source_topics,
+                pos,
+            ) = compact_numbers(data, pos, n_repartition_source_topics, "h", 2)
             tags = data[pos]
             pos += 1
         item.unknown_tagged_fields = None
@@ -289,10 +346,16 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
         if n_state_changelog_topics == 1:
             item.state_changelog_topics = []
         elif 1 < n_state_changelog_topics < 128:
-            item.state_changelog_topics, pos = _read_topic_info_list_1(data, pos, n_state_changelog_topics - 1)
+            (
+                item.state_changelog_topics,
+                pos,
+            ) = _read_topic_info_list_1(data, pos, n_state_changelog_topics - 1)
         elif n_state_changelog_topics:
             n_state_changelog_topics, pos = long_count(data, pos, n_state_changelog_topics)
-            item.state_changelog_topics, pos = _read_topic_info_list_1(data, pos, n_state_changelog_topics)
+            (
+                item.state_changelog_topics,
+                pos,
+            ) = _read_topic_info_list_1(data, pos, n_state_changelog_topics)
         else:
             raise Unusual
         n_repartition_sink_topics = data[pos]
@@ -303,10 +366,16 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
         if n_repartition_source_topics == 1:
             item.repartition_source_topics = []
         elif 1 < n_repartition_source_topics < 128:
-            item.repartition_source_topics, pos = _read_topic_info_list_1(data, pos, n_repartition_source_topics - 1)
+            (
+                item.repartition_source_topics,
+                pos,
+            ) = _read_topic_info_list_1(data, pos, n_repartition_source_topics - 1)
         elif n_repartition_source_topics:
             n_repartition_source_topics, pos = long_count(data, pos, n_repartition_source_topics)
-            item.repartition_source_topics, pos = _read_topic_info_list_1(data, pos, n_repartition_source_topics)
+            (
+                item.repartition_source_topics,
+                pos,
+            ) = _read_topic_info_list_1(data, pos, n_repartition_source_topics)
         else:
             raise Unusual
         n_copartition_groups = data[pos]
@@ -314,10 +383,16 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
         if n_copartition_groups == 1:
             item.copartition_groups = []
         elif 1 < n_copartition_groups < 128:
-            item.copartition_groups, pos = _read_copartition_group_list_1(data, pos, n_copartition_groups - 1)
+            (
+                item.copartition_groups,
+                pos,
+            ) = _read_copartition_group_list_1(data, pos, n_copartition_groups - 1)
         elif n_copartition_groups:
             n_copartition_groups, pos = long_count(data, pos, n_copartition_groups)
-            item.copartition_groups, pos = _read_copartition_group_list_1(data, pos, n_copartition_groups)
+            (
+                item.copartition_groups,
+                pos,
+            ) = _read_copartition_group_list_1(data, pos, n_copartition_groups)
         else:
             raise Unusual
         tags = data[pos]
@@ -329,7 +404,9 @@ def _read_subtopology_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
     return items, pos
 
 
-def _read_streams_group_topology_value_1(data: Buffer, pos: int) -> tuple[StreamsGroupTopologyValue, int]:
+def _read_streams_group_topology_value_1(
+    data: Buffer, pos: int
+) -> tuple[StreamsGroupTopologyValue, int]:
     item = new(StreamsGroupTopologyValue)
     item.epoch, n_subtopologies = unpack_iB(data, pos)
     pos += 5

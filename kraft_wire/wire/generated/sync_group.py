@@ -11,9 +11,23 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["SyncGroupRequest", "SyncGroupRequestAssignment", "SyncGroupResponse"]
+__all__ = [
+    "SyncGroupRequest",
+    "SyncGroupRequestAssignment",
+    "SyncGroupResponse",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s_ih = unpackers("s", "ih", 0)
@@ -44,7 +58,11 @@ pack_ih_Bs = packers("ihB", "s", "", 2, 1)
 class SyncGroupRequestAssignment(Struct):
     """SyncGroupRequestAssignment of SyncGroupRequest."""
 
-    __slots__ = ("member_id", "assignment", "unknown_tagged_fields", )
+    __slots__ = (
+        "member_id",
+        "assignment",
+        "unknown_tagged_fields",
+    )
 
     member_id: str  # 0+
     assignment: bytes | memoryview  # 0+
@@ -53,8 +71,8 @@ class SyncGroupRequestAssignment(Struct):
     def __init__(
         self,
         *,
-        member_id: str = '',
-        assignment: bytes | memoryview = b'',
+        member_id: str = "",
+        assignment: bytes | memoryview = b"",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.member_id = member_id
@@ -65,9 +83,18 @@ class SyncGroupRequestAssignment(Struct):
 class SyncGroupRequest(Message):
     """SyncGroupRequest, API key 14, versions 0-5, flexible 4+."""
 
-    __slots__ = ("group_id", "generation_id", "member_id", "group_instance_id", "protocol_type", "protocol_name", "assignments", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "generation_id",
+        "member_id",
+        "group_instance_id",
+        "protocol_type",
+        "protocol_name",
+        "assignments",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'SyncGroupRequest'
+    NAME = "SyncGroupRequest"
     API_KEY = 14
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -86,9 +113,9 @@ class SyncGroupRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         generation_id: int = 0,
-        member_id: str = '',
+        member_id: str = "",
         group_instance_id: str | None = None,
         protocol_type: str | None = None,
         protocol_name: str | None = None,
@@ -108,9 +135,16 @@ class SyncGroupRequest(Message):
 class SyncGroupResponse(Message):
     """SyncGroupResponse, API key 14, versions 0-5, flexible 4+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "protocol_type", "protocol_name", "assignment", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "protocol_type",
+        "protocol_name",
+        "assignment",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'SyncGroupResponse'
+    NAME = "SyncGroupResponse"
     API_KEY = 14
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -131,7 +165,7 @@ class SyncGroupResponse(Message):
         error_code: int = 0,
         protocol_type: str | None = None,
         protocol_name: str | None = None,
-        assignment: bytes | memoryview = b'',
+        assignment: bytes | memoryview = b"",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.throttle_time_ms = throttle_time_ms
@@ -142,7 +176,9 @@ class SyncGroupResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_sync_group_request_assignment_list_1(data: Buffer, pos: int, count: int) -> tuple[list[SyncGroupRequestAssignment], int]:
+def _read_sync_group_request_assignment_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[SyncGroupRequestAssignment], int]:
     items = []
     for _ in range(count):
         item = new(SyncGroupRequestAssignment)
@@ -246,7 +282,9 @@ def _read_sync_group_request_2(data: Buffer, pos: int) -> tuple[SyncGroupRequest
     return item, pos
 
 
-def _read_sync_group_request_assignment_list_2(data: Buffer, pos: int, count: int) -> tuple[list[SyncGroupRequestAssignment], int]:
+def _read_sync_group_request_assignment_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[SyncGroupRequestAssignment], int]:
     items = []
     for _ in range(count):
         item = new(SyncGroupRequestAssignment)
@@ -316,7 +354,10 @@ def _read_sync_group_request_3(data: Buffer, pos: int) -> tuple[SyncGroupRequest
     if n_assignments == 1:
         item.assignments = []
     elif 1 < n_assignments < 128:
-        item.assignments, pos = _read_sync_group_request_assignment_list_2(data, pos, n_assignments - 1)
+        (
+            item.assignments,
+            pos,
+        ) = _read_sync_group_request_assignment_list_2(data, pos, n_assignments - 1)
     elif n_assignments:
         n_assignments, pos = long_count(data, pos, n_assignments)
         item.assignments, pos = _read_sync_group_request_assignment_list_2(data, pos, n_assignments)
@@ -391,7 +432,10 @@ def _read_sync_group_request_4(data: Buffer, pos: int) -> tuple[SyncGroupRequest
     if n_assignments == 1:
         item.assignments = []
     elif 1 < n_assignments < 128:
-        item.assignments, pos = _read_sync_group_request_assignment_list_2(data, pos, n_assignments - 1)
+        (
+            item.assignments,
+            pos,
+        ) = _read_sync_group_request_assignment_list_2(data, pos, n_assignments - 1)
     elif n_assignments:
         n_assignments, pos = long_count(data, pos, n_assignments)
         item.assignments, pos = _read_sync_group_request_assignment_list_2(data, pos, n_assignments)
@@ -405,7 +449,9 @@ def _read_sync_group_request_4(data: Buffer, pos: int) -> tuple[SyncGroupRequest
     return item, pos
 
 
-def _write_sync_group_request_assignment_list_1(items: list[SyncGroupRequestAssignment], out: Append) -> None:
+def _write_sync_group_request_assignment_list_1(
+    items: list[SyncGroupRequestAssignment], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -481,7 +527,9 @@ def _write_sync_group_request_2(item: SyncGroupRequest, out: Append) -> None:
     _write_sync_group_request_assignment_list_1(assignments, out)
 
 
-def _write_sync_group_request_assignment_list_2(items: list[SyncGroupRequestAssignment], out: Append) -> None:
+def _write_sync_group_request_assignment_list_2(
+    items: list[SyncGroupRequestAssignment], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual

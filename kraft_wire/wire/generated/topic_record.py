@@ -12,7 +12,9 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import compact_text, long_text, new, packers, unknown_tags, unpackers
 
-__all__ = ["TopicRecord"]
+__all__ = [
+    "TopicRecord",
+]
 
 compact_s_uB = unpackers("s", "16sB", 1)
 unpack_uB = Codec(">16sB").unpack_from
@@ -23,9 +25,13 @@ pack_ux = Codec(">16sx").pack
 class TopicRecord(Message):
     """TopicRecord, type 2, versions 0, flexible 0+."""
 
-    __slots__ = ("name", "topic_id", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "topic_id",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'TopicRecord'
+    NAME = "TopicRecord"
     API_KEY = -1
     RECORD_TYPE = 2
     MIN_VERSION = 0
@@ -39,7 +45,7 @@ class TopicRecord(Message):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         topic_id: Uuid = ZERO_UUID,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:

@@ -10,7 +10,9 @@ from struct import Struct as Codec
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
-__all__ = ["TransactionLogKey"]
+__all__ = [
+    "TransactionLogKey",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s = unpackers("s", "", 0)
@@ -21,9 +23,11 @@ pack_h = Codec(">h").pack
 class TransactionLogKey(Message):
     """TransactionLogKey, type 0, versions 0, never flexible."""
 
-    __slots__ = ("transactional_id", )
+    __slots__ = (
+        "transactional_id",
+    )
 
-    NAME = 'TransactionLogKey'
+    NAME = "TransactionLogKey"
     API_KEY = -1
     RECORD_TYPE = 0
     MIN_VERSION = 0
@@ -35,7 +39,7 @@ class TransactionLogKey(Message):
     def __init__(
         self,
         *,
-        transactional_id: str = '',
+        transactional_id: str = "",
     ) -> None:
         self.transactional_id = transactional_id
 

@@ -9,9 +9,28 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_numbers, classic_text, compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
+from kraft_wire.wire.runtime import (
+    classic_numbers,
+    classic_text,
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    tag_head,
+    unknown_tag,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_tags,
+)
 
-__all__ = ["PartitionsSchema", "TransactionLogValue"]
+__all__ = [
+    "PartitionsSchema",
+    "TransactionLogValue",
+]
 
 unpack_qhibi = Codec(">qhibi").unpack_from
 unpack_h = Codec(">h").unpack_from
@@ -40,7 +59,11 @@ pack_q = Codec(">q").pack
 class PartitionsSchema(Struct):
     """PartitionsSchema of TransactionLogValue."""
 
-    __slots__ = ("topic", "partition_ids", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic",
+        "partition_ids",
+        "unknown_tagged_fields",
+    )
 
     topic: str  # 0+
     partition_ids: list[int]  # 0+
@@ -49,7 +72,7 @@ class PartitionsSchema(Struct):
     def __init__(
         self,
         *,
-        topic: str = '',
+        topic: str = "",
         partition_ids: list[int] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -61,9 +84,22 @@ class PartitionsSchema(Struct):
 class TransactionLogValue(Message):
     """TransactionLogValue, type 0, versions 0-1, flexible 1+."""
 
-    __slots__ = ("producer_id", "previous_producer_id", "next_producer_id", "producer_epoch", "next_producer_epoch", "transaction_timeout_ms", "transaction_status", "transaction_partitions", "transaction_last_update_timestamp_ms", "transaction_start_timestamp_ms", "client_transaction_version", "unknown_tagged_fields", )
+    __slots__ = (
+        "producer_id",
+        "previous_producer_id",
+        "next_producer_id",
+        "producer_epoch",
+        "next_producer_epoch",
+        "transaction_timeout_ms",
+        "transaction_status",
+        "transaction_partitions",
+        "transaction_last_update_timestamp_ms",
+        "transaction_start_timestamp_ms",
+        "client_transaction_version",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'TransactionLogValue'
+    NAME = "TransactionLogValue"
     API_KEY = -1
     RECORD_TYPE = 0
     MIN_VERSION = 0
@@ -113,7 +149,9 @@ class TransactionLogValue(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_partitions_schema_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionsSchema], int]:
+def _read_partitions_schema_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionsSchema], int]:
     items = []
     for _ in range(count):
         item = new(PartitionsSchema)
@@ -140,15 +178,27 @@ def _read_partitions_schema_list_1(data: Buffer, pos: int, count: int) -> tuple[
 
 def _read_transaction_log_value_1(data: Buffer, pos: int) -> tuple[TransactionLogValue, int]:
     item = new(TransactionLogValue)
-    item.producer_id, item.producer_epoch, item.transaction_timeout_ms, item.transaction_status, n_transaction_partitions = unpack_qhibi(data, pos)
+    (
+        item.producer_id,
+        item.producer_epoch,
+        item.transaction_timeout_ms,
+        item.transaction_status,
+        n_transaction_partitions,
+    ) = unpack_qhibi(data, pos)
     pos += 19
     if n_transaction_partitions == 0:
         item.transaction_partitions = []
     elif n_transaction_partitions > 0:
-        item.transaction_partitions, pos = _read_partitions_schema_list_1(data, pos, n_transaction_partitions)
+        (
+            item.transaction_partitions,
+            pos,
+        ) = _read_partitions_schema_list_1(data, pos, n_transaction_partitions)
     else:
         item.transaction_partitions = None
-    item.transaction_last_update_timestamp_ms, item.transaction_start_timestamp_ms = unpack_qq(data, pos)
+    (
+        item.transaction_last_update_timestamp_ms,
+        item.transaction_start_timestamp_ms,
+    ) = unpack_qq(data, pos)
     pos += 16
     item.previous_producer_id = -1
     item.next_producer_id = -1
@@ -158,7 +208,9 @@ def _read_transaction_log_value_1(data: Buffer, pos: int) -> tuple[TransactionLo
     return item, pos
 
 
-def _read_partitions_schema_list_2(data: Buffer, pos: int, count: int) -> tuple[list[PartitionsSchema], int]:
+def _read_partitions_schema_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionsSchema], int]:
     items = []
     for _ in range(count):
         item = new(PartitionsSchema)
@@ -188,7 +240,9 @@ def _read_partitions_schema_list_2(data: Buffer, pos: int, count: int) -> tuple[
     return items, pos
 
 
-def _read_transaction_log_value_tags_1(item: TransactionLogValue, data: Buffer, pos: int, count: int) -> int:
+def _read_transaction_log_value_tags_1(
+    item: TransactionLogValue, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -216,18 +270,34 @@ def _read_transaction_log_value_tags_1(item: TransactionLogValue, data: Buffer, 
 
 def _read_transaction_log_value_2(data: Buffer, pos: int) -> tuple[TransactionLogValue, int]:
     item = new(TransactionLogValue)
-    item.producer_id, item.producer_epoch, item.transaction_timeout_ms, item.transaction_status, n_transaction_partitions = unpack_qhibB(data, pos)
+    (
+        item.producer_id,
+        item.producer_epoch,
+        item.transaction_timeout_ms,
+        item.transaction_status,
+        n_transaction_partitions,
+    ) = unpack_qhibB(data, pos)
     pos += 16
     if n_transaction_partitions == 1:
         item.transaction_partitions = []
     elif 1 < n_transaction_partitions < 128:
-        item.transaction_partitions, pos = _read_partitions_schema_list_2(data, pos, n_transaction_partitions - 1)
+        (
+            item.transaction_partitions,
+            pos,
+        ) = _read_partitions_schema_list_2(data, pos, n_transaction_partitions - 1)
     elif n_transaction_partitions:
         n_transaction_partitions, pos = long_count(data, pos, n_transaction_partitions)
-        item.transaction_partitions, pos = _read_partitions_schema_list_2(data, pos, n_transaction_partitions)
+        (
+            item.transaction_partitions,
+            pos,
+        ) = _read_partitions_schema_list_2(data, pos, n_transaction_partitions)
     else:
         item.transaction_partitions = None
-    item.transaction_last_update_timestamp_ms, item.transaction_start_timestamp_ms, tags = unpack_qqB(data, pos)
+    (
+        item.transaction_last_update_timestamp_ms,
+        item.transaction_start_timestamp_ms,
+        tags,
+    ) = unpack_qqB(data, pos)
     pos += 17
     item.previous_producer_id = -1
     item.next_producer_id = -1
@@ -272,10 +342,26 @@ def _write_transaction_log_value_1(item: TransactionLogValue, out: Append) -> No
         raise Unusual
     transaction_partitions = item.transaction_partitions
     if transaction_partitions is None:
-        out(pack_qhibi(item.producer_id, item.producer_epoch, item.transaction_timeout_ms, item.transaction_status, -1))
+        out(
+            pack_qhibi(
+                item.producer_id,
+                item.producer_epoch,
+                item.transaction_timeout_ms,
+                item.transaction_status,
+                -1,
+            )
+        )
     else:
         n = len(transaction_partitions)
-        out(pack_qhibi(item.producer_id, item.producer_epoch, item.transaction_timeout_ms, item.transaction_status, n))
+        out(
+            pack_qhibi(
+                item.producer_id,
+                item.producer_epoch,
+                item.transaction_timeout_ms,
+                item.transaction_status,
+                n,
+            )
+        )
         _write_partitions_schema_list_1(transaction_partitions, out)
     out(pack_qq(item.transaction_last_update_timestamp_ms, item.transaction_start_timestamp_ms))
 
@@ -330,17 +416,46 @@ def _write_transaction_log_value_tags_1(item: TransactionLogValue, out: Append) 
 def _write_transaction_log_value_2(item: TransactionLogValue, out: Append) -> None:
     transaction_partitions = item.transaction_partitions
     if transaction_partitions is None:
-        out(pack_qhibB(item.producer_id, item.producer_epoch, item.transaction_timeout_ms, item.transaction_status, 0))
+        out(
+            pack_qhibB(
+                item.producer_id,
+                item.producer_epoch,
+                item.transaction_timeout_ms,
+                item.transaction_status,
+                0,
+            )
+        )
     else:
         n = len(transaction_partitions)
         if n < 127:
-            out(pack_qhibB(item.producer_id, item.producer_epoch, item.transaction_timeout_ms, item.transaction_status, n + 1))
+            out(
+                pack_qhibB(
+                    item.producer_id,
+                    item.producer_epoch,
+                    item.transaction_timeout_ms,
+                    item.transaction_status,
+                    n + 1,
+                )
+            )
         else:
-            out(pack_qhib(item.producer_id, item.producer_epoch, item.transaction_timeout_ms, item.transaction_status))
+            out(
+                pack_qhib(
+                    item.producer_id,
+                    item.producer_epoch,
+                    item.transaction_timeout_ms,
+                    item.transaction_status,
+                )
+            )
             out(varint(n + 1))
         _write_partitions_schema_list_2(transaction_partitions, out)
     out(pack_qq(item.transaction_last_update_timestamp_ms, item.transaction_start_timestamp_ms))
-    if item.unknown_tagged_fields is None and item.previous_producer_id == -1 and item.next_producer_id == -1 and item.client_transaction_version == 0 and item.next_producer_epoch == -1:
+    if (
+        item.unknown_tagged_fields is None
+        and item.previous_producer_id == -1
+        and item.next_producer_id == -1
+        and item.client_transaction_version == 0
+        and item.next_producer_epoch == -1
+    ):
         out(b"\x00")
     else:
         _write_transaction_log_value_tags_1(item, out)

@@ -11,9 +11,26 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import classic_text, compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    classic_text,
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["TxnOffsetCommitRequest", "TxnOffsetCommitRequestPartition", "TxnOffsetCommitRequestTopic", "TxnOffsetCommitResponse", "TxnOffsetCommitResponsePartition", "TxnOffsetCommitResponseTopic"]
+__all__ = [
+    "TxnOffsetCommitRequest",
+    "TxnOffsetCommitRequestPartition",
+    "TxnOffsetCommitRequestTopic",
+    "TxnOffsetCommitResponse",
+    "TxnOffsetCommitResponsePartition",
+    "TxnOffsetCommitResponseTopic",
+]
 
 unpack_h = Codec(">h").unpack_from
 classic_s_h = unpackers("s", "h", 0)
@@ -55,7 +72,13 @@ pack_iB = Codec(">iB").pack
 class TxnOffsetCommitRequestPartition(Struct):
     """TxnOffsetCommitRequestPartition of TxnOffsetCommitRequest."""
 
-    __slots__ = ("partition_index", "committed_offset", "committed_leader_epoch", "committed_metadata", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "committed_offset",
+        "committed_leader_epoch",
+        "committed_metadata",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     committed_offset: int  # 0+
@@ -69,7 +92,7 @@ class TxnOffsetCommitRequestPartition(Struct):
         partition_index: int = 0,
         committed_offset: int = 0,
         committed_leader_epoch: int = -1,
-        committed_metadata: str | None = '',
+        committed_metadata: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.partition_index = partition_index
@@ -82,7 +105,11 @@ class TxnOffsetCommitRequestPartition(Struct):
 class TxnOffsetCommitRequestTopic(Struct):
     """TxnOffsetCommitRequestTopic of TxnOffsetCommitRequest."""
 
-    __slots__ = ("name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     partitions: list[TxnOffsetCommitRequestPartition]  # 0+
@@ -91,7 +118,7 @@ class TxnOffsetCommitRequestTopic(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partitions: list[TxnOffsetCommitRequestPartition] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -103,9 +130,19 @@ class TxnOffsetCommitRequestTopic(Struct):
 class TxnOffsetCommitRequest(Message):
     """TxnOffsetCommitRequest, API key 28, versions 0-5, flexible 3+."""
 
-    __slots__ = ("transactional_id", "group_id", "producer_id", "producer_epoch", "generation_id", "member_id", "group_instance_id", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "transactional_id",
+        "group_id",
+        "producer_id",
+        "producer_epoch",
+        "generation_id",
+        "member_id",
+        "group_instance_id",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'TxnOffsetCommitRequest'
+    NAME = "TxnOffsetCommitRequest"
     API_KEY = 28
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -125,12 +162,12 @@ class TxnOffsetCommitRequest(Message):
     def __init__(
         self,
         *,
-        transactional_id: str = '',
-        group_id: str = '',
+        transactional_id: str = "",
+        group_id: str = "",
         producer_id: int = 0,
         producer_epoch: int = 0,
         generation_id: int = -1,
-        member_id: str = '',
+        member_id: str = "",
         group_instance_id: str | None = None,
         topics: list[TxnOffsetCommitRequestTopic] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
@@ -149,7 +186,11 @@ class TxnOffsetCommitRequest(Message):
 class TxnOffsetCommitResponsePartition(Struct):
     """TxnOffsetCommitResponsePartition of TxnOffsetCommitResponse."""
 
-    __slots__ = ("partition_index", "error_code", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "error_code",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     error_code: int  # 0+
@@ -170,7 +211,11 @@ class TxnOffsetCommitResponsePartition(Struct):
 class TxnOffsetCommitResponseTopic(Struct):
     """TxnOffsetCommitResponseTopic of TxnOffsetCommitResponse."""
 
-    __slots__ = ("name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     partitions: list[TxnOffsetCommitResponsePartition]  # 0+
@@ -179,7 +224,7 @@ class TxnOffsetCommitResponseTopic(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partitions: list[TxnOffsetCommitResponsePartition] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -191,9 +236,13 @@ class TxnOffsetCommitResponseTopic(Struct):
 class TxnOffsetCommitResponse(Message):
     """TxnOffsetCommitResponse, API key 28, versions 0-5, flexible 3+."""
 
-    __slots__ = ("throttle_time_ms", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'TxnOffsetCommitResponse'
+    NAME = "TxnOffsetCommitResponse"
     API_KEY = 28
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -216,7 +265,9 @@ class TxnOffsetCommitResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_txn_offset_commit_request_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TxnOffsetCommitRequestPartition], int]:
+def _read_txn_offset_commit_request_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TxnOffsetCommitRequestPartition], int]:
     items = []
     for _ in range(count):
         item = new(TxnOffsetCommitRequestPartition)
@@ -236,7 +287,9 @@ def _read_txn_offset_commit_request_partition_list_1(data: Buffer, pos: int, cou
     return items, pos
 
 
-def _read_txn_offset_commit_request_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TxnOffsetCommitRequestTopic], int]:
+def _read_txn_offset_commit_request_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TxnOffsetCommitRequestTopic], int]:
     items = []
     for _ in range(count):
         item = new(TxnOffsetCommitRequestTopic)
@@ -253,7 +306,10 @@ def _read_txn_offset_commit_request_topic_list_1(data: Buffer, pos: int, count: 
         if n_partitions == 0:
             item.partitions = []
         elif n_partitions > 0:
-            item.partitions, pos = _read_txn_offset_commit_request_partition_list_1(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_txn_offset_commit_request_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         item.unknown_tagged_fields = None
@@ -288,17 +344,24 @@ def _read_txn_offset_commit_request_1(data: Buffer, pos: int) -> tuple[TxnOffset
     else:
         raise Unusual
     item.generation_id = -1
-    item.member_id = ''
+    item.member_id = ""
     item.group_instance_id = None
     item.unknown_tagged_fields = None
     return item, pos
 
 
-def _read_txn_offset_commit_request_partition_list_2(data: Buffer, pos: int, count: int) -> tuple[list[TxnOffsetCommitRequestPartition], int]:
+def _read_txn_offset_commit_request_partition_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TxnOffsetCommitRequestPartition], int]:
     items = []
     for _ in range(count):
         item = new(TxnOffsetCommitRequestPartition)
-        item.partition_index, item.committed_offset, item.committed_leader_epoch, n_committed_metadata = unpack_iqih(data, pos)
+        (
+            item.partition_index,
+            item.committed_offset,
+            item.committed_leader_epoch,
+            n_committed_metadata,
+        ) = unpack_iqih(data, pos)
         pos += 18
         if 0 <= n_committed_metadata < 128:
             (raw,) = classic_s[n_committed_metadata](data, pos)
@@ -313,7 +376,9 @@ def _read_txn_offset_commit_request_partition_list_2(data: Buffer, pos: int, cou
     return items, pos
 
 
-def _read_txn_offset_commit_request_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[TxnOffsetCommitRequestTopic], int]:
+def _read_txn_offset_commit_request_topic_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TxnOffsetCommitRequestTopic], int]:
     items = []
     for _ in range(count):
         item = new(TxnOffsetCommitRequestTopic)
@@ -330,7 +395,10 @@ def _read_txn_offset_commit_request_topic_list_2(data: Buffer, pos: int, count: 
         if n_partitions == 0:
             item.partitions = []
         elif n_partitions > 0:
-            item.partitions, pos = _read_txn_offset_commit_request_partition_list_2(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_txn_offset_commit_request_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         item.unknown_tagged_fields = None
@@ -365,17 +433,24 @@ def _read_txn_offset_commit_request_2(data: Buffer, pos: int) -> tuple[TxnOffset
     else:
         raise Unusual
     item.generation_id = -1
-    item.member_id = ''
+    item.member_id = ""
     item.group_instance_id = None
     item.unknown_tagged_fields = None
     return item, pos
 
 
-def _read_txn_offset_commit_request_partition_list_3(data: Buffer, pos: int, count: int) -> tuple[list[TxnOffsetCommitRequestPartition], int]:
+def _read_txn_offset_commit_request_partition_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TxnOffsetCommitRequestPartition], int]:
     items = []
     for _ in range(count):
         item = new(TxnOffsetCommitRequestPartition)
-        item.partition_index, item.committed_offset, item.committed_leader_epoch, n_committed_metadata = unpack_iqiB(data, pos)
+        (
+            item.partition_index,
+            item.committed_offset,
+            item.committed_leader_epoch,
+            n_committed_metadata,
+        ) = unpack_iqiB(data, pos)
         pos += 17
         if n_committed_metadata == 0:
             item.committed_metadata = None
@@ -396,7 +471,9 @@ def _read_txn_offset_commit_request_partition_list_3(data: Buffer, pos: int, cou
     return items, pos
 
 
-def _read_txn_offset_commit_request_topic_list_3(data: Buffer, pos: int, count: int) -> tuple[list[TxnOffsetCommitRequestTopic], int]:
+def _read_txn_offset_commit_request_topic_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TxnOffsetCommitRequestTopic], int]:
     items = []
     for _ in range(count):
         item = new(TxnOffsetCommitRequestTopic)
@@ -413,10 +490,16 @@ def _read_txn_offset_commit_request_topic_list_3(data: Buffer, pos: int, count: 
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_txn_offset_commit_request_partition_list_3(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_txn_offset_commit_request_partition_list_3(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_txn_offset_commit_request_partition_list_3(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_txn_offset_commit_request_partition_list_3(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
@@ -441,12 +524,23 @@ def _read_txn_offset_commit_request_3(data: Buffer, pos: int) -> tuple[TxnOffset
         n_group_id = data[pos]
         pos += 1
     if n_group_id < 128:
-        raw, item.producer_id, item.producer_epoch, item.generation_id, n_member_id = compact_s_qhiB[n_group_id](data, pos)
+        (
+            raw,
+            item.producer_id,
+            item.producer_epoch,
+            item.generation_id,
+            n_member_id,
+        ) = compact_s_qhiB[n_group_id](data, pos)
         item.group_id = raw.decode()
         pos += n_group_id + 14
     else:
         item.group_id, pos = compact_text(data, pos, n_group_id)
-        item.producer_id, item.producer_epoch, item.generation_id, n_member_id = unpack_qhiB(data, pos)
+        (
+            item.producer_id,
+            item.producer_epoch,
+            item.generation_id,
+            n_member_id,
+        ) = unpack_qhiB(data, pos)
         pos += 15
     if n_member_id < 128:
         raw, n_group_instance_id = compact_s_B[n_member_id](data, pos)
@@ -485,7 +579,9 @@ def _read_txn_offset_commit_request_3(data: Buffer, pos: int) -> tuple[TxnOffset
     return item, pos
 
 
-def _write_txn_offset_commit_request_partition_list_1(items: list[TxnOffsetCommitRequestPartition], out: Append) -> None:
+def _write_txn_offset_commit_request_partition_list_1(
+    items: list[TxnOffsetCommitRequestPartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -502,7 +598,9 @@ def _write_txn_offset_commit_request_partition_list_1(items: list[TxnOffsetCommi
                 out(raw)
 
 
-def _write_txn_offset_commit_request_topic_list_1(items: list[TxnOffsetCommitRequestTopic], out: Append) -> None:
+def _write_txn_offset_commit_request_topic_list_1(
+    items: list[TxnOffsetCommitRequestTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -524,7 +622,7 @@ def _write_txn_offset_commit_request_1(item: TxnOffsetCommitRequest, out: Append
         raise Unusual
     if item.generation_id != -1:
         raise Unusual
-    if item.member_id != '':
+    if item.member_id != "":
         raise Unusual
     if item.group_instance_id is not None:
         raise Unusual
@@ -548,24 +646,50 @@ def _write_txn_offset_commit_request_1(item: TxnOffsetCommitRequest, out: Append
     _write_txn_offset_commit_request_topic_list_1(topics, out)
 
 
-def _write_txn_offset_commit_request_partition_list_2(items: list[TxnOffsetCommitRequestPartition], out: Append) -> None:
+def _write_txn_offset_commit_request_partition_list_2(
+    items: list[TxnOffsetCommitRequestPartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         committed_metadata = item.committed_metadata
         if committed_metadata is None:
-            out(pack_iqih(item.partition_index, item.committed_offset, item.committed_leader_epoch, -1))
+            out(
+                pack_iqih(
+                    item.partition_index,
+                    item.committed_offset,
+                    item.committed_leader_epoch,
+                    -1,
+                )
+            )
         else:
             raw = committed_metadata.encode()
             n = len(raw)
             if n < 128:
-                out(pack_iqi_hs[n](item.partition_index, item.committed_offset, item.committed_leader_epoch, n, raw))
+                out(
+                    pack_iqi_hs[n](
+                        item.partition_index,
+                        item.committed_offset,
+                        item.committed_leader_epoch,
+                        n,
+                        raw,
+                    )
+                )
             else:
-                out(pack_iqih(item.partition_index, item.committed_offset, item.committed_leader_epoch, n))
+                out(
+                    pack_iqih(
+                        item.partition_index,
+                        item.committed_offset,
+                        item.committed_leader_epoch,
+                        n,
+                    )
+                )
                 out(raw)
 
 
-def _write_txn_offset_commit_request_topic_list_2(items: list[TxnOffsetCommitRequestTopic], out: Append) -> None:
+def _write_txn_offset_commit_request_topic_list_2(
+    items: list[TxnOffsetCommitRequestTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -587,7 +711,7 @@ def _write_txn_offset_commit_request_2(item: TxnOffsetCommitRequest, out: Append
         raise Unusual
     if item.generation_id != -1:
         raise Unusual
-    if item.member_id != '':
+    if item.member_id != "":
         raise Unusual
     if item.group_instance_id is not None:
         raise Unusual
@@ -611,25 +735,50 @@ def _write_txn_offset_commit_request_2(item: TxnOffsetCommitRequest, out: Append
     _write_txn_offset_commit_request_topic_list_2(topics, out)
 
 
-def _write_txn_offset_commit_request_partition_list_3(items: list[TxnOffsetCommitRequestPartition], out: Append) -> None:
+def _write_txn_offset_commit_request_partition_list_3(
+    items: list[TxnOffsetCommitRequestPartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         committed_metadata = item.committed_metadata
         if committed_metadata is None:
-            out(pack_iqiBx(item.partition_index, item.committed_offset, item.committed_leader_epoch, 0))
+            out(
+                pack_iqiBx(
+                    item.partition_index,
+                    item.committed_offset,
+                    item.committed_leader_epoch,
+                    0,
+                )
+            )
         else:
             raw = committed_metadata.encode()
             n = len(raw)
             if n < 127:
-                out(pack_iqi_Bs_x[n](item.partition_index, item.committed_offset, item.committed_leader_epoch, n + 1, raw))
+                out(
+                    pack_iqi_Bs_x[n](
+                        item.partition_index,
+                        item.committed_offset,
+                        item.committed_leader_epoch,
+                        n + 1,
+                        raw,
+                    )
+                )
             else:
-                out(pack_iqi(item.partition_index, item.committed_offset, item.committed_leader_epoch))
+                out(
+                    pack_iqi(
+                        item.partition_index,
+                        item.committed_offset,
+                        item.committed_leader_epoch,
+                    )
+                )
                 out(long_text(raw))
                 out(b"\x00")
 
 
-def _write_txn_offset_commit_request_topic_list_3(items: list[TxnOffsetCommitRequestTopic], out: Append) -> None:
+def _write_txn_offset_commit_request_topic_list_3(
+    items: list[TxnOffsetCommitRequestTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -691,7 +840,9 @@ def _write_txn_offset_commit_request_3(item: TxnOffsetCommitRequest, out: Append
     out(b"\x00")
 
 
-def _read_txn_offset_commit_response_partition_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TxnOffsetCommitResponsePartition], int]:
+def _read_txn_offset_commit_response_partition_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TxnOffsetCommitResponsePartition], int]:
     end = pos + count * 6
     if end > len(data):
         raise Unusual
@@ -706,7 +857,9 @@ def _read_txn_offset_commit_response_partition_list_1(data: Buffer, pos: int, co
     return items, pos
 
 
-def _read_txn_offset_commit_response_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[TxnOffsetCommitResponseTopic], int]:
+def _read_txn_offset_commit_response_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TxnOffsetCommitResponseTopic], int]:
     items = []
     for _ in range(count):
         item = new(TxnOffsetCommitResponseTopic)
@@ -723,7 +876,10 @@ def _read_txn_offset_commit_response_topic_list_1(data: Buffer, pos: int, count:
         if n_partitions == 0:
             item.partitions = []
         elif n_partitions > 0:
-            item.partitions, pos = _read_txn_offset_commit_response_partition_list_1(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_txn_offset_commit_response_partition_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         item.unknown_tagged_fields = None
@@ -731,7 +887,9 @@ def _read_txn_offset_commit_response_topic_list_1(data: Buffer, pos: int, count:
     return items, pos
 
 
-def _read_txn_offset_commit_response_1(data: Buffer, pos: int) -> tuple[TxnOffsetCommitResponse, int]:
+def _read_txn_offset_commit_response_1(
+    data: Buffer, pos: int
+) -> tuple[TxnOffsetCommitResponse, int]:
     item = new(TxnOffsetCommitResponse)
     item.throttle_time_ms, n_topics = unpack_ii(data, pos)
     pos += 8
@@ -745,7 +903,9 @@ def _read_txn_offset_commit_response_1(data: Buffer, pos: int) -> tuple[TxnOffse
     return item, pos
 
 
-def _read_txn_offset_commit_response_partition_list_2(data: Buffer, pos: int, count: int) -> tuple[list[TxnOffsetCommitResponsePartition], int]:
+def _read_txn_offset_commit_response_partition_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TxnOffsetCommitResponsePartition], int]:
     end = pos + count * 7
     if end > len(data):
         raise Unusual
@@ -762,7 +922,9 @@ def _read_txn_offset_commit_response_partition_list_2(data: Buffer, pos: int, co
     return items, pos
 
 
-def _read_txn_offset_commit_response_topic_list_2(data: Buffer, pos: int, count: int) -> tuple[list[TxnOffsetCommitResponseTopic], int]:
+def _read_txn_offset_commit_response_topic_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[TxnOffsetCommitResponseTopic], int]:
     items = []
     for _ in range(count):
         item = new(TxnOffsetCommitResponseTopic)
@@ -779,10 +941,16 @@ def _read_txn_offset_commit_response_topic_list_2(data: Buffer, pos: int, count:
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_txn_offset_commit_response_partition_list_2(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_txn_offset_commit_response_partition_list_2(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_txn_offset_commit_response_partition_list_2(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_txn_offset_commit_response_partition_list_2(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
@@ -794,7 +962,9 @@ def _read_txn_offset_commit_response_topic_list_2(data: Buffer, pos: int, count:
     return items, pos
 
 
-def _read_txn_offset_commit_response_2(data: Buffer, pos: int) -> tuple[TxnOffsetCommitResponse, int]:
+def _read_txn_offset_commit_response_2(
+    data: Buffer, pos: int
+) -> tuple[TxnOffsetCommitResponse, int]:
     item = new(TxnOffsetCommitResponse)
     item.throttle_time_ms, n_topics = unpack_iB(data, pos)
     pos += 5
@@ -815,14 +985,18 @@ def _read_txn_offset_commit_response_2(data: Buffer, pos: int) -> tuple[TxnOffse
     return item, pos
 
 
-def _write_txn_offset_commit_response_partition_list_1(items: list[TxnOffsetCommitResponsePartition], out: Append) -> None:
+def _write_txn_offset_commit_response_partition_list_1(
+    items: list[TxnOffsetCommitResponsePartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         out(pack_ih(item.partition_index, item.error_code))
 
 
-def _write_txn_offset_commit_response_topic_list_1(items: list[TxnOffsetCommitResponseTopic], out: Append) -> None:
+def _write_txn_offset_commit_response_topic_list_1(
+    items: list[TxnOffsetCommitResponseTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -848,14 +1022,18 @@ def _write_txn_offset_commit_response_1(item: TxnOffsetCommitResponse, out: Appe
     _write_txn_offset_commit_response_topic_list_1(topics, out)
 
 
-def _write_txn_offset_commit_response_partition_list_2(items: list[TxnOffsetCommitResponsePartition], out: Append) -> None:
+def _write_txn_offset_commit_response_partition_list_2(
+    items: list[TxnOffsetCommitResponsePartition], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         out(pack_ihx(item.partition_index, item.error_code))
 
 
-def _write_txn_offset_commit_response_topic_list_2(items: list[TxnOffsetCommitResponseTopic], out: Append) -> None:
+def _write_txn_offset_commit_response_topic_list_2(
+    items: list[TxnOffsetCommitResponseTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual

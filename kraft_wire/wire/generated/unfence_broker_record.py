@@ -11,7 +11,9 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import new, unknown_tags
 
-__all__ = ["UnfenceBrokerRecord"]
+__all__ = [
+    "UnfenceBrokerRecord",
+]
 
 unpack_iqB = Codec(">iqB").unpack_from
 pack_iqx = Codec(">iqx").pack
@@ -20,9 +22,13 @@ pack_iqx = Codec(">iqx").pack
 class UnfenceBrokerRecord(Message):
     """UnfenceBrokerRecord, type 8, versions 0, flexible 0+."""
 
-    __slots__ = ("id", "epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "id",
+        "epoch",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'UnfenceBrokerRecord'
+    NAME = "UnfenceBrokerRecord"
     API_KEY = -1
     RECORD_TYPE = 8
     MIN_VERSION = 0

@@ -13,7 +13,10 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import compact_text, long_text, new, packers, unknown_tags, unpackers
 
-__all__ = ["UnregisterBrokerRequest", "UnregisterBrokerResponse"]
+__all__ = [
+    "UnregisterBrokerRequest",
+    "UnregisterBrokerResponse",
+]
 
 unpack_iB = Codec(">iB").unpack_from
 pack_ix = Codec(">ix").pack
@@ -27,9 +30,12 @@ pack_ih = Codec(">ih").pack
 class UnregisterBrokerRequest(Message):
     """UnregisterBrokerRequest, API key 64, versions 0, flexible 0+."""
 
-    __slots__ = ("broker_id", "unknown_tagged_fields", )
+    __slots__ = (
+        "broker_id",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'UnregisterBrokerRequest'
+    NAME = "UnregisterBrokerRequest"
     API_KEY = 64
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -52,9 +58,14 @@ class UnregisterBrokerRequest(Message):
 class UnregisterBrokerResponse(Message):
     """UnregisterBrokerResponse, API key 64, versions 0, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "error_message", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'UnregisterBrokerResponse'
+    NAME = "UnregisterBrokerResponse"
     API_KEY = 64
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -71,7 +82,7 @@ class UnregisterBrokerResponse(Message):
         *,
         throttle_time_ms: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.throttle_time_ms = throttle_time_ms
@@ -80,7 +91,9 @@ class UnregisterBrokerResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_unregister_broker_request_1(data: Buffer, pos: int) -> tuple[UnregisterBrokerRequest, int]:
+def _read_unregister_broker_request_1(
+    data: Buffer, pos: int
+) -> tuple[UnregisterBrokerRequest, int]:
     item = new(UnregisterBrokerRequest)
     item.broker_id, tags = unpack_iB(data, pos)
     pos += 5
@@ -96,7 +109,9 @@ def _write_unregister_broker_request_1(item: UnregisterBrokerRequest, out: Appen
     out(pack_ix(item.broker_id))
 
 
-def _read_unregister_broker_response_1(data: Buffer, pos: int) -> tuple[UnregisterBrokerResponse, int]:
+def _read_unregister_broker_response_1(
+    data: Buffer, pos: int
+) -> tuple[UnregisterBrokerResponse, int]:
     item = new(UnregisterBrokerResponse)
     item.throttle_time_ms, item.error_code, n_error_message = unpack_ihB(data, pos)
     pos += 7

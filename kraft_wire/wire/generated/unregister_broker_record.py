@@ -11,7 +11,9 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import new, unknown_tags
 
-__all__ = ["UnregisterBrokerRecord"]
+__all__ = [
+    "UnregisterBrokerRecord",
+]
 
 unpack_iqB = Codec(">iqB").unpack_from
 pack_iqx = Codec(">iqx").pack
@@ -20,9 +22,13 @@ pack_iqx = Codec(">iqx").pack
 class UnregisterBrokerRecord(Message):
     """UnregisterBrokerRecord, type 1, versions 0, flexible 0+."""
 
-    __slots__ = ("broker_id", "broker_epoch", "unknown_tagged_fields", )
+    __slots__ = (
+        "broker_id",
+        "broker_epoch",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'UnregisterBrokerRecord'
+    NAME = "UnregisterBrokerRecord"
     API_KEY = -1
     RECORD_TYPE = 1
     MIN_VERSION = 0

@@ -11,9 +11,23 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["FeatureUpdateKey", "UpdatableFeatureResult", "UpdateFeaturesRequest", "UpdateFeaturesResponse"]
+__all__ = [
+    "FeatureUpdateKey",
+    "UpdatableFeatureResult",
+    "UpdateFeaturesRequest",
+    "UpdateFeaturesResponse",
+]
 
 unpack_iB = Codec(">iB").unpack_from
 compact_s_htB = unpackers("s", "h?B", 1)
@@ -47,7 +61,13 @@ pack_ih_Bs_x = packers("ihB", "s", "x", 2, 1)
 class FeatureUpdateKey(Struct):
     """FeatureUpdateKey of UpdateFeaturesRequest."""
 
-    __slots__ = ("feature", "max_version_level", "allow_downgrade", "upgrade_type", "unknown_tagged_fields", )
+    __slots__ = (
+        "feature",
+        "max_version_level",
+        "allow_downgrade",
+        "upgrade_type",
+        "unknown_tagged_fields",
+    )
 
     feature: str  # 0+
     max_version_level: int  # 0+
@@ -58,7 +78,7 @@ class FeatureUpdateKey(Struct):
     def __init__(
         self,
         *,
-        feature: str = '',
+        feature: str = "",
         max_version_level: int = 0,
         allow_downgrade: bool = False,
         upgrade_type: int = 1,
@@ -74,9 +94,14 @@ class FeatureUpdateKey(Struct):
 class UpdateFeaturesRequest(Message):
     """UpdateFeaturesRequest, API key 57, versions 0-2, flexible 0+."""
 
-    __slots__ = ("timeout_ms", "feature_updates", "validate_only", "unknown_tagged_fields", )
+    __slots__ = (
+        "timeout_ms",
+        "feature_updates",
+        "validate_only",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'UpdateFeaturesRequest'
+    NAME = "UpdateFeaturesRequest"
     API_KEY = 57
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -105,7 +130,12 @@ class UpdateFeaturesRequest(Message):
 class UpdatableFeatureResult(Struct):
     """UpdatableFeatureResult of UpdateFeaturesResponse."""
 
-    __slots__ = ("feature", "error_code", "error_message", "unknown_tagged_fields", )
+    __slots__ = (
+        "feature",
+        "error_code",
+        "error_message",
+        "unknown_tagged_fields",
+    )
 
     feature: str  # 0+
     error_code: int  # 0+
@@ -115,9 +145,9 @@ class UpdatableFeatureResult(Struct):
     def __init__(
         self,
         *,
-        feature: str = '',
+        feature: str = "",
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.feature = feature
@@ -129,9 +159,15 @@ class UpdatableFeatureResult(Struct):
 class UpdateFeaturesResponse(Message):
     """UpdateFeaturesResponse, API key 57, versions 0-2, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "error_message", "results", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "results",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'UpdateFeaturesResponse'
+    NAME = "UpdateFeaturesResponse"
     API_KEY = 57
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -149,7 +185,7 @@ class UpdateFeaturesResponse(Message):
         *,
         throttle_time_ms: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         results: list[UpdatableFeatureResult] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -160,14 +196,21 @@ class UpdateFeaturesResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_feature_update_key_list_1(data: Buffer, pos: int, count: int) -> tuple[list[FeatureUpdateKey], int]:
+def _read_feature_update_key_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[FeatureUpdateKey], int]:
     items = []
     for _ in range(count):
         item = new(FeatureUpdateKey)
         n_feature = data[pos]
         pos += 1
         if n_feature < 128:
-            raw, item.max_version_level, item.allow_downgrade, tags = compact_s_htB[n_feature](data, pos)
+            (
+                raw,
+                item.max_version_level,
+                item.allow_downgrade,
+                tags,
+            ) = compact_s_htB[n_feature](data, pos)
             item.feature = raw.decode()
             pos += n_feature + 3
         else:
@@ -189,7 +232,10 @@ def _read_update_features_request_1(data: Buffer, pos: int) -> tuple[UpdateFeatu
     if n_feature_updates == 1:
         item.feature_updates = []
     elif 1 < n_feature_updates < 128:
-        item.feature_updates, pos = _read_feature_update_key_list_1(data, pos, n_feature_updates - 1)
+        (
+            item.feature_updates,
+            pos,
+        ) = _read_feature_update_key_list_1(data, pos, n_feature_updates - 1)
     elif n_feature_updates:
         n_feature_updates, pos = long_count(data, pos, n_feature_updates)
         item.feature_updates, pos = _read_feature_update_key_list_1(data, pos, n_feature_updates)
@@ -204,14 +250,21 @@ def _read_update_features_request_1(data: Buffer, pos: int) -> tuple[UpdateFeatu
     return item, pos
 
 
-def _read_feature_update_key_list_2(data: Buffer, pos: int, count: int) -> tuple[list[FeatureUpdateKey], int]:
+def _read_feature_update_key_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[FeatureUpdateKey], int]:
     items = []
     for _ in range(count):
         item = new(FeatureUpdateKey)
         n_feature = data[pos]
         pos += 1
         if n_feature < 128:
-            raw, item.max_version_level, item.upgrade_type, tags = compact_s_hbB[n_feature](data, pos)
+            (
+                raw,
+                item.max_version_level,
+                item.upgrade_type,
+                tags,
+            ) = compact_s_hbB[n_feature](data, pos)
             item.feature = raw.decode()
             pos += n_feature + 3
         else:
@@ -233,7 +286,10 @@ def _read_update_features_request_2(data: Buffer, pos: int) -> tuple[UpdateFeatu
     if n_feature_updates == 1:
         item.feature_updates = []
     elif 1 < n_feature_updates < 128:
-        item.feature_updates, pos = _read_feature_update_key_list_2(data, pos, n_feature_updates - 1)
+        (
+            item.feature_updates,
+            pos,
+        ) = _read_feature_update_key_list_2(data, pos, n_feature_updates - 1)
     elif n_feature_updates:
         n_feature_updates, pos = long_count(data, pos, n_feature_updates)
         item.feature_updates, pos = _read_feature_update_key_list_2(data, pos, n_feature_updates)
@@ -307,7 +363,9 @@ def _write_update_features_request_2(item: UpdateFeaturesRequest, out: Append) -
     out(pack_tx(item.validate_only))
 
 
-def _read_updatable_feature_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[UpdatableFeatureResult], int]:
+def _read_updatable_feature_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[UpdatableFeatureResult], int]:
     items = []
     for _ in range(count):
         item = new(UpdatableFeatureResult)
@@ -396,7 +454,9 @@ def _read_update_features_response_2(data: Buffer, pos: int) -> tuple[UpdateFeat
     return item, pos
 
 
-def _write_updatable_feature_result_list_1(items: list[UpdatableFeatureResult], out: Append) -> None:
+def _write_updatable_feature_result_list_1(
+    items: list[UpdatableFeatureResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual

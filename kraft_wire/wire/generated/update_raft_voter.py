@@ -12,9 +12,27 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    tag_head,
+    unknown_tag,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_tags,
+)
 
-__all__ = ["CurrentLeader", "KRaftVersionFeature", "Listener", "UpdateRaftVoterRequest", "UpdateRaftVoterResponse"]
+__all__ = [
+    "CurrentLeader",
+    "KRaftVersionFeature",
+    "Listener",
+    "UpdateRaftVoterRequest",
+    "UpdateRaftVoterResponse",
+]
 
 compact_s_iiuB = unpackers("s", "ii16sB", 1)
 unpack_iiuB = Codec(">ii16sB").unpack_from
@@ -42,7 +60,12 @@ pack_ix = Codec(">ix").pack
 class Listener(Struct):
     """Listener of UpdateRaftVoterRequest."""
 
-    __slots__ = ("name", "host", "port", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "host",
+        "port",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     host: str  # 0+
@@ -52,8 +75,8 @@ class Listener(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
-        host: str = '',
+        name: str = "",
+        host: str = "",
         port: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -66,7 +89,11 @@ class Listener(Struct):
 class KRaftVersionFeature(Struct):
     """KRaftVersionFeature of UpdateRaftVoterRequest."""
 
-    __slots__ = ("min_supported_version", "max_supported_version", "unknown_tagged_fields", )
+    __slots__ = (
+        "min_supported_version",
+        "max_supported_version",
+        "unknown_tagged_fields",
+    )
 
     min_supported_version: int  # 0+
     max_supported_version: int  # 0+
@@ -87,9 +114,17 @@ class KRaftVersionFeature(Struct):
 class UpdateRaftVoterRequest(Message):
     """UpdateRaftVoterRequest, API key 82, versions 0, flexible 0+."""
 
-    __slots__ = ("cluster_id", "current_leader_epoch", "voter_id", "voter_directory_id", "listeners", "kraft_version_feature", "unknown_tagged_fields", )
+    __slots__ = (
+        "cluster_id",
+        "current_leader_epoch",
+        "voter_id",
+        "voter_directory_id",
+        "listeners",
+        "kraft_version_feature",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'UpdateRaftVoterRequest'
+    NAME = "UpdateRaftVoterRequest"
     API_KEY = 82
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -107,7 +142,7 @@ class UpdateRaftVoterRequest(Message):
     def __init__(
         self,
         *,
-        cluster_id: str | None = '',
+        cluster_id: str | None = "",
         current_leader_epoch: int = 0,
         voter_id: int = 0,
         voter_directory_id: Uuid = ZERO_UUID,
@@ -127,7 +162,13 @@ class UpdateRaftVoterRequest(Message):
 class CurrentLeader(Struct):
     """CurrentLeader of UpdateRaftVoterResponse."""
 
-    __slots__ = ("leader_id", "leader_epoch", "host", "port", "unknown_tagged_fields", )
+    __slots__ = (
+        "leader_id",
+        "leader_epoch",
+        "host",
+        "port",
+        "unknown_tagged_fields",
+    )
 
     leader_id: int  # 0+
     leader_epoch: int  # 0+
@@ -140,7 +181,7 @@ class CurrentLeader(Struct):
         *,
         leader_id: int = -1,
         leader_epoch: int = -1,
-        host: str = '',
+        host: str = "",
         port: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -154,9 +195,14 @@ class CurrentLeader(Struct):
 class UpdateRaftVoterResponse(Message):
     """UpdateRaftVoterResponse, API key 82, versions 0, flexible 0+."""
 
-    __slots__ = ("throttle_time_ms", "error_code", "current_leader", "unknown_tagged_fields", )
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "current_leader",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'UpdateRaftVoterResponse'
+    NAME = "UpdateRaftVoterResponse"
     API_KEY = 82
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -227,15 +273,31 @@ def _read_update_raft_voter_request_1(data: Buffer, pos: int) -> tuple[UpdateRaf
     pos += 1
     if n_cluster_id == 0:
         item.cluster_id = None
-        item.current_leader_epoch, item.voter_id, item.voter_directory_id, n_listeners = unpack_iiuB(data, pos)
+        (
+            item.current_leader_epoch,
+            item.voter_id,
+            item.voter_directory_id,
+            n_listeners,
+        ) = unpack_iiuB(data, pos)
         pos += 25
     elif n_cluster_id < 128:
-        raw, item.current_leader_epoch, item.voter_id, item.voter_directory_id, n_listeners = compact_s_iiuB[n_cluster_id](data, pos)
+        (
+            raw,
+            item.current_leader_epoch,
+            item.voter_id,
+            item.voter_directory_id,
+            n_listeners,
+        ) = compact_s_iiuB[n_cluster_id](data, pos)
         item.cluster_id = raw.decode()
         pos += n_cluster_id + 24
     else:
         item.cluster_id, pos = compact_text(data, pos, n_cluster_id)
-        item.current_leader_epoch, item.voter_id, item.voter_directory_id, n_listeners = unpack_iiuB(data, pos)
+        (
+            item.current_leader_epoch,
+            item.voter_id,
+            item.voter_directory_id,
+            n_listeners,
+        ) = unpack_iiuB(data, pos)
         pos += 25
     if n_listeners == 1:
         item.listeners = []
@@ -324,7 +386,9 @@ def _read_current_leader_1(data: Buffer, pos: int) -> tuple[CurrentLeader, int]:
     return item, pos
 
 
-def _read_update_raft_voter_response_tags_1(item: UpdateRaftVoterResponse, data: Buffer, pos: int, count: int) -> int:
+def _read_update_raft_voter_response_tags_1(
+    item: UpdateRaftVoterResponse, data: Buffer, pos: int, count: int
+) -> int:
     if count > 64:
         raise Unusual
     unknown = []
@@ -340,7 +404,9 @@ def _read_update_raft_voter_response_tags_1(item: UpdateRaftVoterResponse, data:
     return pos
 
 
-def _read_update_raft_voter_response_1(data: Buffer, pos: int) -> tuple[UpdateRaftVoterResponse, int]:
+def _read_update_raft_voter_response_1(
+    data: Buffer, pos: int
+) -> tuple[UpdateRaftVoterResponse, int]:
     item = new(UpdateRaftVoterResponse)
     item.throttle_time_ms, item.error_code, tags = unpack_ihB(data, pos)
     pos += 7

@@ -9,9 +9,20 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["UserScramCredentialRecord"]
+__all__ = [
+    "UserScramCredentialRecord",
+]
 
 compact_s_bB = unpackers("s", "bB", 1)
 unpack_bB = Codec(">bB").unpack_from
@@ -26,9 +37,17 @@ pack_ix = Codec(">ix").pack
 class UserScramCredentialRecord(Message):
     """UserScramCredentialRecord, type 11, versions 0, flexible 0+."""
 
-    __slots__ = ("name", "mechanism", "salt", "stored_key", "server_key", "iterations", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "mechanism",
+        "salt",
+        "stored_key",
+        "server_key",
+        "iterations",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'UserScramCredentialRecord'
+    NAME = "UserScramCredentialRecord"
     API_KEY = -1
     RECORD_TYPE = 11
     MIN_VERSION = 0
@@ -46,11 +65,11 @@ class UserScramCredentialRecord(Message):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         mechanism: int = 0,
-        salt: bytes | memoryview = b'',
-        stored_key: bytes | memoryview = b'',
-        server_key: bytes | memoryview = b'',
+        salt: bytes | memoryview = b"",
+        stored_key: bytes | memoryview = b"",
+        server_key: bytes | memoryview = b"",
         iterations: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -63,7 +82,9 @@ class UserScramCredentialRecord(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_user_scram_credential_record_1(data: Buffer, pos: int) -> tuple[UserScramCredentialRecord, int]:
+def _read_user_scram_credential_record_1(
+    data: Buffer, pos: int
+) -> tuple[UserScramCredentialRecord, int]:
     item = new(UserScramCredentialRecord)
     n_name = data[pos]
     pos += 1

@@ -12,9 +12,29 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Part, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, tag_head, unknown_tag, unknown_tags, unpackers, varint, write_tags
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    tag_head,
+    unknown_tag,
+    unknown_tags,
+    unpackers,
+    varint,
+    write_tags,
+)
 
-__all__ = ["NodeEndpoint", "PartitionData", "ResponsePartitionData", "ResponseTopicData", "TopicData", "VoteRequest", "VoteResponse"]
+__all__ = [
+    "NodeEndpoint",
+    "PartitionData",
+    "ResponsePartitionData",
+    "ResponseTopicData",
+    "TopicData",
+    "VoteRequest",
+    "VoteResponse",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 iterate_iiiiqB = Codec(">iiiiqB").iter_unpack
@@ -43,7 +63,17 @@ pack_Hx = Codec(">Hx").pack
 class PartitionData(Struct):
     """PartitionData of VoteRequest."""
 
-    __slots__ = ("partition_index", "replica_epoch", "replica_id", "replica_directory_id", "voter_directory_id", "last_offset_epoch", "last_offset", "pre_vote", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "replica_epoch",
+        "replica_id",
+        "replica_directory_id",
+        "voter_directory_id",
+        "last_offset_epoch",
+        "last_offset",
+        "pre_vote",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     replica_epoch: int  # 0+
@@ -82,7 +112,11 @@ class PartitionData(Struct):
 class TopicData(Struct):
     """TopicData of VoteRequest."""
 
-    __slots__ = ("topic_name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_name: str  # 0+
     partitions: list[PartitionData]  # 0+
@@ -91,7 +125,7 @@ class TopicData(Struct):
     def __init__(
         self,
         *,
-        topic_name: str = '',
+        topic_name: str = "",
         partitions: list[PartitionData] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -103,9 +137,14 @@ class TopicData(Struct):
 class VoteRequest(Message):
     """VoteRequest, API key 52, versions 0-2, flexible 0+."""
 
-    __slots__ = ("cluster_id", "voter_id", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "cluster_id",
+        "voter_id",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'VoteRequest'
+    NAME = "VoteRequest"
     API_KEY = 52
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -134,7 +173,14 @@ class VoteRequest(Message):
 class ResponsePartitionData(Struct):
     """PartitionData of VoteResponse."""
 
-    __slots__ = ("partition_index", "error_code", "leader_id", "leader_epoch", "vote_granted", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "error_code",
+        "leader_id",
+        "leader_epoch",
+        "vote_granted",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     error_code: int  # 0+
@@ -164,7 +210,11 @@ class ResponsePartitionData(Struct):
 class ResponseTopicData(Struct):
     """TopicData of VoteResponse."""
 
-    __slots__ = ("topic_name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_name: str  # 0+
     partitions: list[ResponsePartitionData]  # 0+
@@ -173,7 +223,7 @@ class ResponseTopicData(Struct):
     def __init__(
         self,
         *,
-        topic_name: str = '',
+        topic_name: str = "",
         partitions: list[ResponsePartitionData] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -185,7 +235,12 @@ class ResponseTopicData(Struct):
 class NodeEndpoint(Struct):
     """NodeEndpoint of VoteResponse."""
 
-    __slots__ = ("node_id", "host", "port", "unknown_tagged_fields", )
+    __slots__ = (
+        "node_id",
+        "host",
+        "port",
+        "unknown_tagged_fields",
+    )
 
     node_id: int  # 1+
     host: str  # 1+
@@ -196,7 +251,7 @@ class NodeEndpoint(Struct):
         self,
         *,
         node_id: int = 0,
-        host: str = '',
+        host: str = "",
         port: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -209,9 +264,14 @@ class NodeEndpoint(Struct):
 class VoteResponse(Message):
     """VoteResponse, API key 52, versions 0-2, flexible 0+."""
 
-    __slots__ = ("error_code", "topics", "node_endpoints", "unknown_tagged_fields", )
+    __slots__ = (
+        "error_code",
+        "topics",
+        "node_endpoints",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'VoteResponse'
+    NAME = "VoteResponse"
     API_KEY = 52
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -237,7 +297,9 @@ class VoteResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+def _read_partition_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionData], int]:
     end = pos + count * 25
     if end > len(data):
         raise Unusual
@@ -326,7 +388,9 @@ def _read_vote_request_1(data: Buffer, pos: int) -> tuple[VoteRequest, int]:
     return item, pos
 
 
-def _read_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+def _read_partition_data_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionData], int]:
     end = pos + count * 57
     if end > len(data):
         raise Unusual
@@ -414,7 +478,9 @@ def _read_vote_request_2(data: Buffer, pos: int) -> tuple[VoteRequest, int]:
     return item, pos
 
 
-def _read_partition_data_list_3(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+def _read_partition_data_list_3(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionData], int]:
     end = pos + count * 58
     if end > len(data):
         raise Unusual
@@ -508,7 +574,15 @@ def _write_partition_data_list_1(items: list[PartitionData], out: Append) -> Non
             raise Unusual
         if item.pre_vote:
             raise Unusual
-        out(pack_iiiiqx(item.partition_index, item.replica_epoch, item.replica_id, item.last_offset_epoch, item.last_offset))
+        out(
+            pack_iiiiqx(
+                item.partition_index,
+                item.replica_epoch,
+                item.replica_id,
+                item.last_offset_epoch,
+                item.last_offset,
+            )
+        )
 
 
 def _write_topic_data_list_1(items: list[TopicData], out: Append) -> None:
@@ -560,7 +634,17 @@ def _write_partition_data_list_2(items: list[PartitionData], out: Append) -> Non
             raise Unusual
         if item.pre_vote:
             raise Unusual
-        out(pack_iiiuuiqx(item.partition_index, item.replica_epoch, item.replica_id, item.replica_directory_id, item.voter_directory_id, item.last_offset_epoch, item.last_offset))
+        out(
+            pack_iiiuuiqx(
+                item.partition_index,
+                item.replica_epoch,
+                item.replica_id,
+                item.replica_directory_id,
+                item.voter_directory_id,
+                item.last_offset_epoch,
+                item.last_offset,
+            )
+        )
 
 
 def _write_topic_data_list_2(items: list[TopicData], out: Append) -> None:
@@ -611,7 +695,18 @@ def _write_partition_data_list_3(items: list[PartitionData], out: Append) -> Non
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
-        out(pack_iiiuuiqtx(item.partition_index, item.replica_epoch, item.replica_id, item.replica_directory_id, item.voter_directory_id, item.last_offset_epoch, item.last_offset, item.pre_vote))
+        out(
+            pack_iiiuuiqtx(
+                item.partition_index,
+                item.replica_epoch,
+                item.replica_id,
+                item.replica_directory_id,
+                item.voter_directory_id,
+                item.last_offset_epoch,
+                item.last_offset,
+                item.pre_vote,
+            )
+        )
 
 
 def _write_topic_data_list_3(items: list[TopicData], out: Append) -> None:
@@ -658,7 +753,9 @@ def _write_vote_request_3(item: VoteRequest, out: Append) -> None:
     out(b"\x00")
 
 
-def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponsePartitionData], int]:
+def _read_response_partition_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponsePartitionData], int]:
     end = pos + count * 16
     if end > len(data):
         raise Unusual
@@ -678,7 +775,9 @@ def _read_response_partition_data_list_1(data: Buffer, pos: int, count: int) -> 
     return items, pos
 
 
-def _read_response_topic_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[ResponseTopicData], int]:
+def _read_response_topic_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[ResponseTopicData], int]:
     items = []
     for _ in range(count):
         item = new(ResponseTopicData)
@@ -748,7 +847,9 @@ def _read_vote_response_1(data: Buffer, pos: int) -> tuple[VoteResponse, int]:
     return item, pos
 
 
-def _read_node_endpoint_list_1(data: Buffer, pos: int, count: int) -> tuple[list[NodeEndpoint], int]:
+def _read_node_endpoint_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[NodeEndpoint], int]:
     items = []
     for _ in range(count):
         item = new(NodeEndpoint)
@@ -781,7 +882,10 @@ def _read_vote_response_tags_2(item: VoteResponse, data: Buffer, pos: int, count
             if n_node_endpoints == 1:
                 item.node_endpoints = []
             elif 1 < n_node_endpoints < 128:
-                item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
+                (
+                    item.node_endpoints,
+                    pos,
+                ) = _read_node_endpoint_list_1(data, pos, n_node_endpoints - 1)
             elif n_node_endpoints:
                 n_node_endpoints, pos = long_count(data, pos, n_node_endpoints)
                 item.node_endpoints, pos = _read_node_endpoint_list_1(data, pos, n_node_endpoints)
@@ -821,7 +925,15 @@ def _write_response_partition_data_list_1(items: list[ResponsePartitionData], ou
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
-        out(pack_ihiitx(item.partition_index, item.error_code, item.leader_id, item.leader_epoch, item.vote_granted))
+        out(
+            pack_ihiitx(
+                item.partition_index,
+                item.error_code,
+                item.leader_id,
+                item.leader_epoch,
+                item.vote_granted,
+            )
+        )
 
 
 def _write_response_topic_data_list_1(items: list[ResponseTopicData], out: Append) -> None:

@@ -10,9 +10,23 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["Endpoint", "KRaftVersionFeature", "Voter", "VotersRecord"]
+__all__ = [
+    "Endpoint",
+    "KRaftVersionFeature",
+    "Voter",
+    "VotersRecord",
+]
 
 unpack_hB = Codec(">hB").unpack_from
 unpack_iuB = Codec(">i16sB").unpack_from
@@ -33,7 +47,12 @@ pack_hB = Codec(">hB").pack
 class Endpoint(Struct):
     """Endpoint of VotersRecord."""
 
-    __slots__ = ("name", "host", "port", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "host",
+        "port",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     host: str  # 0+
@@ -43,8 +62,8 @@ class Endpoint(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
-        host: str = '',
+        name: str = "",
+        host: str = "",
         port: int = 0,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -57,7 +76,11 @@ class Endpoint(Struct):
 class KRaftVersionFeature(Struct):
     """KRaftVersionFeature of VotersRecord."""
 
-    __slots__ = ("min_supported_version", "max_supported_version", "unknown_tagged_fields", )
+    __slots__ = (
+        "min_supported_version",
+        "max_supported_version",
+        "unknown_tagged_fields",
+    )
 
     min_supported_version: int  # 0+
     max_supported_version: int  # 0+
@@ -78,7 +101,13 @@ class KRaftVersionFeature(Struct):
 class Voter(Struct):
     """Voter of VotersRecord."""
 
-    __slots__ = ("voter_id", "voter_directory_id", "endpoints", "kraft_version_feature", "unknown_tagged_fields", )
+    __slots__ = (
+        "voter_id",
+        "voter_directory_id",
+        "endpoints",
+        "kraft_version_feature",
+        "unknown_tagged_fields",
+    )
 
     voter_id: int  # 0+
     voter_directory_id: Uuid  # 0+
@@ -105,9 +134,13 @@ class Voter(Struct):
 class VotersRecord(Message):
     """VotersRecord, versions 0, flexible 0+."""
 
-    __slots__ = ("version", "voters", "unknown_tagged_fields", )
+    __slots__ = (
+        "version",
+        "voters",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'VotersRecord'
+    NAME = "VotersRecord"
     API_KEY = -1
     RECORD_TYPE = -1
     MIN_VERSION = 0

@@ -12,9 +12,26 @@ from struct import Struct as Codec
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_text, long_count, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_text,
+    long_count,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["PartitionData", "PartitionResult", "StateBatch", "WriteShareGroupStateRequest", "WriteShareGroupStateResponse", "WriteStateData", "WriteStateResult"]
+__all__ = [
+    "PartitionData",
+    "PartitionResult",
+    "StateBatch",
+    "WriteShareGroupStateRequest",
+    "WriteShareGroupStateResponse",
+    "WriteStateData",
+    "WriteStateResult",
+]
 
 compact_s_B = unpackers("s", "B", 1)
 unpack_uB = Codec(">16sB").unpack_from
@@ -39,7 +56,13 @@ pack_ih = Codec(">ih").pack
 class StateBatch(Struct):
     """StateBatch of WriteShareGroupStateRequest."""
 
-    __slots__ = ("first_offset", "last_offset", "delivery_state", "delivery_count", "unknown_tagged_fields", )
+    __slots__ = (
+        "first_offset",
+        "last_offset",
+        "delivery_state",
+        "delivery_count",
+        "unknown_tagged_fields",
+    )
 
     first_offset: int  # 0+
     last_offset: int  # 0+
@@ -66,7 +89,15 @@ class StateBatch(Struct):
 class PartitionData(Struct):
     """PartitionData of WriteShareGroupStateRequest."""
 
-    __slots__ = ("partition", "state_epoch", "leader_epoch", "start_offset", "delivery_complete_count", "state_batches", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition",
+        "state_epoch",
+        "leader_epoch",
+        "start_offset",
+        "delivery_complete_count",
+        "state_batches",
+        "unknown_tagged_fields",
+    )
 
     partition: int  # 0+
     state_epoch: int  # 0+
@@ -99,7 +130,11 @@ class PartitionData(Struct):
 class WriteStateData(Struct):
     """WriteStateData of WriteShareGroupStateRequest."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     partitions: list[PartitionData]  # 0+
@@ -120,9 +155,13 @@ class WriteStateData(Struct):
 class WriteShareGroupStateRequest(Message):
     """WriteShareGroupStateRequest, API key 85, versions 0-1, flexible 0+."""
 
-    __slots__ = ("group_id", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "group_id",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'WriteShareGroupStateRequest'
+    NAME = "WriteShareGroupStateRequest"
     API_KEY = 85
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -136,7 +175,7 @@ class WriteShareGroupStateRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topics: list[WriteStateData] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -148,7 +187,12 @@ class WriteShareGroupStateRequest(Message):
 class PartitionResult(Struct):
     """PartitionResult of WriteShareGroupStateResponse."""
 
-    __slots__ = ("partition", "error_code", "error_message", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition",
+        "error_code",
+        "error_message",
+        "unknown_tagged_fields",
+    )
 
     partition: int  # 0+
     error_code: int  # 0+
@@ -172,7 +216,11 @@ class PartitionResult(Struct):
 class WriteStateResult(Struct):
     """WriteStateResult of WriteShareGroupStateResponse."""
 
-    __slots__ = ("topic_id", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "topic_id",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     topic_id: Uuid  # 0+
     partitions: list[PartitionResult]  # 0+
@@ -193,9 +241,12 @@ class WriteStateResult(Struct):
 class WriteShareGroupStateResponse(Message):
     """WriteShareGroupStateResponse, API key 85, versions 0-1, flexible 0+."""
 
-    __slots__ = ("results", "unknown_tagged_fields", )
+    __slots__ = (
+        "results",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'WriteShareGroupStateResponse'
+    NAME = "WriteShareGroupStateResponse"
     API_KEY = 85
     RECORD_TYPE = -1
     MIN_VERSION = 0
@@ -234,11 +285,19 @@ def _read_state_batch_list_1(data: Buffer, pos: int, count: int) -> tuple[list[S
     return items, pos
 
 
-def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+def _read_partition_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionData], int]:
     items = []
     for _ in range(count):
         item = new(PartitionData)
-        item.partition, item.state_epoch, item.leader_epoch, item.start_offset, n_state_batches = unpack_iiiqB(data, pos)
+        (
+            item.partition,
+            item.state_epoch,
+            item.leader_epoch,
+            item.start_offset,
+            n_state_batches,
+        ) = unpack_iiiqB(data, pos)
         pos += 21
         if n_state_batches == 1:
             item.state_batches = []
@@ -259,7 +318,9 @@ def _read_partition_data_list_1(data: Buffer, pos: int, count: int) -> tuple[lis
     return items, pos
 
 
-def _read_write_state_data_list_1(data: Buffer, pos: int, count: int) -> tuple[list[WriteStateData], int]:
+def _read_write_state_data_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[WriteStateData], int]:
     items = []
     for _ in range(count):
         item = new(WriteStateData)
@@ -283,7 +344,9 @@ def _read_write_state_data_list_1(data: Buffer, pos: int, count: int) -> tuple[l
     return items, pos
 
 
-def _read_write_share_group_state_request_1(data: Buffer, pos: int) -> tuple[WriteShareGroupStateRequest, int]:
+def _read_write_share_group_state_request_1(
+    data: Buffer, pos: int
+) -> tuple[WriteShareGroupStateRequest, int]:
     item = new(WriteShareGroupStateRequest)
     n_group_id = data[pos]
     pos += 1
@@ -312,11 +375,20 @@ def _read_write_share_group_state_request_1(data: Buffer, pos: int) -> tuple[Wri
     return item, pos
 
 
-def _read_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[PartitionData], int]:
+def _read_partition_data_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionData], int]:
     items = []
     for _ in range(count):
         item = new(PartitionData)
-        item.partition, item.state_epoch, item.leader_epoch, item.start_offset, item.delivery_complete_count, n_state_batches = unpack_iiiqiB(data, pos)
+        (
+            item.partition,
+            item.state_epoch,
+            item.leader_epoch,
+            item.start_offset,
+            item.delivery_complete_count,
+            n_state_batches,
+        ) = unpack_iiiqiB(data, pos)
         pos += 25
         if n_state_batches == 1:
             item.state_batches = []
@@ -336,7 +408,9 @@ def _read_partition_data_list_2(data: Buffer, pos: int, count: int) -> tuple[lis
     return items, pos
 
 
-def _read_write_state_data_list_2(data: Buffer, pos: int, count: int) -> tuple[list[WriteStateData], int]:
+def _read_write_state_data_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[WriteStateData], int]:
     items = []
     for _ in range(count):
         item = new(WriteStateData)
@@ -360,7 +434,9 @@ def _read_write_state_data_list_2(data: Buffer, pos: int, count: int) -> tuple[l
     return items, pos
 
 
-def _read_write_share_group_state_request_2(data: Buffer, pos: int) -> tuple[WriteShareGroupStateRequest, int]:
+def _read_write_share_group_state_request_2(
+    data: Buffer, pos: int
+) -> tuple[WriteShareGroupStateRequest, int]:
     item = new(WriteShareGroupStateRequest)
     n_group_id = data[pos]
     pos += 1
@@ -393,7 +469,14 @@ def _write_state_batch_list_1(items: list[StateBatch], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
-        out(pack_qqbhx(item.first_offset, item.last_offset, item.delivery_state, item.delivery_count))
+        out(
+            pack_qqbhx(
+                item.first_offset,
+                item.last_offset,
+                item.delivery_state,
+                item.delivery_count,
+            )
+        )
 
 
 def _write_partition_data_list_1(items: list[PartitionData], out: Append) -> None:
@@ -403,7 +486,15 @@ def _write_partition_data_list_1(items: list[PartitionData], out: Append) -> Non
         state_batches = item.state_batches
         n = len(state_batches)
         if n < 127:
-            out(pack_iiiqB(item.partition, item.state_epoch, item.leader_epoch, item.start_offset, n + 1))
+            out(
+                pack_iiiqB(
+                    item.partition,
+                    item.state_epoch,
+                    item.leader_epoch,
+                    item.start_offset,
+                    n + 1,
+                )
+            )
         else:
             out(pack_iiiq(item.partition, item.state_epoch, item.leader_epoch, item.start_offset))
             out(varint(n + 1))
@@ -426,7 +517,9 @@ def _write_write_state_data_list_1(items: list[WriteStateData], out: Append) -> 
         out(b"\x00")
 
 
-def _write_write_share_group_state_request_1(item: WriteShareGroupStateRequest, out: Append) -> None:
+def _write_write_share_group_state_request_1(
+    item: WriteShareGroupStateRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     raw = item.group_id.encode()
@@ -452,9 +545,26 @@ def _write_partition_data_list_2(items: list[PartitionData], out: Append) -> Non
         state_batches = item.state_batches
         n = len(state_batches)
         if n < 127:
-            out(pack_iiiqiB(item.partition, item.state_epoch, item.leader_epoch, item.start_offset, item.delivery_complete_count, n + 1))
+            out(
+                pack_iiiqiB(
+                    item.partition,
+                    item.state_epoch,
+                    item.leader_epoch,
+                    item.start_offset,
+                    item.delivery_complete_count,
+                    n + 1,
+                )
+            )
         else:
-            out(pack_iiiqi(item.partition, item.state_epoch, item.leader_epoch, item.start_offset, item.delivery_complete_count))
+            out(
+                pack_iiiqi(
+                    item.partition,
+                    item.state_epoch,
+                    item.leader_epoch,
+                    item.start_offset,
+                    item.delivery_complete_count,
+                )
+            )
             out(varint(n + 1))
         _write_state_batch_list_1(state_batches, out)
         out(b"\x00")
@@ -475,7 +585,9 @@ def _write_write_state_data_list_2(items: list[WriteStateData], out: Append) -> 
         out(b"\x00")
 
 
-def _write_write_share_group_state_request_2(item: WriteShareGroupStateRequest, out: Append) -> None:
+def _write_write_share_group_state_request_2(
+    item: WriteShareGroupStateRequest, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     raw = item.group_id.encode()
@@ -494,7 +606,9 @@ def _write_write_share_group_state_request_2(item: WriteShareGroupStateRequest, 
     out(b"\x00")
 
 
-def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[PartitionResult], int]:
+def _read_partition_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[PartitionResult], int]:
     items = []
     for _ in range(count):
         item = new(PartitionResult)
@@ -519,7 +633,9 @@ def _read_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[l
     return items, pos
 
 
-def _read_write_state_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[WriteStateResult], int]:
+def _read_write_state_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[WriteStateResult], int]:
     items = []
     for _ in range(count):
         item = new(WriteStateResult)
@@ -543,7 +659,9 @@ def _read_write_state_result_list_1(data: Buffer, pos: int, count: int) -> tuple
     return items, pos
 
 
-def _read_write_share_group_state_response_1(data: Buffer, pos: int) -> tuple[WriteShareGroupStateResponse, int]:
+def _read_write_share_group_state_response_1(
+    data: Buffer, pos: int
+) -> tuple[WriteShareGroupStateResponse, int]:
     item = new(WriteShareGroupStateResponse)
     n_results = data[pos]
     pos += 1
@@ -597,7 +715,9 @@ def _write_write_state_result_list_1(items: list[WriteStateResult], out: Append)
         out(b"\x00")
 
 
-def _write_write_share_group_state_response_1(item: WriteShareGroupStateResponse, out: Append) -> None:
+def _write_write_share_group_state_response_1(
+    item: WriteShareGroupStateResponse, out: Append
+) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
     results = item.results

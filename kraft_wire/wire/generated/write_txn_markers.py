@@ -11,9 +11,28 @@ from struct import Struct as Codec
 
 from kraft_wire.wire.message import Append, Buffer, Message, Struct
 from kraft_wire.wire.primitives import UNSET, Unusual
-from kraft_wire.wire.runtime import compact_numbers, compact_text, long_count, long_numbers, long_text, new, packers, unknown_tags, unpackers, varint
+from kraft_wire.wire.runtime import (
+    compact_numbers,
+    compact_text,
+    long_count,
+    long_numbers,
+    long_text,
+    new,
+    packers,
+    unknown_tags,
+    unpackers,
+    varint,
+)
 
-__all__ = ["WritableTxnMarker", "WritableTxnMarkerPartitionResult", "WritableTxnMarkerResult", "WritableTxnMarkerTopic", "WritableTxnMarkerTopicResult", "WriteTxnMarkersRequest", "WriteTxnMarkersResponse"]
+__all__ = [
+    "WritableTxnMarker",
+    "WritableTxnMarkerPartitionResult",
+    "WritableTxnMarkerResult",
+    "WritableTxnMarkerTopic",
+    "WritableTxnMarkerTopicResult",
+    "WriteTxnMarkersRequest",
+    "WriteTxnMarkersResponse",
+]
 
 unpack_qhtB = Codec(">qh?B").unpack_from
 compact_s_B = unpackers("s", "B", 1)
@@ -37,7 +56,11 @@ pack_qB = Codec(">qB").pack
 class WritableTxnMarkerTopic(Struct):
     """WritableTxnMarkerTopic of WriteTxnMarkersRequest."""
 
-    __slots__ = ("name", "partition_indexes", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partition_indexes",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     partition_indexes: list[int]  # 0+
@@ -46,7 +69,7 @@ class WritableTxnMarkerTopic(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partition_indexes: list[int] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -58,7 +81,15 @@ class WritableTxnMarkerTopic(Struct):
 class WritableTxnMarker(Struct):
     """WritableTxnMarker of WriteTxnMarkersRequest."""
 
-    __slots__ = ("producer_id", "producer_epoch", "transaction_result", "topics", "coordinator_epoch", "transaction_version", "unknown_tagged_fields", )
+    __slots__ = (
+        "producer_id",
+        "producer_epoch",
+        "transaction_result",
+        "topics",
+        "coordinator_epoch",
+        "transaction_version",
+        "unknown_tagged_fields",
+    )
 
     producer_id: int  # 0+
     producer_epoch: int  # 0+
@@ -91,9 +122,12 @@ class WritableTxnMarker(Struct):
 class WriteTxnMarkersRequest(Message):
     """WriteTxnMarkersRequest, API key 27, versions 1-2, flexible 1+."""
 
-    __slots__ = ("markers", "unknown_tagged_fields", )
+    __slots__ = (
+        "markers",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'WriteTxnMarkersRequest'
+    NAME = "WriteTxnMarkersRequest"
     API_KEY = 27
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -116,7 +150,11 @@ class WriteTxnMarkersRequest(Message):
 class WritableTxnMarkerPartitionResult(Struct):
     """WritableTxnMarkerPartitionResult of WriteTxnMarkersResponse."""
 
-    __slots__ = ("partition_index", "error_code", "unknown_tagged_fields", )
+    __slots__ = (
+        "partition_index",
+        "error_code",
+        "unknown_tagged_fields",
+    )
 
     partition_index: int  # 0+
     error_code: int  # 0+
@@ -137,7 +175,11 @@ class WritableTxnMarkerPartitionResult(Struct):
 class WritableTxnMarkerTopicResult(Struct):
     """WritableTxnMarkerTopicResult of WriteTxnMarkersResponse."""
 
-    __slots__ = ("name", "partitions", "unknown_tagged_fields", )
+    __slots__ = (
+        "name",
+        "partitions",
+        "unknown_tagged_fields",
+    )
 
     name: str  # 0+
     partitions: list[WritableTxnMarkerPartitionResult]  # 0+
@@ -146,7 +188,7 @@ class WritableTxnMarkerTopicResult(Struct):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         partitions: list[WritableTxnMarkerPartitionResult] = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
@@ -158,7 +200,11 @@ class WritableTxnMarkerTopicResult(Struct):
 class WritableTxnMarkerResult(Struct):
     """WritableTxnMarkerResult of WriteTxnMarkersResponse."""
 
-    __slots__ = ("producer_id", "topics", "unknown_tagged_fields", )
+    __slots__ = (
+        "producer_id",
+        "topics",
+        "unknown_tagged_fields",
+    )
 
     producer_id: int  # 0+
     topics: list[WritableTxnMarkerTopicResult]  # 0+
@@ -179,9 +225,12 @@ class WritableTxnMarkerResult(Struct):
 class WriteTxnMarkersResponse(Message):
     """WriteTxnMarkersResponse, API key 27, versions 1-2, flexible 1+."""
 
-    __slots__ = ("markers", "unknown_tagged_fields", )
+    __slots__ = (
+        "markers",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'WriteTxnMarkersResponse'
+    NAME = "WriteTxnMarkersResponse"
     API_KEY = 27
     RECORD_TYPE = -1
     MIN_VERSION = 1
@@ -201,7 +250,9 @@ class WriteTxnMarkersResponse(Message):
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
-def _read_writable_txn_marker_topic_list_1(data: Buffer, pos: int, count: int) -> tuple[list[WritableTxnMarkerTopic], int]:
+def _read_writable_txn_marker_topic_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[WritableTxnMarkerTopic], int]:
     items = []
     for _ in range(count):
         item = new(WritableTxnMarkerTopic)
@@ -231,11 +282,18 @@ def _read_writable_txn_marker_topic_list_1(data: Buffer, pos: int, count: int) -
     return items, pos
 
 
-def _read_writable_txn_marker_list_1(data: Buffer, pos: int, count: int) -> tuple[list[WritableTxnMarker], int]:
+def _read_writable_txn_marker_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[WritableTxnMarker], int]:
     items = []
     for _ in range(count):
         item = new(WritableTxnMarker)
-        item.producer_id, item.producer_epoch, item.transaction_result, n_topics = unpack_qhtB(data, pos)
+        (
+            item.producer_id,
+            item.producer_epoch,
+            item.transaction_result,
+            n_topics,
+        ) = unpack_qhtB(data, pos)
         pos += 12
         if n_topics == 1:
             item.topics = []
@@ -277,11 +335,18 @@ def _read_write_txn_markers_request_1(data: Buffer, pos: int) -> tuple[WriteTxnM
     return item, pos
 
 
-def _read_writable_txn_marker_list_2(data: Buffer, pos: int, count: int) -> tuple[list[WritableTxnMarker], int]:
+def _read_writable_txn_marker_list_2(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[WritableTxnMarker], int]:
     items = []
     for _ in range(count):
         item = new(WritableTxnMarker)
-        item.producer_id, item.producer_epoch, item.transaction_result, n_topics = unpack_qhtB(data, pos)
+        (
+            item.producer_id,
+            item.producer_epoch,
+            item.transaction_result,
+            n_topics,
+        ) = unpack_qhtB(data, pos)
         pos += 12
         if n_topics == 1:
             item.topics = []
@@ -322,7 +387,9 @@ def _read_write_txn_markers_request_2(data: Buffer, pos: int) -> tuple[WriteTxnM
     return item, pos
 
 
-def _write_writable_txn_marker_topic_list_1(items: list[WritableTxnMarkerTopic], out: Append) -> None:
+def _write_writable_txn_marker_topic_list_1(
+    items: list[WritableTxnMarkerTopic], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -398,7 +465,9 @@ def _write_write_txn_markers_request_2(item: WriteTxnMarkersRequest, out: Append
     out(b"\x00")
 
 
-def _read_writable_txn_marker_partition_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[WritableTxnMarkerPartitionResult], int]:
+def _read_writable_txn_marker_partition_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[WritableTxnMarkerPartitionResult], int]:
     end = pos + count * 7
     if end > len(data):
         raise Unusual
@@ -415,7 +484,9 @@ def _read_writable_txn_marker_partition_result_list_1(data: Buffer, pos: int, co
     return items, pos
 
 
-def _read_writable_txn_marker_topic_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[WritableTxnMarkerTopicResult], int]:
+def _read_writable_txn_marker_topic_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[WritableTxnMarkerTopicResult], int]:
     items = []
     for _ in range(count):
         item = new(WritableTxnMarkerTopicResult)
@@ -432,10 +503,16 @@ def _read_writable_txn_marker_topic_result_list_1(data: Buffer, pos: int, count:
         if n_partitions == 1:
             item.partitions = []
         elif 1 < n_partitions < 128:
-            item.partitions, pos = _read_writable_txn_marker_partition_result_list_1(data, pos, n_partitions - 1)
+            (
+                item.partitions,
+                pos,
+            ) = _read_writable_txn_marker_partition_result_list_1(data, pos, n_partitions - 1)
         elif n_partitions:
             n_partitions, pos = long_count(data, pos, n_partitions)
-            item.partitions, pos = _read_writable_txn_marker_partition_result_list_1(data, pos, n_partitions)
+            (
+                item.partitions,
+                pos,
+            ) = _read_writable_txn_marker_partition_result_list_1(data, pos, n_partitions)
         else:
             raise Unusual
         tags = data[pos]
@@ -447,7 +524,9 @@ def _read_writable_txn_marker_topic_result_list_1(data: Buffer, pos: int, count:
     return items, pos
 
 
-def _read_writable_txn_marker_result_list_1(data: Buffer, pos: int, count: int) -> tuple[list[WritableTxnMarkerResult], int]:
+def _read_writable_txn_marker_result_list_1(
+    data: Buffer, pos: int, count: int
+) -> tuple[list[WritableTxnMarkerResult], int]:
     items = []
     for _ in range(count):
         item = new(WritableTxnMarkerResult)
@@ -456,7 +535,10 @@ def _read_writable_txn_marker_result_list_1(data: Buffer, pos: int, count: int) 
         if n_topics == 1:
             item.topics = []
         elif 1 < n_topics < 128:
-            item.topics, pos = _read_writable_txn_marker_topic_result_list_1(data, pos, n_topics - 1)
+            (
+                item.topics,
+                pos,
+            ) = _read_writable_txn_marker_topic_result_list_1(data, pos, n_topics - 1)
         elif n_topics:
             n_topics, pos = long_count(data, pos, n_topics)
             item.topics, pos = _read_writable_txn_marker_topic_result_list_1(data, pos, n_topics)
@@ -471,7 +553,9 @@ def _read_writable_txn_marker_result_list_1(data: Buffer, pos: int, count: int) 
     return items, pos
 
 
-def _read_write_txn_markers_response_1(data: Buffer, pos: int) -> tuple[WriteTxnMarkersResponse, int]:
+def _read_write_txn_markers_response_1(
+    data: Buffer, pos: int
+) -> tuple[WriteTxnMarkersResponse, int]:
     item = new(WriteTxnMarkersResponse)
     n_markers = data[pos]
     pos += 1
@@ -492,14 +576,18 @@ def _read_write_txn_markers_response_1(data: Buffer, pos: int) -> tuple[WriteTxn
     return item, pos
 
 
-def _write_writable_txn_marker_partition_result_list_1(items: list[WritableTxnMarkerPartitionResult], out: Append) -> None:
+def _write_writable_txn_marker_partition_result_list_1(
+    items: list[WritableTxnMarkerPartitionResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
         out(pack_ihx(item.partition_index, item.error_code))
 
 
-def _write_writable_txn_marker_topic_result_list_1(items: list[WritableTxnMarkerTopicResult], out: Append) -> None:
+def _write_writable_txn_marker_topic_result_list_1(
+    items: list[WritableTxnMarkerTopicResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
@@ -519,7 +607,9 @@ def _write_writable_txn_marker_topic_result_list_1(items: list[WritableTxnMarker
         out(b"\x00")
 
 
-def _write_writable_txn_marker_result_list_1(items: list[WritableTxnMarkerResult], out: Append) -> None:
+def _write_writable_txn_marker_result_list_1(
+    items: list[WritableTxnMarkerResult], out: Append
+) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual

@@ -11,7 +11,9 @@ from kraft_wire.wire.message import Append, Buffer, Message
 from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import new, unknown_tags
 
-__all__ = ["ZkMigrationStateRecord"]
+__all__ = [
+    "ZkMigrationStateRecord",
+]
 
 unpack_bB = Codec(">bB").unpack_from
 pack_bx = Codec(">bx").pack
@@ -20,9 +22,12 @@ pack_bx = Codec(">bx").pack
 class ZkMigrationStateRecord(Message):
     """ZkMigrationStateRecord, type 21, versions 0, flexible 0+."""
 
-    __slots__ = ("zk_migration_state", "unknown_tagged_fields", )
+    __slots__ = (
+        "zk_migration_state",
+        "unknown_tagged_fields",
+    )
 
-    NAME = 'ZkMigrationStateRecord'
+    NAME = "ZkMigrationStateRecord"
     API_KEY = -1
     RECORD_TYPE = 21
     MIN_VERSION = 0

@@ -9,9 +9,9 @@ ABORT_TRANSACTION_RECORD = StructTable(
     "AbortTransactionRecord",
     "AbortTransactionRecord",
     (
-        FieldTable('reason', 'reason', 'string', False, None, (0, 32767), (0, 32767), (0, 32767), 0, None, None, False, False, '', False),
+        FieldTable("reason", "reason", "string", False, None, (0, 32767), (0, 32767), (0, 32767), 0, None, None, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "AbortTransactionRecord": MessageTable('AbortTransactionRecord', 'metadata_record', 'abort_transaction_record', 25, 0, 0, (0, 32767), False, ABORT_TRANSACTION_RECORD),
+    "AbortTransactionRecord": MessageTable("AbortTransactionRecord", "metadata_record", "abort_transaction_record", 25, 0, 0, (0, 32767), False, ABORT_TRANSACTION_RECORD),
 }

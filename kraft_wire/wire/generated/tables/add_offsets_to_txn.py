@@ -9,21 +9,21 @@ ADD_OFFSETS_TO_TXN_REQUEST = StructTable(
     "AddOffsetsToTxnRequest",
     "AddOffsetsToTxnRequest",
     (
-        FieldTable('transactional_id', 'transactionalId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'transactionalId', False),
-        FieldTable('producer_id', 'producerId', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'producerId', False),
-        FieldTable('producer_epoch', 'producerEpoch', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'groupId', False),
+        FieldTable("transactional_id", "transactionalId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "transactionalId", False),
+        FieldTable("producer_id", "producerId", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "producerId", False),
+        FieldTable("producer_epoch", "producerEpoch", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
     ),
 )
 ADD_OFFSETS_TO_TXN_RESPONSE = StructTable(
     "AddOffsetsToTxnResponse",
     "AddOffsetsToTxnResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "AddOffsetsToTxnRequest": MessageTable('AddOffsetsToTxnRequest', 'request', 'add_offsets_to_txn', 25, 0, 4, (3, 32767), False, ADD_OFFSETS_TO_TXN_REQUEST),
-    "AddOffsetsToTxnResponse": MessageTable('AddOffsetsToTxnResponse', 'response', 'add_offsets_to_txn', 25, 0, 4, (3, 32767), False, ADD_OFFSETS_TO_TXN_RESPONSE),
+    "AddOffsetsToTxnRequest": MessageTable("AddOffsetsToTxnRequest", "request", "add_offsets_to_txn", 25, 0, 4, (3, 32767), False, ADD_OFFSETS_TO_TXN_REQUEST),
+    "AddOffsetsToTxnResponse": MessageTable("AddOffsetsToTxnResponse", "response", "add_offsets_to_txn", 25, 0, 4, (3, 32767), False, ADD_OFFSETS_TO_TXN_RESPONSE),
 }

@@ -9,67 +9,67 @@ ADD_PARTITIONS_TO_TXN_TOPIC = StructTable(
     "AddPartitionsToTxnTopic",
     "AddPartitionsToTxnTopic",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ADD_PARTITIONS_TO_TXN_TRANSACTION = StructTable(
     "AddPartitionsToTxnTransaction",
     "AddPartitionsToTxnTransaction",
     (
-        FieldTable('transactional_id', 'transactionalId', 'string', False, None, (4, 32767), (0, -1), (0, -1), -1, None, '', False, True, 'transactionalId', False),
-        FieldTable('producer_id', 'producerId', 'int64', False, None, (4, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'producerId', False),
-        FieldTable('producer_epoch', 'producerEpoch', 'int16', False, None, (4, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('verify_only', 'verifyOnly', 'bool', False, None, (4, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, ADD_PARTITIONS_TO_TXN_TOPIC, (4, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("transactional_id", "transactionalId", "string", False, None, (4, 32767), (0, -1), (0, -1), -1, None, "", False, True, "transactionalId", False),
+        FieldTable("producer_id", "producerId", "int64", False, None, (4, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "producerId", False),
+        FieldTable("producer_epoch", "producerEpoch", "int16", False, None, (4, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("verify_only", "verifyOnly", "bool", False, None, (4, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, ADD_PARTITIONS_TO_TXN_TOPIC, (4, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ADD_PARTITIONS_TO_TXN_REQUEST = StructTable(
     "AddPartitionsToTxnRequest",
     "AddPartitionsToTxnRequest",
     (
-        FieldTable('transactions', 'transactions', 'struct', True, ADD_PARTITIONS_TO_TXN_TRANSACTION, (4, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('v3_and_below_transactional_id', 'v3AndBelowTransactionalId', 'string', False, None, (0, 3), (0, -1), (0, -1), -1, None, '', False, False, 'transactionalId', False),
-        FieldTable('v3_and_below_producer_id', 'v3AndBelowProducerId', 'int64', False, None, (0, 3), (0, -1), (0, -1), -1, None, 0, False, False, 'producerId', False),
-        FieldTable('v3_and_below_producer_epoch', 'v3AndBelowProducerEpoch', 'int16', False, None, (0, 3), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('v3_and_below_topics', 'v3AndBelowTopics', 'struct', True, ADD_PARTITIONS_TO_TXN_TOPIC, (0, 3), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("transactions", "transactions", "struct", True, ADD_PARTITIONS_TO_TXN_TRANSACTION, (4, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("v3_and_below_transactional_id", "v3AndBelowTransactionalId", "string", False, None, (0, 3), (0, -1), (0, -1), -1, None, "", False, False, "transactionalId", False),
+        FieldTable("v3_and_below_producer_id", "v3AndBelowProducerId", "int64", False, None, (0, 3), (0, -1), (0, -1), -1, None, 0, False, False, "producerId", False),
+        FieldTable("v3_and_below_producer_epoch", "v3AndBelowProducerEpoch", "int16", False, None, (0, 3), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("v3_and_below_topics", "v3AndBelowTopics", "struct", True, ADD_PARTITIONS_TO_TXN_TOPIC, (0, 3), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ADD_PARTITIONS_TO_TXN_PARTITION_RESULT = StructTable(
     "AddPartitionsToTxnPartitionResult",
     "AddPartitionsToTxnPartitionResult",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, '', False),
-        FieldTable('partition_error_code', 'partitionErrorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "", False),
+        FieldTable("partition_error_code", "partitionErrorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 ADD_PARTITIONS_TO_TXN_TOPIC_RESULT = StructTable(
     "AddPartitionsToTxnTopicResult",
     "AddPartitionsToTxnTopicResult",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, 'topicName', False),
-        FieldTable('results_by_partition', 'resultsByPartition', 'struct', True, ADD_PARTITIONS_TO_TXN_PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
+        FieldTable("results_by_partition", "resultsByPartition", "struct", True, ADD_PARTITIONS_TO_TXN_PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ADD_PARTITIONS_TO_TXN_RESULT = StructTable(
     "AddPartitionsToTxnResult",
     "AddPartitionsToTxnResult",
     (
-        FieldTable('transactional_id', 'transactionalId', 'string', False, None, (4, 32767), (0, -1), (0, -1), -1, None, '', False, True, 'transactionalId', False),
-        FieldTable('topic_results', 'topicResults', 'struct', True, ADD_PARTITIONS_TO_TXN_TOPIC_RESULT, (4, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("transactional_id", "transactionalId", "string", False, None, (4, 32767), (0, -1), (0, -1), -1, None, "", False, True, "transactionalId", False),
+        FieldTable("topic_results", "topicResults", "struct", True, ADD_PARTITIONS_TO_TXN_TOPIC_RESULT, (4, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ADD_PARTITIONS_TO_TXN_RESPONSE = StructTable(
     "AddPartitionsToTxnResponse",
     "AddPartitionsToTxnResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (4, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('results_by_transaction', 'resultsByTransaction', 'struct', True, ADD_PARTITIONS_TO_TXN_RESULT, (4, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('results_by_topic_v3_and_below', 'resultsByTopicV3AndBelow', 'struct', True, ADD_PARTITIONS_TO_TXN_TOPIC_RESULT, (0, 3), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (4, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("results_by_transaction", "resultsByTransaction", "struct", True, ADD_PARTITIONS_TO_TXN_RESULT, (4, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("results_by_topic_v3_and_below", "resultsByTopicV3AndBelow", "struct", True, ADD_PARTITIONS_TO_TXN_TOPIC_RESULT, (0, 3), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "AddPartitionsToTxnRequest": MessageTable('AddPartitionsToTxnRequest', 'request', 'add_partitions_to_txn', 24, 0, 5, (3, 32767), False, ADD_PARTITIONS_TO_TXN_REQUEST),
-    "AddPartitionsToTxnResponse": MessageTable('AddPartitionsToTxnResponse', 'response', 'add_partitions_to_txn', 24, 0, 5, (3, 32767), False, ADD_PARTITIONS_TO_TXN_RESPONSE),
+    "AddPartitionsToTxnRequest": MessageTable("AddPartitionsToTxnRequest", "request", "add_partitions_to_txn", 24, 0, 5, (3, 32767), False, ADD_PARTITIONS_TO_TXN_REQUEST),
+    "AddPartitionsToTxnResponse": MessageTable("AddPartitionsToTxnResponse", "response", "add_partitions_to_txn", 24, 0, 5, (3, 32767), False, ADD_PARTITIONS_TO_TXN_RESPONSE),
 }

@@ -9,33 +9,33 @@ LISTENER = StructTable(
     "Listener",
     "Listener",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, '', False),
-        FieldTable('host', 'host', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('port', 'port', 'uint16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
+        FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("port", "port", "uint16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 ADD_RAFT_VOTER_REQUEST = StructTable(
     "AddRaftVoterRequest",
     "AddRaftVoterRequest",
     (
-        FieldTable('cluster_id', 'clusterId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('timeout_ms', 'timeoutMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('voter_id', 'voterId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('voter_directory_id', 'voterDirectoryId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('listeners', 'listeners', 'struct', True, LISTENER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('ack_when_committed', 'ackWhenCommitted', 'bool', False, None, (1, 32767), (0, -1), (0, -1), -1, None, True, False, False, '', False),
+        FieldTable("cluster_id", "clusterId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("timeout_ms", "timeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("voter_id", "voterId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("voter_directory_id", "voterDirectoryId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("listeners", "listeners", "struct", True, LISTENER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("ack_when_committed", "ackWhenCommitted", "bool", False, None, (1, 32767), (0, -1), (0, -1), -1, None, True, False, False, "", False),
     ),
 )
 ADD_RAFT_VOTER_RESPONSE = StructTable(
     "AddRaftVoterResponse",
     "AddRaftVoterResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', True, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", True, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "AddRaftVoterRequest": MessageTable('AddRaftVoterRequest', 'request', 'add_raft_voter', 80, 0, 1, (0, 32767), False, ADD_RAFT_VOTER_REQUEST),
-    "AddRaftVoterResponse": MessageTable('AddRaftVoterResponse', 'response', 'add_raft_voter', 80, 0, 1, (0, 32767), False, ADD_RAFT_VOTER_RESPONSE),
+    "AddRaftVoterRequest": MessageTable("AddRaftVoterRequest", "request", "add_raft_voter", 80, 0, 1, (0, 32767), False, ADD_RAFT_VOTER_REQUEST),
+    "AddRaftVoterResponse": MessageTable("AddRaftVoterResponse", "response", "add_raft_voter", 80, 0, 1, (0, 32767), False, ADD_RAFT_VOTER_RESPONSE),
 }

@@ -9,21 +9,21 @@ ALLOCATE_PRODUCER_IDS_REQUEST = StructTable(
     "AllocateProducerIdsRequest",
     "AllocateProducerIdsRequest",
     (
-        FieldTable('broker_id', 'brokerId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'brokerId', False),
-        FieldTable('broker_epoch', 'brokerEpoch', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
+        FieldTable("broker_id", "brokerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
+        FieldTable("broker_epoch", "brokerEpoch", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
     ),
 )
 ALLOCATE_PRODUCER_IDS_RESPONSE = StructTable(
     "AllocateProducerIdsResponse",
     "AllocateProducerIdsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('producer_id_start', 'producerIdStart', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'producerId', False),
-        FieldTable('producer_id_len', 'producerIdLen', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("producer_id_start", "producerIdStart", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "producerId", False),
+        FieldTable("producer_id_len", "producerIdLen", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "AllocateProducerIdsRequest": MessageTable('AllocateProducerIdsRequest', 'request', 'allocate_producer_ids', 67, 0, 0, (0, 32767), False, ALLOCATE_PRODUCER_IDS_REQUEST),
-    "AllocateProducerIdsResponse": MessageTable('AllocateProducerIdsResponse', 'response', 'allocate_producer_ids', 67, 0, 0, (0, 32767), False, ALLOCATE_PRODUCER_IDS_RESPONSE),
+    "AllocateProducerIdsRequest": MessageTable("AllocateProducerIdsRequest", "request", "allocate_producer_ids", 67, 0, 0, (0, 32767), False, ALLOCATE_PRODUCER_IDS_REQUEST),
+    "AllocateProducerIdsResponse": MessageTable("AllocateProducerIdsResponse", "response", "allocate_producer_ids", 67, 0, 0, (0, 32767), False, ALLOCATE_PRODUCER_IDS_RESPONSE),
 }

@@ -9,61 +9,61 @@ ENTITY_DATA = StructTable(
     "EntityData",
     "EntityData",
     (
-        FieldTable('entity_type', 'entityType', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('entity_name', 'entityName', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("entity_type", "entityType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("entity_name", "entityName", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 OP_DATA = StructTable(
     "OpData",
     "OpData",
     (
-        FieldTable('key', 'key', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('value', 'value', 'float64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0.0, False, False, '', False),
-        FieldTable('remove', 'remove', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("key", "key", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("value", "value", "float64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0.0, False, False, "", False),
+        FieldTable("remove", "remove", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 ENTRY_DATA = StructTable(
     "EntryData",
     "EntryData",
     (
-        FieldTable('entity', 'entity', 'struct', True, ENTITY_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('ops', 'ops', 'struct', True, OP_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("entity", "entity", "struct", True, ENTITY_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("ops", "ops", "struct", True, OP_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ALTER_CLIENT_QUOTAS_REQUEST = StructTable(
     "AlterClientQuotasRequest",
     "AlterClientQuotasRequest",
     (
-        FieldTable('entries', 'entries', 'struct', True, ENTRY_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('validate_only', 'validateOnly', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("entries", "entries", "struct", True, ENTRY_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("validate_only", "validateOnly", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 RESPONSE_ENTITY_DATA = StructTable(
     "EntityData",
     "ResponseEntityData",
     (
-        FieldTable('entity_type', 'entityType', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('entity_name', 'entityName', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("entity_type", "entityType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("entity_name", "entityName", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 RESPONSE_ENTRY_DATA = StructTable(
     "EntryData",
     "ResponseEntryData",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('entity', 'entity', 'struct', True, RESPONSE_ENTITY_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("entity", "entity", "struct", True, RESPONSE_ENTITY_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ALTER_CLIENT_QUOTAS_RESPONSE = StructTable(
     "AlterClientQuotasResponse",
     "AlterClientQuotasResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('entries', 'entries', 'struct', True, RESPONSE_ENTRY_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("entries", "entries", "struct", True, RESPONSE_ENTRY_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "AlterClientQuotasRequest": MessageTable('AlterClientQuotasRequest', 'request', 'alter_client_quotas', 49, 0, 1, (1, 32767), False, ALTER_CLIENT_QUOTAS_REQUEST),
-    "AlterClientQuotasResponse": MessageTable('AlterClientQuotasResponse', 'response', 'alter_client_quotas', 49, 0, 1, (1, 32767), False, ALTER_CLIENT_QUOTAS_RESPONSE),
+    "AlterClientQuotasRequest": MessageTable("AlterClientQuotasRequest", "request", "alter_client_quotas", 49, 0, 1, (1, 32767), False, ALTER_CLIENT_QUOTAS_REQUEST),
+    "AlterClientQuotasResponse": MessageTable("AlterClientQuotasResponse", "response", "alter_client_quotas", 49, 0, 1, (1, 32767), False, ALTER_CLIENT_QUOTAS_RESPONSE),
 }

@@ -9,56 +9,56 @@ REASSIGNABLE_PARTITION = StructTable(
     "ReassignablePartition",
     "ReassignablePartition",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('replicas', 'replicas', 'int32', True, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, 'brokerId', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("replicas", "replicas", "int32", True, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "brokerId", False),
     ),
 )
 REASSIGNABLE_TOPIC = StructTable(
     "ReassignableTopic",
     "ReassignableTopic",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, REASSIGNABLE_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, REASSIGNABLE_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ALTER_PARTITION_REASSIGNMENTS_REQUEST = StructTable(
     "AlterPartitionReassignmentsRequest",
     "AlterPartitionReassignmentsRequest",
     (
-        FieldTable('timeout_ms', 'timeoutMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 60000, False, False, '', False),
-        FieldTable('allow_replication_factor_change', 'allowReplicationFactorChange', 'bool', False, None, (1, 32767), (0, -1), (0, -1), -1, None, True, False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, REASSIGNABLE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("timeout_ms", "timeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 60000, False, False, "", False),
+        FieldTable("allow_replication_factor_change", "allowReplicationFactorChange", "bool", False, None, (1, 32767), (0, -1), (0, -1), -1, None, True, False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, REASSIGNABLE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 REASSIGNABLE_PARTITION_RESPONSE = StructTable(
     "ReassignablePartitionResponse",
     "ReassignablePartitionResponse",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 REASSIGNABLE_TOPIC_RESPONSE = StructTable(
     "ReassignableTopicResponse",
     "ReassignableTopicResponse",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, REASSIGNABLE_PARTITION_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, REASSIGNABLE_PARTITION_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ALTER_PARTITION_REASSIGNMENTS_RESPONSE = StructTable(
     "AlterPartitionReassignmentsResponse",
     "AlterPartitionReassignmentsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('allow_replication_factor_change', 'allowReplicationFactorChange', 'bool', False, None, (1, 32767), (0, -1), (0, -1), -1, None, True, True, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('responses', 'responses', 'struct', True, REASSIGNABLE_TOPIC_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("allow_replication_factor_change", "allowReplicationFactorChange", "bool", False, None, (1, 32767), (0, -1), (0, -1), -1, None, True, True, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("responses", "responses", "struct", True, REASSIGNABLE_TOPIC_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "AlterPartitionReassignmentsRequest": MessageTable('AlterPartitionReassignmentsRequest', 'request', 'alter_partition_reassignments', 45, 0, 1, (0, 32767), False, ALTER_PARTITION_REASSIGNMENTS_REQUEST),
-    "AlterPartitionReassignmentsResponse": MessageTable('AlterPartitionReassignmentsResponse', 'response', 'alter_partition_reassignments', 45, 0, 1, (0, 32767), False, ALTER_PARTITION_REASSIGNMENTS_RESPONSE),
+    "AlterPartitionReassignmentsRequest": MessageTable("AlterPartitionReassignmentsRequest", "request", "alter_partition_reassignments", 45, 0, 1, (0, 32767), False, ALTER_PARTITION_REASSIGNMENTS_REQUEST),
+    "AlterPartitionReassignmentsResponse": MessageTable("AlterPartitionReassignmentsResponse", "response", "alter_partition_reassignments", 45, 0, 1, (0, 32767), False, ALTER_PARTITION_REASSIGNMENTS_RESPONSE),
 }

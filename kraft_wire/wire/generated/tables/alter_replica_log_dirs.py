@@ -9,50 +9,50 @@ ALTER_REPLICA_LOG_DIR_TOPIC = StructTable(
     "AlterReplicaLogDirTopic",
     "AlterReplicaLogDirTopic",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ALTER_REPLICA_LOG_DIR = StructTable(
     "AlterReplicaLogDir",
     "AlterReplicaLogDir",
     (
-        FieldTable('path', 'path', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, '', False),
-        FieldTable('topics', 'topics', 'struct', True, ALTER_REPLICA_LOG_DIR_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("path", "path", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
+        FieldTable("topics", "topics", "struct", True, ALTER_REPLICA_LOG_DIR_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ALTER_REPLICA_LOG_DIRS_REQUEST = StructTable(
     "AlterReplicaLogDirsRequest",
     "AlterReplicaLogDirsRequest",
     (
-        FieldTable('dirs', 'dirs', 'struct', True, ALTER_REPLICA_LOG_DIR, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("dirs", "dirs", "struct", True, ALTER_REPLICA_LOG_DIR, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ALTER_REPLICA_LOG_DIR_PARTITION_RESULT = StructTable(
     "AlterReplicaLogDirPartitionResult",
     "AlterReplicaLogDirPartitionResult",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 ALTER_REPLICA_LOG_DIR_TOPIC_RESULT = StructTable(
     "AlterReplicaLogDirTopicResult",
     "AlterReplicaLogDirTopicResult",
     (
-        FieldTable('topic_name', 'topicName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, ALTER_REPLICA_LOG_DIR_PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, ALTER_REPLICA_LOG_DIR_PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ALTER_REPLICA_LOG_DIRS_RESPONSE = StructTable(
     "AlterReplicaLogDirsResponse",
     "AlterReplicaLogDirsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('results', 'results', 'struct', True, ALTER_REPLICA_LOG_DIR_TOPIC_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("results", "results", "struct", True, ALTER_REPLICA_LOG_DIR_TOPIC_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "AlterReplicaLogDirsRequest": MessageTable('AlterReplicaLogDirsRequest', 'request', 'alter_replica_log_dirs', 34, 1, 2, (2, 32767), False, ALTER_REPLICA_LOG_DIRS_REQUEST),
-    "AlterReplicaLogDirsResponse": MessageTable('AlterReplicaLogDirsResponse', 'response', 'alter_replica_log_dirs', 34, 1, 2, (2, 32767), False, ALTER_REPLICA_LOG_DIRS_RESPONSE),
+    "AlterReplicaLogDirsRequest": MessageTable("AlterReplicaLogDirsRequest", "request", "alter_replica_log_dirs", 34, 1, 2, (2, 32767), False, ALTER_REPLICA_LOG_DIRS_REQUEST),
+    "AlterReplicaLogDirsResponse": MessageTable("AlterReplicaLogDirsResponse", "response", "alter_replica_log_dirs", 34, 1, 2, (2, 32767), False, ALTER_REPLICA_LOG_DIRS_RESPONSE),
 }

@@ -9,55 +9,55 @@ ALTER_SHARE_GROUP_OFFSETS_REQUEST_PARTITION = StructTable(
     "AlterShareGroupOffsetsRequestPartition",
     "AlterShareGroupOffsetsRequestPartition",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('start_offset', 'startOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("start_offset", "startOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 ALTER_SHARE_GROUP_OFFSETS_REQUEST_TOPIC = StructTable(
     "AlterShareGroupOffsetsRequestTopic",
     "AlterShareGroupOffsetsRequestTopic",
     (
-        FieldTable('topic_name', 'topicName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, ALTER_SHARE_GROUP_OFFSETS_REQUEST_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, ALTER_SHARE_GROUP_OFFSETS_REQUEST_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ALTER_SHARE_GROUP_OFFSETS_REQUEST = StructTable(
     "AlterShareGroupOffsetsRequest",
     "AlterShareGroupOffsetsRequest",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'groupId', False),
-        FieldTable('topics', 'topics', 'struct', True, ALTER_SHARE_GROUP_OFFSETS_REQUEST_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
+        FieldTable("topics", "topics", "struct", True, ALTER_SHARE_GROUP_OFFSETS_REQUEST_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ALTER_SHARE_GROUP_OFFSETS_RESPONSE_PARTITION = StructTable(
     "AlterShareGroupOffsetsResponsePartition",
     "AlterShareGroupOffsetsResponsePartition",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 ALTER_SHARE_GROUP_OFFSETS_RESPONSE_TOPIC = StructTable(
     "AlterShareGroupOffsetsResponseTopic",
     "AlterShareGroupOffsetsResponseTopic",
     (
-        FieldTable('topic_name', 'topicName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, 'topicName', False),
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'struct', True, ALTER_SHARE_GROUP_OFFSETS_RESPONSE_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("partitions", "partitions", "struct", True, ALTER_SHARE_GROUP_OFFSETS_RESPONSE_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ALTER_SHARE_GROUP_OFFSETS_RESPONSE = StructTable(
     "AlterShareGroupOffsetsResponse",
     "AlterShareGroupOffsetsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('responses', 'responses', 'struct', True, ALTER_SHARE_GROUP_OFFSETS_RESPONSE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("responses", "responses", "struct", True, ALTER_SHARE_GROUP_OFFSETS_RESPONSE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "AlterShareGroupOffsetsRequest": MessageTable('AlterShareGroupOffsetsRequest', 'request', 'alter_share_group_offsets', 91, 0, 0, (0, 32767), False, ALTER_SHARE_GROUP_OFFSETS_REQUEST),
-    "AlterShareGroupOffsetsResponse": MessageTable('AlterShareGroupOffsetsResponse', 'response', 'alter_share_group_offsets', 91, 0, 0, (0, 32767), False, ALTER_SHARE_GROUP_OFFSETS_RESPONSE),
+    "AlterShareGroupOffsetsRequest": MessageTable("AlterShareGroupOffsetsRequest", "request", "alter_share_group_offsets", 91, 0, 0, (0, 32767), False, ALTER_SHARE_GROUP_OFFSETS_REQUEST),
+    "AlterShareGroupOffsetsResponse": MessageTable("AlterShareGroupOffsetsResponse", "response", "alter_share_group_offsets", 91, 0, 0, (0, 32767), False, ALTER_SHARE_GROUP_OFFSETS_RESPONSE),
 }

@@ -9,47 +9,47 @@ SCRAM_CREDENTIAL_DELETION = StructTable(
     "ScramCredentialDeletion",
     "ScramCredentialDeletion",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('mechanism', 'mechanism', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("mechanism", "mechanism", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 SCRAM_CREDENTIAL_UPSERTION = StructTable(
     "ScramCredentialUpsertion",
     "ScramCredentialUpsertion",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('mechanism', 'mechanism', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('iterations', 'iterations', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('salt', 'salt', 'bytes', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'', False, False, '', False),
-        FieldTable('salted_password', 'saltedPassword', 'bytes', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'', False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("mechanism", "mechanism", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("iterations", "iterations", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("salt", "salt", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
+        FieldTable("salted_password", "saltedPassword", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
     ),
 )
 ALTER_USER_SCRAM_CREDENTIALS_REQUEST = StructTable(
     "AlterUserScramCredentialsRequest",
     "AlterUserScramCredentialsRequest",
     (
-        FieldTable('deletions', 'deletions', 'struct', True, SCRAM_CREDENTIAL_DELETION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('upsertions', 'upsertions', 'struct', True, SCRAM_CREDENTIAL_UPSERTION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("deletions", "deletions", "struct", True, SCRAM_CREDENTIAL_DELETION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("upsertions", "upsertions", "struct", True, SCRAM_CREDENTIAL_UPSERTION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ALTER_USER_SCRAM_CREDENTIALS_RESULT = StructTable(
     "AlterUserScramCredentialsResult",
     "AlterUserScramCredentialsResult",
     (
-        FieldTable('user', 'user', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("user", "user", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 ALTER_USER_SCRAM_CREDENTIALS_RESPONSE = StructTable(
     "AlterUserScramCredentialsResponse",
     "AlterUserScramCredentialsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('results', 'results', 'struct', True, ALTER_USER_SCRAM_CREDENTIALS_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("results", "results", "struct", True, ALTER_USER_SCRAM_CREDENTIALS_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "AlterUserScramCredentialsRequest": MessageTable('AlterUserScramCredentialsRequest', 'request', 'alter_user_scram_credentials', 51, 0, 0, (0, 32767), False, ALTER_USER_SCRAM_CREDENTIALS_REQUEST),
-    "AlterUserScramCredentialsResponse": MessageTable('AlterUserScramCredentialsResponse', 'response', 'alter_user_scram_credentials', 51, 0, 0, (0, 32767), False, ALTER_USER_SCRAM_CREDENTIALS_RESPONSE),
+    "AlterUserScramCredentialsRequest": MessageTable("AlterUserScramCredentialsRequest", "request", "alter_user_scram_credentials", 51, 0, 0, (0, 32767), False, ALTER_USER_SCRAM_CREDENTIALS_REQUEST),
+    "AlterUserScramCredentialsResponse": MessageTable("AlterUserScramCredentialsResponse", "response", "alter_user_scram_credentials", 51, 0, 0, (0, 32767), False, ALTER_USER_SCRAM_CREDENTIALS_RESPONSE),
 }

@@ -9,51 +9,51 @@ API_VERSIONS_REQUEST = StructTable(
     "ApiVersionsRequest",
     "ApiVersionsRequest",
     (
-        FieldTable('client_software_name', 'clientSoftwareName', 'string', False, None, (3, 32767), (0, -1), (0, -1), -1, None, '', True, False, '', False),
-        FieldTable('client_software_version', 'clientSoftwareVersion', 'string', False, None, (3, 32767), (0, -1), (0, -1), -1, None, '', True, False, '', False),
+        FieldTable("client_software_name", "clientSoftwareName", "string", False, None, (3, 32767), (0, -1), (0, -1), -1, None, "", True, False, "", False),
+        FieldTable("client_software_version", "clientSoftwareVersion", "string", False, None, (3, 32767), (0, -1), (0, -1), -1, None, "", True, False, "", False),
     ),
 )
 API_VERSION = StructTable(
     "ApiVersion",
     "ApiVersion",
     (
-        FieldTable('api_key', 'apiKey', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, '', False),
-        FieldTable('min_version', 'minVersion', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('max_version', 'maxVersion', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("api_key", "apiKey", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "", False),
+        FieldTable("min_version", "minVersion", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("max_version", "maxVersion", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 SUPPORTED_FEATURE_KEY = StructTable(
     "SupportedFeatureKey",
     "SupportedFeatureKey",
     (
-        FieldTable('name', 'name', 'string', False, None, (3, 32767), (0, -1), (0, -1), -1, None, '', False, True, '', False),
-        FieldTable('min_version', 'minVersion', 'int16', False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('max_version', 'maxVersion', 'int16', False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (3, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
+        FieldTable("min_version", "minVersion", "int16", False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("max_version", "maxVersion", "int16", False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 FINALIZED_FEATURE_KEY = StructTable(
     "FinalizedFeatureKey",
     "FinalizedFeatureKey",
     (
-        FieldTable('name', 'name', 'string', False, None, (3, 32767), (0, -1), (0, -1), -1, None, '', False, True, '', False),
-        FieldTable('max_version_level', 'maxVersionLevel', 'int16', False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('min_version_level', 'minVersionLevel', 'int16', False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (3, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
+        FieldTable("max_version_level", "maxVersionLevel", "int16", False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("min_version_level", "minVersionLevel", "int16", False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 API_VERSIONS_RESPONSE = StructTable(
     "ApiVersionsResponse",
     "ApiVersionsResponse",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('api_keys', 'apiKeys', 'struct', True, API_VERSION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('supported_features', 'supportedFeatures', 'struct', True, SUPPORTED_FEATURE_KEY, (3, 32767), (0, -1), (3, 32767), 0, None, (), True, False, '', False),
-        FieldTable('finalized_features_epoch', 'finalizedFeaturesEpoch', 'int64', False, None, (3, 32767), (0, -1), (3, 32767), 1, None, -1, True, False, '', False),
-        FieldTable('finalized_features', 'finalizedFeatures', 'struct', True, FINALIZED_FEATURE_KEY, (3, 32767), (0, -1), (3, 32767), 2, None, (), True, False, '', False),
-        FieldTable('zk_migration_ready', 'zkMigrationReady', 'bool', False, None, (3, 32767), (0, -1), (3, 32767), 3, None, False, True, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("api_keys", "apiKeys", "struct", True, API_VERSION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("supported_features", "supportedFeatures", "struct", True, SUPPORTED_FEATURE_KEY, (3, 32767), (0, -1), (3, 32767), 0, None, (), True, False, "", False),
+        FieldTable("finalized_features_epoch", "finalizedFeaturesEpoch", "int64", False, None, (3, 32767), (0, -1), (3, 32767), 1, None, -1, True, False, "", False),
+        FieldTable("finalized_features", "finalizedFeatures", "struct", True, FINALIZED_FEATURE_KEY, (3, 32767), (0, -1), (3, 32767), 2, None, (), True, False, "", False),
+        FieldTable("zk_migration_ready", "zkMigrationReady", "bool", False, None, (3, 32767), (0, -1), (3, 32767), 3, None, False, True, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ApiVersionsRequest": MessageTable('ApiVersionsRequest', 'request', 'api_versions', 18, 0, 4, (3, 32767), False, API_VERSIONS_REQUEST),
-    "ApiVersionsResponse": MessageTable('ApiVersionsResponse', 'response', 'api_versions', 18, 0, 4, (3, 32767), False, API_VERSIONS_RESPONSE),
+    "ApiVersionsRequest": MessageTable("ApiVersionsRequest", "request", "api_versions", 18, 0, 4, (3, 32767), False, API_VERSIONS_REQUEST),
+    "ApiVersionsResponse": MessageTable("ApiVersionsResponse", "response", "api_versions", 18, 0, 4, (3, 32767), False, API_VERSIONS_RESPONSE),
 }

@@ -9,68 +9,68 @@ PARTITION_DATA = StructTable(
     "PartitionData",
     "PartitionData",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TOPIC_DATA = StructTable(
     "TopicData",
     "TopicData",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'struct', True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("partitions", "partitions", "struct", True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DIRECTORY_DATA = StructTable(
     "DirectoryData",
     "DirectoryData",
     (
-        FieldTable('id', 'id', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, TOPIC_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("id", "id", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, TOPIC_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ASSIGN_REPLICAS_TO_DIRS_REQUEST = StructTable(
     "AssignReplicasToDirsRequest",
     "AssignReplicasToDirsRequest",
     (
-        FieldTable('broker_id', 'brokerId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'brokerId', False),
-        FieldTable('broker_epoch', 'brokerEpoch', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
-        FieldTable('directories', 'directories', 'struct', True, DIRECTORY_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("broker_id", "brokerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
+        FieldTable("broker_epoch", "brokerEpoch", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
+        FieldTable("directories", "directories", "struct", True, DIRECTORY_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 RESPONSE_PARTITION_DATA = StructTable(
     "PartitionData",
     "ResponsePartitionData",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 RESPONSE_TOPIC_DATA = StructTable(
     "TopicData",
     "ResponseTopicData",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'struct', True, RESPONSE_PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("partitions", "partitions", "struct", True, RESPONSE_PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 RESPONSE_DIRECTORY_DATA = StructTable(
     "DirectoryData",
     "ResponseDirectoryData",
     (
-        FieldTable('id', 'id', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, RESPONSE_TOPIC_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("id", "id", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, RESPONSE_TOPIC_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ASSIGN_REPLICAS_TO_DIRS_RESPONSE = StructTable(
     "AssignReplicasToDirsResponse",
     "AssignReplicasToDirsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('directories', 'directories', 'struct', True, RESPONSE_DIRECTORY_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("directories", "directories", "struct", True, RESPONSE_DIRECTORY_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "AssignReplicasToDirsRequest": MessageTable('AssignReplicasToDirsRequest', 'request', 'assign_replicas_to_dirs', 73, 0, 0, (0, 32767), False, ASSIGN_REPLICAS_TO_DIRS_REQUEST),
-    "AssignReplicasToDirsResponse": MessageTable('AssignReplicasToDirsResponse', 'response', 'assign_replicas_to_dirs', 73, 0, 0, (0, 32767), False, ASSIGN_REPLICAS_TO_DIRS_RESPONSE),
+    "AssignReplicasToDirsRequest": MessageTable("AssignReplicasToDirsRequest", "request", "assign_replicas_to_dirs", 73, 0, 0, (0, 32767), False, ASSIGN_REPLICAS_TO_DIRS_REQUEST),
+    "AssignReplicasToDirsResponse": MessageTable("AssignReplicasToDirsResponse", "response", "assign_replicas_to_dirs", 73, 0, 0, (0, 32767), False, ASSIGN_REPLICAS_TO_DIRS_RESPONSE),
 }

@@ -9,9 +9,9 @@ BEGIN_TRANSACTION_RECORD = StructTable(
     "BeginTransactionRecord",
     "BeginTransactionRecord",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, 32767), (0, 32767), 0, None, None, False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, 32767), (0, 32767), 0, None, None, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "BeginTransactionRecord": MessageTable('BeginTransactionRecord', 'metadata_record', 'begin_transaction_record', 23, 0, 0, (0, 32767), False, BEGIN_TRANSACTION_RECORD),
+    "BeginTransactionRecord": MessageTable("BeginTransactionRecord", "metadata_record", "begin_transaction_record", 23, 0, 0, (0, 32767), False, BEGIN_TRANSACTION_RECORD),
 }

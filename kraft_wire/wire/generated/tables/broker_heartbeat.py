@@ -9,27 +9,27 @@ BROKER_HEARTBEAT_REQUEST = StructTable(
     "BrokerHeartbeatRequest",
     "BrokerHeartbeatRequest",
     (
-        FieldTable('broker_id', 'brokerId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'brokerId', False),
-        FieldTable('broker_epoch', 'brokerEpoch', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
-        FieldTable('current_metadata_offset', 'currentMetadataOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('want_fence', 'wantFence', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
-        FieldTable('want_shut_down', 'wantShutDown', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
-        FieldTable('offline_log_dirs', 'offlineLogDirs', 'uuid', True, None, (1, 32767), (0, -1), (1, 32767), 0, None, (), False, False, '', False),
-        FieldTable('cordoned_log_dirs', 'cordonedLogDirs', 'uuid', True, None, (2, 32767), (2, 32767), (2, 32767), 1, None, None, False, False, '', False),
+        FieldTable("broker_id", "brokerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
+        FieldTable("broker_epoch", "brokerEpoch", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
+        FieldTable("current_metadata_offset", "currentMetadataOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("want_fence", "wantFence", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
+        FieldTable("want_shut_down", "wantShutDown", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
+        FieldTable("offline_log_dirs", "offlineLogDirs", "uuid", True, None, (1, 32767), (0, -1), (1, 32767), 0, None, (), False, False, "", False),
+        FieldTable("cordoned_log_dirs", "cordonedLogDirs", "uuid", True, None, (2, 32767), (2, 32767), (2, 32767), 1, None, None, False, False, "", False),
     ),
 )
 BROKER_HEARTBEAT_RESPONSE = StructTable(
     "BrokerHeartbeatResponse",
     "BrokerHeartbeatResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('is_caught_up', 'isCaughtUp', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
-        FieldTable('is_fenced', 'isFenced', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, True, False, False, '', False),
-        FieldTable('should_shut_down', 'shouldShutDown', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("is_caught_up", "isCaughtUp", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
+        FieldTable("is_fenced", "isFenced", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, True, False, False, "", False),
+        FieldTable("should_shut_down", "shouldShutDown", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "BrokerHeartbeatRequest": MessageTable('BrokerHeartbeatRequest', 'request', 'broker_heartbeat', 63, 0, 2, (0, 32767), False, BROKER_HEARTBEAT_REQUEST),
-    "BrokerHeartbeatResponse": MessageTable('BrokerHeartbeatResponse', 'response', 'broker_heartbeat', 63, 0, 2, (0, 32767), False, BROKER_HEARTBEAT_RESPONSE),
+    "BrokerHeartbeatRequest": MessageTable("BrokerHeartbeatRequest", "request", "broker_heartbeat", 63, 0, 2, (0, 32767), False, BROKER_HEARTBEAT_REQUEST),
+    "BrokerHeartbeatResponse": MessageTable("BrokerHeartbeatResponse", "response", "broker_heartbeat", 63, 0, 2, (0, 32767), False, BROKER_HEARTBEAT_RESPONSE),
 }

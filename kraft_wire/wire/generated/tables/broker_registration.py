@@ -9,46 +9,46 @@ LISTENER = StructTable(
     "Listener",
     "Listener",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, '', False),
-        FieldTable('host', 'host', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('port', 'port', 'uint16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('security_protocol', 'securityProtocol', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
+        FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("port", "port", "uint16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("security_protocol", "securityProtocol", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 FEATURE = StructTable(
     "Feature",
     "Feature",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, '', False),
-        FieldTable('min_supported_version', 'minSupportedVersion', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('max_supported_version', 'maxSupportedVersion', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
+        FieldTable("min_supported_version", "minSupportedVersion", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("max_supported_version", "maxSupportedVersion", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 BROKER_REGISTRATION_REQUEST = StructTable(
     "BrokerRegistrationRequest",
     "BrokerRegistrationRequest",
     (
-        FieldTable('broker_id', 'brokerId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'brokerId', False),
-        FieldTable('cluster_id', 'clusterId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('incarnation_id', 'incarnationId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('listeners', 'listeners', 'struct', True, LISTENER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('features', 'features', 'struct', True, FEATURE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('rack', 'rack', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('is_migrating_zk_broker', 'isMigratingZkBroker', 'bool', False, None, (1, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
-        FieldTable('log_dirs', 'logDirs', 'uuid', True, None, (2, 32767), (0, -1), (0, -1), -1, None, (), True, False, '', False),
-        FieldTable('previous_broker_epoch', 'previousBrokerEpoch', 'int64', False, None, (3, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
+        FieldTable("broker_id", "brokerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
+        FieldTable("cluster_id", "clusterId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("incarnation_id", "incarnationId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("listeners", "listeners", "struct", True, LISTENER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("features", "features", "struct", True, FEATURE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("rack", "rack", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("is_migrating_zk_broker", "isMigratingZkBroker", "bool", False, None, (1, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
+        FieldTable("log_dirs", "logDirs", "uuid", True, None, (2, 32767), (0, -1), (0, -1), -1, None, (), True, False, "", False),
+        FieldTable("previous_broker_epoch", "previousBrokerEpoch", "int64", False, None, (3, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
     ),
 )
 BROKER_REGISTRATION_RESPONSE = StructTable(
     "BrokerRegistrationResponse",
     "BrokerRegistrationResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('broker_epoch', 'brokerEpoch', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("broker_epoch", "brokerEpoch", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "BrokerRegistrationRequest": MessageTable('BrokerRegistrationRequest', 'request', 'broker_registration', 62, 0, 4, (0, 32767), False, BROKER_REGISTRATION_REQUEST),
-    "BrokerRegistrationResponse": MessageTable('BrokerRegistrationResponse', 'response', 'broker_registration', 62, 0, 4, (0, 32767), False, BROKER_REGISTRATION_RESPONSE),
+    "BrokerRegistrationRequest": MessageTable("BrokerRegistrationRequest", "request", "broker_registration", 62, 0, 4, (0, 32767), False, BROKER_REGISTRATION_REQUEST),
+    "BrokerRegistrationResponse": MessageTable("BrokerRegistrationResponse", "response", "broker_registration", 62, 0, 4, (0, 32767), False, BROKER_REGISTRATION_RESPONSE),
 }

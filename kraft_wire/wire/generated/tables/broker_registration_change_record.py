@@ -9,14 +9,14 @@ BROKER_REGISTRATION_CHANGE_RECORD = StructTable(
     "BrokerRegistrationChangeRecord",
     "BrokerRegistrationChangeRecord",
     (
-        FieldTable('broker_id', 'brokerId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'brokerId', False),
-        FieldTable('broker_epoch', 'brokerEpoch', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('fenced', 'fenced', 'int8', False, None, (0, 32767), (0, -1), (0, 32767), 0, None, 0, False, False, '', False),
-        FieldTable('in_controlled_shutdown', 'inControlledShutdown', 'int8', False, None, (1, 32767), (0, -1), (1, 32767), 1, None, 0, False, False, '', False),
-        FieldTable('log_dirs', 'logDirs', 'uuid', True, None, (2, 32767), (0, -1), (2, 32767), 2, None, (), False, False, '', False),
-        FieldTable('cordoned_log_dirs', 'cordonedLogDirs', 'uuid', True, None, (3, 32767), (3, 32767), (3, 32767), 3, None, None, False, False, '', False),
+        FieldTable("broker_id", "brokerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
+        FieldTable("broker_epoch", "brokerEpoch", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("fenced", "fenced", "int8", False, None, (0, 32767), (0, -1), (0, 32767), 0, None, 0, False, False, "", False),
+        FieldTable("in_controlled_shutdown", "inControlledShutdown", "int8", False, None, (1, 32767), (0, -1), (1, 32767), 1, None, 0, False, False, "", False),
+        FieldTable("log_dirs", "logDirs", "uuid", True, None, (2, 32767), (0, -1), (2, 32767), 2, None, (), False, False, "", False),
+        FieldTable("cordoned_log_dirs", "cordonedLogDirs", "uuid", True, None, (3, 32767), (3, 32767), (3, 32767), 3, None, None, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "BrokerRegistrationChangeRecord": MessageTable('BrokerRegistrationChangeRecord', 'metadata_record', 'broker_registration_change_record', 17, 0, 3, (0, 32767), False, BROKER_REGISTRATION_CHANGE_RECORD),
+    "BrokerRegistrationChangeRecord": MessageTable("BrokerRegistrationChangeRecord", "metadata_record", "broker_registration_change_record", 17, 0, 3, (0, 32767), False, BROKER_REGISTRATION_CHANGE_RECORD),
 }

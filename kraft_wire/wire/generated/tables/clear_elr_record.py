@@ -9,9 +9,9 @@ CLEAR_ELR_RECORD = StructTable(
     "ClearElrRecord",
     "ClearElrRecord",
     (
-        FieldTable('topic_name', 'topicName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
+        FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ClearElrRecord": MessageTable('ClearElrRecord', 'metadata_record', 'clear_elr_record', 28, 0, 0, (0, 32767), False, CLEAR_ELR_RECORD),
+    "ClearElrRecord": MessageTable("ClearElrRecord", "metadata_record", "clear_elr_record", 28, 0, 0, (0, 32767), False, CLEAR_ELR_RECORD),
 }

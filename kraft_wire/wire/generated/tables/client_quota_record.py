@@ -9,20 +9,20 @@ ENTITY_DATA = StructTable(
     "EntityData",
     "EntityData",
     (
-        FieldTable('entity_type', 'entityType', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('entity_name', 'entityName', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("entity_type", "entityType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("entity_name", "entityName", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 CLIENT_QUOTA_RECORD = StructTable(
     "ClientQuotaRecord",
     "ClientQuotaRecord",
     (
-        FieldTable('entity', 'entity', 'struct', True, ENTITY_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('key', 'key', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('value', 'value', 'float64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0.0, False, False, '', False),
-        FieldTable('remove', 'remove', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("entity", "entity", "struct", True, ENTITY_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("key", "key", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("value", "value", "float64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0.0, False, False, "", False),
+        FieldTable("remove", "remove", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ClientQuotaRecord": MessageTable('ClientQuotaRecord', 'metadata_record', 'client_quota_record', 14, 0, 0, (0, 32767), False, CLIENT_QUOTA_RECORD),
+    "ClientQuotaRecord": MessageTable("ClientQuotaRecord", "metadata_record", "client_quota_record", 14, 0, 0, (0, 32767), False, CLIENT_QUOTA_RECORD),
 }

@@ -9,12 +9,12 @@ CONFIG_RECORD = StructTable(
     "ConfigRecord",
     "ConfigRecord",
     (
-        FieldTable('resource_type', 'resourceType', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('resource_name', 'resourceName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('value', 'value', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("resource_type", "resourceType", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("resource_name", "resourceName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("value", "value", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ConfigRecord": MessageTable('ConfigRecord', 'metadata_record', 'config_record', 4, 0, 0, (0, 32767), False, CONFIG_RECORD),
+    "ConfigRecord": MessageTable("ConfigRecord", "metadata_record", "config_record", 4, 0, 0, (0, 32767), False, CONFIG_RECORD),
 }

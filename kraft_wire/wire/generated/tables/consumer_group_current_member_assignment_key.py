@@ -9,10 +9,10 @@ CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = StructTable(
     "ConsumerGroupCurrentMemberAssignmentKey",
     "ConsumerGroupCurrentMemberAssignmentKey",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ConsumerGroupCurrentMemberAssignmentKey": MessageTable('ConsumerGroupCurrentMemberAssignmentKey', 'coordinator_key', 'consumer_group_current_member_assignment_key', 8, 0, 0, (0, -1), False, CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY),
+    "ConsumerGroupCurrentMemberAssignmentKey": MessageTable("ConsumerGroupCurrentMemberAssignmentKey", "coordinator_key", "consumer_group_current_member_assignment_key", 8, 0, 0, (0, -1), False, CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY),
 }

@@ -9,22 +9,22 @@ TOPIC_PARTITIONS = StructTable(
     "TopicPartitions",
     "TopicPartitions",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('assignment_epochs', 'assignmentEpochs', 'int32', True, None, (0, 32767), (0, 32767), (0, 32767), 0, None, (), False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("assignment_epochs", "assignmentEpochs", "int32", True, None, (0, 32767), (0, 32767), (0, 32767), 0, None, (), False, False, "", False),
     ),
 )
 CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE = StructTable(
     "ConsumerGroupCurrentMemberAssignmentValue",
     "ConsumerGroupCurrentMemberAssignmentValue",
     (
-        FieldTable('member_epoch', 'memberEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('previous_member_epoch', 'previousMemberEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('state', 'state', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('assigned_partitions', 'assignedPartitions', 'struct', True, TOPIC_PARTITIONS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('partitions_pending_revocation', 'partitionsPendingRevocation', 'struct', True, TOPIC_PARTITIONS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("member_epoch", "memberEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("previous_member_epoch", "previousMemberEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("state", "state", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("assigned_partitions", "assignedPartitions", "struct", True, TOPIC_PARTITIONS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("partitions_pending_revocation", "partitionsPendingRevocation", "struct", True, TOPIC_PARTITIONS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ConsumerGroupCurrentMemberAssignmentValue": MessageTable('ConsumerGroupCurrentMemberAssignmentValue', 'coordinator_value', 'consumer_group_current_member_assignment_value', 8, 0, 0, (0, 32767), False, CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE),
+    "ConsumerGroupCurrentMemberAssignmentValue": MessageTable("ConsumerGroupCurrentMemberAssignmentValue", "coordinator_value", "consumer_group_current_member_assignment_value", 8, 0, 0, (0, 32767), False, CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE),
 }

@@ -9,67 +9,67 @@ CONSUMER_GROUP_DESCRIBE_REQUEST = StructTable(
     "ConsumerGroupDescribeRequest",
     "ConsumerGroupDescribeRequest",
     (
-        FieldTable('group_ids', 'groupIds', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, 'groupId', False),
-        FieldTable('include_authorized_operations', 'includeAuthorizedOperations', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("group_ids", "groupIds", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "groupId", False),
+        FieldTable("include_authorized_operations", "includeAuthorizedOperations", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 TOPIC_PARTITIONS = StructTable(
     "TopicPartitions",
     "TopicPartitions",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('topic_name', 'topicName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ASSIGNMENT = StructTable(
     "Assignment",
     "Assignment",
     (
-        FieldTable('topic_partitions', 'topicPartitions', 'struct', True, TOPIC_PARTITIONS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_partitions", "topicPartitions", "struct", True, TOPIC_PARTITIONS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 MEMBER = StructTable(
     "Member",
     "Member",
     (
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('instance_id', 'instanceId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('rack_id', 'rackId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('member_epoch', 'memberEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('client_id', 'clientId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('client_host', 'clientHost', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('subscribed_topic_names', 'subscribedTopicNames', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, 'topicName', False),
-        FieldTable('subscribed_topic_regex', 'subscribedTopicRegex', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('assignment', 'assignment', 'struct', False, ASSIGNMENT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('target_assignment', 'targetAssignment', 'struct', False, ASSIGNMENT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('member_type', 'memberType', 'int8', False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("instance_id", "instanceId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("rack_id", "rackId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("member_epoch", "memberEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("client_id", "clientId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("client_host", "clientHost", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("subscribed_topic_names", "subscribedTopicNames", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "topicName", False),
+        FieldTable("subscribed_topic_regex", "subscribedTopicRegex", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("assignment", "assignment", "struct", False, ASSIGNMENT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("target_assignment", "targetAssignment", "struct", False, ASSIGNMENT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("member_type", "memberType", "int8", False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
     ),
 )
 DESCRIBED_GROUP = StructTable(
     "DescribedGroup",
     "DescribedGroup",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'groupId', False),
-        FieldTable('group_state', 'groupState', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('group_epoch', 'groupEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('assignment_epoch', 'assignmentEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('assignor_name', 'assignorName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('members', 'members', 'struct', True, MEMBER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('authorized_operations', 'authorizedOperations', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -2147483648, False, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
+        FieldTable("group_state", "groupState", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("group_epoch", "groupEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("assignment_epoch", "assignmentEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("assignor_name", "assignorName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("members", "members", "struct", True, MEMBER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("authorized_operations", "authorizedOperations", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -2147483648, False, False, "", False),
     ),
 )
 CONSUMER_GROUP_DESCRIBE_RESPONSE = StructTable(
     "ConsumerGroupDescribeResponse",
     "ConsumerGroupDescribeResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('groups', 'groups', 'struct', True, DESCRIBED_GROUP, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("groups", "groups", "struct", True, DESCRIBED_GROUP, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ConsumerGroupDescribeRequest": MessageTable('ConsumerGroupDescribeRequest', 'request', 'consumer_group_describe', 69, 0, 1, (0, 32767), False, CONSUMER_GROUP_DESCRIBE_REQUEST),
-    "ConsumerGroupDescribeResponse": MessageTable('ConsumerGroupDescribeResponse', 'response', 'consumer_group_describe', 69, 0, 1, (0, 32767), False, CONSUMER_GROUP_DESCRIBE_RESPONSE),
+    "ConsumerGroupDescribeRequest": MessageTable("ConsumerGroupDescribeRequest", "request", "consumer_group_describe", 69, 0, 1, (0, 32767), False, CONSUMER_GROUP_DESCRIBE_REQUEST),
+    "ConsumerGroupDescribeResponse": MessageTable("ConsumerGroupDescribeResponse", "response", "consumer_group_describe", 69, 0, 1, (0, 32767), False, CONSUMER_GROUP_DESCRIBE_RESPONSE),
 }

@@ -9,55 +9,55 @@ TOPIC_PARTITIONS = StructTable(
     "TopicPartitions",
     "TopicPartitions",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 CONSUMER_GROUP_HEARTBEAT_REQUEST = StructTable(
     "ConsumerGroupHeartbeatRequest",
     "ConsumerGroupHeartbeatRequest",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'groupId', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('member_epoch', 'memberEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('instance_id', 'instanceId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('rack_id', 'rackId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('rebalance_timeout_ms', 'rebalanceTimeoutMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
-        FieldTable('subscribed_topic_names', 'subscribedTopicNames', 'string', True, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, 'topicName', False),
-        FieldTable('subscribed_topic_regex', 'subscribedTopicRegex', 'string', False, None, (1, 32767), (1, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('server_assignor', 'serverAssignor', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('topic_partitions', 'topicPartitions', 'struct', True, TOPIC_PARTITIONS, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("member_epoch", "memberEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("instance_id", "instanceId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("rack_id", "rackId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("rebalance_timeout_ms", "rebalanceTimeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
+        FieldTable("subscribed_topic_names", "subscribedTopicNames", "string", True, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "topicName", False),
+        FieldTable("subscribed_topic_regex", "subscribedTopicRegex", "string", False, None, (1, 32767), (1, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("server_assignor", "serverAssignor", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("topic_partitions", "topicPartitions", "struct", True, TOPIC_PARTITIONS, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 RESPONSE_TOPIC_PARTITIONS = StructTable(
     "TopicPartitions",
     "ResponseTopicPartitions",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ASSIGNMENT = StructTable(
     "Assignment",
     "Assignment",
     (
-        FieldTable('topic_partitions', 'topicPartitions', 'struct', True, RESPONSE_TOPIC_PARTITIONS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_partitions", "topicPartitions", "struct", True, RESPONSE_TOPIC_PARTITIONS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 CONSUMER_GROUP_HEARTBEAT_RESPONSE = StructTable(
     "ConsumerGroupHeartbeatResponse",
     "ConsumerGroupHeartbeatResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('member_epoch', 'memberEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('heartbeat_interval_ms', 'heartbeatIntervalMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('assignment', 'assignment', 'struct', False, ASSIGNMENT, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("member_epoch", "memberEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("heartbeat_interval_ms", "heartbeatIntervalMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("assignment", "assignment", "struct", False, ASSIGNMENT, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ConsumerGroupHeartbeatRequest": MessageTable('ConsumerGroupHeartbeatRequest', 'request', 'consumer_group_heartbeat', 68, 0, 1, (0, 32767), False, CONSUMER_GROUP_HEARTBEAT_REQUEST),
-    "ConsumerGroupHeartbeatResponse": MessageTable('ConsumerGroupHeartbeatResponse', 'response', 'consumer_group_heartbeat', 68, 0, 1, (0, 32767), False, CONSUMER_GROUP_HEARTBEAT_RESPONSE),
+    "ConsumerGroupHeartbeatRequest": MessageTable("ConsumerGroupHeartbeatRequest", "request", "consumer_group_heartbeat", 68, 0, 1, (0, 32767), False, CONSUMER_GROUP_HEARTBEAT_REQUEST),
+    "ConsumerGroupHeartbeatResponse": MessageTable("ConsumerGroupHeartbeatResponse", "response", "consumer_group_heartbeat", 68, 0, 1, (0, 32767), False, CONSUMER_GROUP_HEARTBEAT_RESPONSE),
 }

@@ -9,10 +9,10 @@ CONSUMER_GROUP_MEMBER_METADATA_KEY = StructTable(
     "ConsumerGroupMemberMetadataKey",
     "ConsumerGroupMemberMetadataKey",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ConsumerGroupMemberMetadataKey": MessageTable('ConsumerGroupMemberMetadataKey', 'coordinator_key', 'consumer_group_member_metadata_key', 5, 0, 0, (0, -1), False, CONSUMER_GROUP_MEMBER_METADATA_KEY),
+    "ConsumerGroupMemberMetadataKey": MessageTable("ConsumerGroupMemberMetadataKey", "coordinator_key", "consumer_group_member_metadata_key", 5, 0, 0, (0, -1), False, CONSUMER_GROUP_MEMBER_METADATA_KEY),
 }

@@ -9,33 +9,33 @@ CLASSIC_PROTOCOL = StructTable(
     "ClassicProtocol",
     "ClassicProtocol",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('metadata', 'metadata', 'bytes', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'', False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("metadata", "metadata", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
     ),
 )
 CLASSIC_MEMBER_METADATA = StructTable(
     "ClassicMemberMetadata",
     "ClassicMemberMetadata",
     (
-        FieldTable('session_timeout_ms', 'sessionTimeoutMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('supported_protocols', 'supportedProtocols', 'struct', True, CLASSIC_PROTOCOL, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("session_timeout_ms", "sessionTimeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("supported_protocols", "supportedProtocols", "struct", True, CLASSIC_PROTOCOL, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 CONSUMER_GROUP_MEMBER_METADATA_VALUE = StructTable(
     "ConsumerGroupMemberMetadataValue",
     "ConsumerGroupMemberMetadataValue",
     (
-        FieldTable('instance_id', 'instanceId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('rack_id', 'rackId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('client_id', 'clientId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('client_host', 'clientHost', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('subscribed_topic_names', 'subscribedTopicNames', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('subscribed_topic_regex', 'subscribedTopicRegex', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('rebalance_timeout_ms', 'rebalanceTimeoutMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
-        FieldTable('server_assignor', 'serverAssignor', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('classic_member_metadata', 'classicMemberMetadata', 'struct', False, CLASSIC_MEMBER_METADATA, (0, 32767), (0, 32767), (0, 32767), 0, None, (), False, False, '', False),
+        FieldTable("instance_id", "instanceId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("rack_id", "rackId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("client_id", "clientId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("client_host", "clientHost", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("subscribed_topic_names", "subscribedTopicNames", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("subscribed_topic_regex", "subscribedTopicRegex", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("rebalance_timeout_ms", "rebalanceTimeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
+        FieldTable("server_assignor", "serverAssignor", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("classic_member_metadata", "classicMemberMetadata", "struct", False, CLASSIC_MEMBER_METADATA, (0, 32767), (0, 32767), (0, 32767), 0, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ConsumerGroupMemberMetadataValue": MessageTable('ConsumerGroupMemberMetadataValue', 'coordinator_value', 'consumer_group_member_metadata_value', 5, 0, 0, (0, 32767), False, CONSUMER_GROUP_MEMBER_METADATA_VALUE),
+    "ConsumerGroupMemberMetadataValue": MessageTable("ConsumerGroupMemberMetadataValue", "coordinator_value", "consumer_group_member_metadata_value", 5, 0, 0, (0, 32767), False, CONSUMER_GROUP_MEMBER_METADATA_VALUE),
 }

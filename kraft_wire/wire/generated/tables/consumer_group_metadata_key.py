@@ -9,9 +9,9 @@ CONSUMER_GROUP_METADATA_KEY = StructTable(
     "ConsumerGroupMetadataKey",
     "ConsumerGroupMetadataKey",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ConsumerGroupMetadataKey": MessageTable('ConsumerGroupMetadataKey', 'coordinator_key', 'consumer_group_metadata_key', 3, 0, 0, (0, -1), False, CONSUMER_GROUP_METADATA_KEY),
+    "ConsumerGroupMetadataKey": MessageTable("ConsumerGroupMetadataKey", "coordinator_key", "consumer_group_metadata_key", 3, 0, 0, (0, -1), False, CONSUMER_GROUP_METADATA_KEY),
 }

@@ -9,10 +9,10 @@ CONSUMER_GROUP_METADATA_VALUE = StructTable(
     "ConsumerGroupMetadataValue",
     "ConsumerGroupMetadataValue",
     (
-        FieldTable('epoch', 'epoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('metadata_hash', 'metadataHash', 'int64', False, None, (0, 32767), (0, -1), (0, 32767), 0, None, 0, False, False, '', False),
+        FieldTable("epoch", "epoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("metadata_hash", "metadataHash", "int64", False, None, (0, 32767), (0, -1), (0, 32767), 0, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ConsumerGroupMetadataValue": MessageTable('ConsumerGroupMetadataValue', 'coordinator_value', 'consumer_group_metadata_value', 3, 0, 0, (0, 32767), False, CONSUMER_GROUP_METADATA_VALUE),
+    "ConsumerGroupMetadataValue": MessageTable("ConsumerGroupMetadataValue", "coordinator_value", "consumer_group_metadata_value", 3, 0, 0, (0, 32767), False, CONSUMER_GROUP_METADATA_VALUE),
 }

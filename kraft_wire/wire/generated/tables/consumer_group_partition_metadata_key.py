@@ -9,9 +9,9 @@ CONSUMER_GROUP_PARTITION_METADATA_KEY = StructTable(
     "ConsumerGroupPartitionMetadataKey",
     "ConsumerGroupPartitionMetadataKey",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ConsumerGroupPartitionMetadataKey": MessageTable('ConsumerGroupPartitionMetadataKey', 'coordinator_key', 'consumer_group_partition_metadata_key', 4, 0, 0, (0, -1), False, CONSUMER_GROUP_PARTITION_METADATA_KEY),
+    "ConsumerGroupPartitionMetadataKey": MessageTable("ConsumerGroupPartitionMetadataKey", "coordinator_key", "consumer_group_partition_metadata_key", 4, 0, 0, (0, -1), False, CONSUMER_GROUP_PARTITION_METADATA_KEY),
 }

@@ -9,27 +9,27 @@ PARTITION_METADATA = StructTable(
     "PartitionMetadata",
     "PartitionMetadata",
     (
-        FieldTable('partition', 'partition', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('racks', 'racks', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("racks", "racks", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TOPIC_METADATA = StructTable(
     "TopicMetadata",
     "TopicMetadata",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('topic_name', 'topicName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('num_partitions', 'numPartitions', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('partition_metadata', 'partitionMetadata', 'struct', True, PARTITION_METADATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("num_partitions", "numPartitions", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("partition_metadata", "partitionMetadata", "struct", True, PARTITION_METADATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 CONSUMER_GROUP_PARTITION_METADATA_VALUE = StructTable(
     "ConsumerGroupPartitionMetadataValue",
     "ConsumerGroupPartitionMetadataValue",
     (
-        FieldTable('topics', 'topics', 'struct', True, TOPIC_METADATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topics", "topics", "struct", True, TOPIC_METADATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ConsumerGroupPartitionMetadataValue": MessageTable('ConsumerGroupPartitionMetadataValue', 'coordinator_value', 'consumer_group_partition_metadata_value', 4, 0, 0, (0, 32767), False, CONSUMER_GROUP_PARTITION_METADATA_VALUE),
+    "ConsumerGroupPartitionMetadataValue": MessageTable("ConsumerGroupPartitionMetadataValue", "coordinator_value", "consumer_group_partition_metadata_value", 4, 0, 0, (0, 32767), False, CONSUMER_GROUP_PARTITION_METADATA_VALUE),
 }

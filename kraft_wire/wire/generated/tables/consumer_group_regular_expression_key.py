@@ -9,10 +9,10 @@ CONSUMER_GROUP_REGULAR_EXPRESSION_KEY = StructTable(
     "ConsumerGroupRegularExpressionKey",
     "ConsumerGroupRegularExpressionKey",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('regular_expression', 'regularExpression', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("regular_expression", "regularExpression", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ConsumerGroupRegularExpressionKey": MessageTable('ConsumerGroupRegularExpressionKey', 'coordinator_key', 'consumer_group_regular_expression_key', 16, 0, 0, (0, -1), False, CONSUMER_GROUP_REGULAR_EXPRESSION_KEY),
+    "ConsumerGroupRegularExpressionKey": MessageTable("ConsumerGroupRegularExpressionKey", "coordinator_key", "consumer_group_regular_expression_key", 16, 0, 0, (0, -1), False, CONSUMER_GROUP_REGULAR_EXPRESSION_KEY),
 }

@@ -9,11 +9,11 @@ CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE = StructTable(
     "ConsumerGroupRegularExpressionValue",
     "ConsumerGroupRegularExpressionValue",
     (
-        FieldTable('topics', 'topics', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('version', 'version', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('timestamp', 'timestamp', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("topics", "topics", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("version", "version", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("timestamp", "timestamp", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ConsumerGroupRegularExpressionValue": MessageTable('ConsumerGroupRegularExpressionValue', 'coordinator_value', 'consumer_group_regular_expression_value', 16, 0, 0, (0, 32767), False, CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE),
+    "ConsumerGroupRegularExpressionValue": MessageTable("ConsumerGroupRegularExpressionValue", "coordinator_value", "consumer_group_regular_expression_value", 16, 0, 0, (0, 32767), False, CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE),
 }

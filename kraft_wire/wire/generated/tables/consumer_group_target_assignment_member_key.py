@@ -9,10 +9,10 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = StructTable(
     "ConsumerGroupTargetAssignmentMemberKey",
     "ConsumerGroupTargetAssignmentMemberKey",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ConsumerGroupTargetAssignmentMemberKey": MessageTable('ConsumerGroupTargetAssignmentMemberKey', 'coordinator_key', 'consumer_group_target_assignment_member_key', 7, 0, 0, (0, -1), False, CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY),
+    "ConsumerGroupTargetAssignmentMemberKey": MessageTable("ConsumerGroupTargetAssignmentMemberKey", "coordinator_key", "consumer_group_target_assignment_member_key", 7, 0, 0, (0, -1), False, CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY),
 }

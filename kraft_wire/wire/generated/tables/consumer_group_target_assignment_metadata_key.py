@@ -9,9 +9,9 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = StructTable(
     "ConsumerGroupTargetAssignmentMetadataKey",
     "ConsumerGroupTargetAssignmentMetadataKey",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ConsumerGroupTargetAssignmentMetadataKey": MessageTable('ConsumerGroupTargetAssignmentMetadataKey', 'coordinator_key', 'consumer_group_target_assignment_metadata_key', 6, 0, 0, (0, -1), False, CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_KEY),
+    "ConsumerGroupTargetAssignmentMetadataKey": MessageTable("ConsumerGroupTargetAssignmentMetadataKey", "coordinator_key", "consumer_group_target_assignment_metadata_key", 6, 0, 0, (0, -1), False, CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_KEY),
 }

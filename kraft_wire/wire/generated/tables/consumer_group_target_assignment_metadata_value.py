@@ -9,10 +9,10 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE = StructTable(
     "ConsumerGroupTargetAssignmentMetadataValue",
     "ConsumerGroupTargetAssignmentMetadataValue",
     (
-        FieldTable('assignment_epoch', 'assignmentEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('assignment_timestamp', 'assignmentTimestamp', 'int64', False, None, (0, 32767), (0, -1), (0, 32767), 0, None, 0, True, False, '', False),
+        FieldTable("assignment_epoch", "assignmentEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("assignment_timestamp", "assignmentTimestamp", "int64", False, None, (0, 32767), (0, -1), (0, 32767), 0, None, 0, True, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ConsumerGroupTargetAssignmentMetadataValue": MessageTable('ConsumerGroupTargetAssignmentMetadataValue', 'coordinator_value', 'consumer_group_target_assignment_metadata_value', 6, 0, 0, (0, 32767), False, CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE),
+    "ConsumerGroupTargetAssignmentMetadataValue": MessageTable("ConsumerGroupTargetAssignmentMetadataValue", "coordinator_value", "consumer_group_target_assignment_metadata_value", 6, 0, 0, (0, 32767), False, CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE),
 }

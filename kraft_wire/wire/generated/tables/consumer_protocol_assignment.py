@@ -9,18 +9,18 @@ TOPIC_PARTITION = StructTable(
     "TopicPartition",
     "TopicPartition",
     (
-        FieldTable('topic', 'topic', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic", "topic", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 CONSUMER_PROTOCOL_ASSIGNMENT = StructTable(
     "ConsumerProtocolAssignment",
     "ConsumerProtocolAssignment",
     (
-        FieldTable('assigned_partitions', 'assignedPartitions', 'struct', True, TOPIC_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('user_data', 'userData', 'bytes', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', True),
+        FieldTable("assigned_partitions", "assignedPartitions", "struct", True, TOPIC_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("user_data", "userData", "bytes", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", True),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ConsumerProtocolAssignment": MessageTable('ConsumerProtocolAssignment', 'consumer_protocol', 'consumer_protocol_assignment', -1, 0, 3, (0, -1), False, CONSUMER_PROTOCOL_ASSIGNMENT),
+    "ConsumerProtocolAssignment": MessageTable("ConsumerProtocolAssignment", "consumer_protocol", "consumer_protocol_assignment", -1, 0, 3, (0, -1), False, CONSUMER_PROTOCOL_ASSIGNMENT),
 }

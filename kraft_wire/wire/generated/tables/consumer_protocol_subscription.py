@@ -9,21 +9,21 @@ TOPIC_PARTITION = StructTable(
     "TopicPartition",
     "TopicPartition",
     (
-        FieldTable('topic', 'topic', 'string', False, None, (1, 32767), (0, -1), (0, -1), -1, None, '', False, True, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (1, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic", "topic", "string", False, None, (1, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (1, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 CONSUMER_PROTOCOL_SUBSCRIPTION = StructTable(
     "ConsumerProtocolSubscription",
     "ConsumerProtocolSubscription",
     (
-        FieldTable('topics', 'topics', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('user_data', 'userData', 'bytes', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', True),
-        FieldTable('owned_partitions', 'ownedPartitions', 'struct', True, TOPIC_PARTITION, (1, 32767), (0, -1), (0, -1), -1, None, (), True, False, '', False),
-        FieldTable('generation_id', 'generationId', 'int32', False, None, (2, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('rack_id', 'rackId', 'string', False, None, (3, 32767), (3, 32767), (0, -1), -1, None, None, True, False, '', False),
+        FieldTable("topics", "topics", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("user_data", "userData", "bytes", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", True),
+        FieldTable("owned_partitions", "ownedPartitions", "struct", True, TOPIC_PARTITION, (1, 32767), (0, -1), (0, -1), -1, None, (), True, False, "", False),
+        FieldTable("generation_id", "generationId", "int32", False, None, (2, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("rack_id", "rackId", "string", False, None, (3, 32767), (3, 32767), (0, -1), -1, None, None, True, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ConsumerProtocolSubscription": MessageTable('ConsumerProtocolSubscription', 'consumer_protocol', 'consumer_protocol_subscription', -1, 0, 3, (0, -1), False, CONSUMER_PROTOCOL_SUBSCRIPTION),
+    "ConsumerProtocolSubscription": MessageTable("ConsumerProtocolSubscription", "consumer_protocol", "consumer_protocol_subscription", -1, 0, 3, (0, -1), False, CONSUMER_PROTOCOL_SUBSCRIPTION),
 }

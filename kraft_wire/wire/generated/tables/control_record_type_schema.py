@@ -9,9 +9,9 @@ CONTROL_RECORD_TYPE_SCHEMA = StructTable(
     "ControlRecordTypeSchema",
     "ControlRecordTypeSchema",
     (
-        FieldTable('type', 'type', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("type", "type", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ControlRecordTypeSchema": MessageTable('ControlRecordTypeSchema', 'control_record', 'control_record_type_schema', -1, 0, 0, (0, -1), False, CONTROL_RECORD_TYPE_SCHEMA),
+    "ControlRecordTypeSchema": MessageTable("ControlRecordTypeSchema", "control_record", "control_record_type_schema", -1, 0, 0, (0, -1), False, CONTROL_RECORD_TYPE_SCHEMA),
 }

@@ -9,39 +9,39 @@ ACL_CREATION = StructTable(
     "AclCreation",
     "AclCreation",
     (
-        FieldTable('resource_type', 'resourceType', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('resource_name', 'resourceName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('resource_pattern_type', 'resourcePatternType', 'int8', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 3, False, False, '', False),
-        FieldTable('principal', 'principal', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('host', 'host', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('operation', 'operation', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('permission_type', 'permissionType', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("resource_type", "resourceType", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("resource_name", "resourceName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("resource_pattern_type", "resourcePatternType", "int8", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 3, False, False, "", False),
+        FieldTable("principal", "principal", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("operation", "operation", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("permission_type", "permissionType", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 CREATE_ACLS_REQUEST = StructTable(
     "CreateAclsRequest",
     "CreateAclsRequest",
     (
-        FieldTable('creations', 'creations', 'struct', True, ACL_CREATION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("creations", "creations", "struct", True, ACL_CREATION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ACL_CREATION_RESULT = StructTable(
     "AclCreationResult",
     "AclCreationResult",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 CREATE_ACLS_RESPONSE = StructTable(
     "CreateAclsResponse",
     "CreateAclsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('results', 'results', 'struct', True, ACL_CREATION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("results", "results", "struct", True, ACL_CREATION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "CreateAclsRequest": MessageTable('CreateAclsRequest', 'request', 'create_acls', 30, 1, 3, (2, 32767), False, CREATE_ACLS_REQUEST),
-    "CreateAclsResponse": MessageTable('CreateAclsResponse', 'response', 'create_acls', 30, 1, 3, (2, 32767), False, CREATE_ACLS_RESPONSE),
+    "CreateAclsRequest": MessageTable("CreateAclsRequest", "request", "create_acls", 30, 1, 3, (2, 32767), False, CREATE_ACLS_REQUEST),
+    "CreateAclsResponse": MessageTable("CreateAclsResponse", "response", "create_acls", 30, 1, 3, (2, 32767), False, CREATE_ACLS_RESPONSE),
 }

@@ -9,38 +9,38 @@ CREATABLE_RENEWERS = StructTable(
     "CreatableRenewers",
     "CreatableRenewers",
     (
-        FieldTable('principal_type', 'principalType', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('principal_name', 'principalName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("principal_type", "principalType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("principal_name", "principalName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 CREATE_DELEGATION_TOKEN_REQUEST = StructTable(
     "CreateDelegationTokenRequest",
     "CreateDelegationTokenRequest",
     (
-        FieldTable('owner_principal_type', 'ownerPrincipalType', 'string', False, None, (3, 32767), (3, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('owner_principal_name', 'ownerPrincipalName', 'string', False, None, (3, 32767), (3, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('renewers', 'renewers', 'struct', True, CREATABLE_RENEWERS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('max_lifetime_ms', 'maxLifetimeMs', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("owner_principal_type", "ownerPrincipalType", "string", False, None, (3, 32767), (3, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("owner_principal_name", "ownerPrincipalName", "string", False, None, (3, 32767), (3, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("renewers", "renewers", "struct", True, CREATABLE_RENEWERS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("max_lifetime_ms", "maxLifetimeMs", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 CREATE_DELEGATION_TOKEN_RESPONSE = StructTable(
     "CreateDelegationTokenResponse",
     "CreateDelegationTokenResponse",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('principal_type', 'principalType', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('principal_name', 'principalName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('token_requester_principal_type', 'tokenRequesterPrincipalType', 'string', False, None, (3, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('token_requester_principal_name', 'tokenRequesterPrincipalName', 'string', False, None, (3, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('issue_timestamp_ms', 'issueTimestampMs', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('expiry_timestamp_ms', 'expiryTimestampMs', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('max_timestamp_ms', 'maxTimestampMs', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('token_id', 'tokenId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('hmac', 'hmac', 'bytes', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'', False, False, '', False),
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("principal_type", "principalType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("principal_name", "principalName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("token_requester_principal_type", "tokenRequesterPrincipalType", "string", False, None, (3, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("token_requester_principal_name", "tokenRequesterPrincipalName", "string", False, None, (3, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("issue_timestamp_ms", "issueTimestampMs", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("expiry_timestamp_ms", "expiryTimestampMs", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("max_timestamp_ms", "maxTimestampMs", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("token_id", "tokenId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("hmac", "hmac", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "CreateDelegationTokenRequest": MessageTable('CreateDelegationTokenRequest', 'request', 'create_delegation_token', 38, 1, 3, (2, 32767), False, CREATE_DELEGATION_TOKEN_REQUEST),
-    "CreateDelegationTokenResponse": MessageTable('CreateDelegationTokenResponse', 'response', 'create_delegation_token', 38, 1, 3, (2, 32767), False, CREATE_DELEGATION_TOKEN_RESPONSE),
+    "CreateDelegationTokenRequest": MessageTable("CreateDelegationTokenRequest", "request", "create_delegation_token", 38, 1, 3, (2, 32767), False, CREATE_DELEGATION_TOKEN_REQUEST),
+    "CreateDelegationTokenResponse": MessageTable("CreateDelegationTokenResponse", "response", "create_delegation_token", 38, 1, 3, (2, 32767), False, CREATE_DELEGATION_TOKEN_RESPONSE),
 }

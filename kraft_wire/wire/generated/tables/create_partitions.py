@@ -9,45 +9,45 @@ CREATE_PARTITIONS_ASSIGNMENT = StructTable(
     "CreatePartitionsAssignment",
     "CreatePartitionsAssignment",
     (
-        FieldTable('broker_ids', 'brokerIds', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, 'brokerId', False),
+        FieldTable("broker_ids", "brokerIds", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "brokerId", False),
     ),
 )
 CREATE_PARTITIONS_TOPIC = StructTable(
     "CreatePartitionsTopic",
     "CreatePartitionsTopic",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, 'topicName', False),
-        FieldTable('count', 'count', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('assignments', 'assignments', 'struct', True, CREATE_PARTITIONS_ASSIGNMENT, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
+        FieldTable("count", "count", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("assignments", "assignments", "struct", True, CREATE_PARTITIONS_ASSIGNMENT, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 CREATE_PARTITIONS_REQUEST = StructTable(
     "CreatePartitionsRequest",
     "CreatePartitionsRequest",
     (
-        FieldTable('topics', 'topics', 'struct', True, CREATE_PARTITIONS_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('timeout_ms', 'timeoutMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('validate_only', 'validateOnly', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("topics", "topics", "struct", True, CREATE_PARTITIONS_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("timeout_ms", "timeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("validate_only", "validateOnly", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 CREATE_PARTITIONS_TOPIC_RESULT = StructTable(
     "CreatePartitionsTopicResult",
     "CreatePartitionsTopicResult",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 CREATE_PARTITIONS_RESPONSE = StructTable(
     "CreatePartitionsResponse",
     "CreatePartitionsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('results', 'results', 'struct', True, CREATE_PARTITIONS_TOPIC_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("results", "results", "struct", True, CREATE_PARTITIONS_TOPIC_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "CreatePartitionsRequest": MessageTable('CreatePartitionsRequest', 'request', 'create_partitions', 37, 0, 3, (2, 32767), False, CREATE_PARTITIONS_REQUEST),
-    "CreatePartitionsResponse": MessageTable('CreatePartitionsResponse', 'response', 'create_partitions', 37, 0, 3, (2, 32767), False, CREATE_PARTITIONS_RESPONSE),
+    "CreatePartitionsRequest": MessageTable("CreatePartitionsRequest", "request", "create_partitions", 37, 0, 3, (2, 32767), False, CREATE_PARTITIONS_REQUEST),
+    "CreatePartitionsResponse": MessageTable("CreatePartitionsResponse", "response", "create_partitions", 37, 0, 3, (2, 32767), False, CREATE_PARTITIONS_RESPONSE),
 }

@@ -9,72 +9,72 @@ CREATABLE_REPLICA_ASSIGNMENT = StructTable(
     "CreatableReplicaAssignment",
     "CreatableReplicaAssignment",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, '', False),
-        FieldTable('broker_ids', 'brokerIds', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, 'brokerId', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "", False),
+        FieldTable("broker_ids", "brokerIds", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "brokerId", False),
     ),
 )
 CREATABLE_TOPIC_CONFIG = StructTable(
     "CreatableTopicConfig",
     "CreatableTopicConfig",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, '', False),
-        FieldTable('value', 'value', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
+        FieldTable("value", "value", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 CREATABLE_TOPIC = StructTable(
     "CreatableTopic",
     "CreatableTopic",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, 'topicName', False),
-        FieldTable('num_partitions', 'numPartitions', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('replication_factor', 'replicationFactor', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('assignments', 'assignments', 'struct', True, CREATABLE_REPLICA_ASSIGNMENT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('configs', 'configs', 'struct', True, CREATABLE_TOPIC_CONFIG, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
+        FieldTable("num_partitions", "numPartitions", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("replication_factor", "replicationFactor", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("assignments", "assignments", "struct", True, CREATABLE_REPLICA_ASSIGNMENT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("configs", "configs", "struct", True, CREATABLE_TOPIC_CONFIG, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 CREATE_TOPICS_REQUEST = StructTable(
     "CreateTopicsRequest",
     "CreateTopicsRequest",
     (
-        FieldTable('topics', 'topics', 'struct', True, CREATABLE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('timeout_ms', 'timeoutMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 60000, False, False, '', False),
-        FieldTable('validate_only', 'validateOnly', 'bool', False, None, (1, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("topics", "topics", "struct", True, CREATABLE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("timeout_ms", "timeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 60000, False, False, "", False),
+        FieldTable("validate_only", "validateOnly", "bool", False, None, (1, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 CREATABLE_TOPIC_CONFIGS = StructTable(
     "CreatableTopicConfigs",
     "CreatableTopicConfigs",
     (
-        FieldTable('name', 'name', 'string', False, None, (5, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('value', 'value', 'string', False, None, (5, 32767), (5, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('read_only', 'readOnly', 'bool', False, None, (5, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
-        FieldTable('config_source', 'configSource', 'int8', False, None, (5, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('is_sensitive', 'isSensitive', 'bool', False, None, (5, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (5, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("value", "value", "string", False, None, (5, 32767), (5, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("read_only", "readOnly", "bool", False, None, (5, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
+        FieldTable("config_source", "configSource", "int8", False, None, (5, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("is_sensitive", "isSensitive", "bool", False, None, (5, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 CREATABLE_TOPIC_RESULT = StructTable(
     "CreatableTopicResult",
     "CreatableTopicResult",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, 'topicName', False),
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (7, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', True, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (1, 32767), (0, 32767), (0, -1), -1, None, '', True, False, '', False),
-        FieldTable('topic_config_error_code', 'topicConfigErrorCode', 'int16', False, None, (5, 32767), (0, -1), (5, 32767), 0, None, 0, True, False, '', False),
-        FieldTable('num_partitions', 'numPartitions', 'int32', False, None, (5, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('replication_factor', 'replicationFactor', 'int16', False, None, (5, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('configs', 'configs', 'struct', True, CREATABLE_TOPIC_CONFIGS, (5, 32767), (5, 32767), (0, -1), -1, None, (), True, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (7, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (1, 32767), (0, 32767), (0, -1), -1, None, "", True, False, "", False),
+        FieldTable("topic_config_error_code", "topicConfigErrorCode", "int16", False, None, (5, 32767), (0, -1), (5, 32767), 0, None, 0, True, False, "", False),
+        FieldTable("num_partitions", "numPartitions", "int32", False, None, (5, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("replication_factor", "replicationFactor", "int16", False, None, (5, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("configs", "configs", "struct", True, CREATABLE_TOPIC_CONFIGS, (5, 32767), (5, 32767), (0, -1), -1, None, (), True, False, "", False),
     ),
 )
 CREATE_TOPICS_RESPONSE = StructTable(
     "CreateTopicsResponse",
     "CreateTopicsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (2, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, CREATABLE_TOPIC_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (2, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("topics", "topics", "struct", True, CREATABLE_TOPIC_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "CreateTopicsRequest": MessageTable('CreateTopicsRequest', 'request', 'create_topics', 19, 2, 7, (5, 32767), False, CREATE_TOPICS_REQUEST),
-    "CreateTopicsResponse": MessageTable('CreateTopicsResponse', 'response', 'create_topics', 19, 2, 7, (5, 32767), False, CREATE_TOPICS_RESPONSE),
+    "CreateTopicsRequest": MessageTable("CreateTopicsRequest", "request", "create_topics", 19, 2, 7, (5, 32767), False, CREATE_TOPICS_REQUEST),
+    "CreateTopicsResponse": MessageTable("CreateTopicsResponse", "response", "create_topics", 19, 2, 7, (5, 32767), False, CREATE_TOPICS_RESPONSE),
 }

@@ -9,11 +9,11 @@ DEFAULT_PRINCIPAL_DATA = StructTable(
     "DefaultPrincipalData",
     "DefaultPrincipalData",
     (
-        FieldTable('type', 'type', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('token_authenticated', 'tokenAuthenticated', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("type", "type", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("token_authenticated", "tokenAuthenticated", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "DefaultPrincipalData": MessageTable('DefaultPrincipalData', 'principal', 'default_principal_data', -1, 0, 0, (0, 32767), False, DEFAULT_PRINCIPAL_DATA),
+    "DefaultPrincipalData": MessageTable("DefaultPrincipalData", "principal", "default_principal_data", -1, 0, 0, (0, 32767), False, DEFAULT_PRINCIPAL_DATA),
 }

@@ -9,15 +9,15 @@ DELEGATION_TOKEN_RECORD = StructTable(
     "DelegationTokenRecord",
     "DelegationTokenRecord",
     (
-        FieldTable('owner', 'owner', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('requester', 'requester', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('renewers', 'renewers', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('issue_timestamp', 'issueTimestamp', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('max_timestamp', 'maxTimestamp', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('expiration_timestamp', 'expirationTimestamp', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('token_id', 'tokenId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("owner", "owner", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("requester", "requester", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("renewers", "renewers", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("issue_timestamp", "issueTimestamp", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("max_timestamp", "maxTimestamp", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("expiration_timestamp", "expirationTimestamp", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("token_id", "tokenId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "DelegationTokenRecord": MessageTable('DelegationTokenRecord', 'metadata_record', 'delegation_token_record', 10, 0, 0, (0, 32767), False, DELEGATION_TOKEN_RECORD),
+    "DelegationTokenRecord": MessageTable("DelegationTokenRecord", "metadata_record", "delegation_token_record", 10, 0, 0, (0, 32767), False, DELEGATION_TOKEN_RECORD),
 }

@@ -9,55 +9,55 @@ DELETE_ACLS_FILTER = StructTable(
     "DeleteAclsFilter",
     "DeleteAclsFilter",
     (
-        FieldTable('resource_type_filter', 'resourceTypeFilter', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('resource_name_filter', 'resourceNameFilter', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('pattern_type_filter', 'patternTypeFilter', 'int8', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 3, False, False, '', False),
-        FieldTable('principal_filter', 'principalFilter', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('host_filter', 'hostFilter', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('operation', 'operation', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('permission_type', 'permissionType', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("resource_type_filter", "resourceTypeFilter", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("resource_name_filter", "resourceNameFilter", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("pattern_type_filter", "patternTypeFilter", "int8", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 3, False, False, "", False),
+        FieldTable("principal_filter", "principalFilter", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("host_filter", "hostFilter", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("operation", "operation", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("permission_type", "permissionType", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 DELETE_ACLS_REQUEST = StructTable(
     "DeleteAclsRequest",
     "DeleteAclsRequest",
     (
-        FieldTable('filters', 'filters', 'struct', True, DELETE_ACLS_FILTER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("filters", "filters", "struct", True, DELETE_ACLS_FILTER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DELETE_ACLS_MATCHING_ACL = StructTable(
     "DeleteAclsMatchingAcl",
     "DeleteAclsMatchingAcl",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('resource_type', 'resourceType', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('resource_name', 'resourceName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('pattern_type', 'patternType', 'int8', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 3, False, False, '', False),
-        FieldTable('principal', 'principal', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('host', 'host', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('operation', 'operation', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('permission_type', 'permissionType', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("resource_type", "resourceType", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("resource_name", "resourceName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("pattern_type", "patternType", "int8", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 3, False, False, "", False),
+        FieldTable("principal", "principal", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("operation", "operation", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("permission_type", "permissionType", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 DELETE_ACLS_FILTER_RESULT = StructTable(
     "DeleteAclsFilterResult",
     "DeleteAclsFilterResult",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('matching_acls', 'matchingAcls', 'struct', True, DELETE_ACLS_MATCHING_ACL, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("matching_acls", "matchingAcls", "struct", True, DELETE_ACLS_MATCHING_ACL, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DELETE_ACLS_RESPONSE = StructTable(
     "DeleteAclsResponse",
     "DeleteAclsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('filter_results', 'filterResults', 'struct', True, DELETE_ACLS_FILTER_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("filter_results", "filterResults", "struct", True, DELETE_ACLS_FILTER_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "DeleteAclsRequest": MessageTable('DeleteAclsRequest', 'request', 'delete_acls', 31, 1, 3, (2, 32767), False, DELETE_ACLS_REQUEST),
-    "DeleteAclsResponse": MessageTable('DeleteAclsResponse', 'response', 'delete_acls', 31, 1, 3, (2, 32767), False, DELETE_ACLS_RESPONSE),
+    "DeleteAclsRequest": MessageTable("DeleteAclsRequest", "request", "delete_acls", 31, 1, 3, (2, 32767), False, DELETE_ACLS_REQUEST),
+    "DeleteAclsResponse": MessageTable("DeleteAclsResponse", "response", "delete_acls", 31, 1, 3, (2, 32767), False, DELETE_ACLS_RESPONSE),
 }

@@ -9,26 +9,26 @@ DELETE_GROUPS_REQUEST = StructTable(
     "DeleteGroupsRequest",
     "DeleteGroupsRequest",
     (
-        FieldTable('groups_names', 'groupsNames', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, 'groupId', False),
+        FieldTable("groups_names", "groupsNames", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "groupId", False),
     ),
 )
 DELETABLE_GROUP_RESULT = StructTable(
     "DeletableGroupResult",
     "DeletableGroupResult",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, 'groupId', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "groupId", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 DELETE_GROUPS_RESPONSE = StructTable(
     "DeleteGroupsResponse",
     "DeleteGroupsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('results', 'results', 'struct', True, DELETABLE_GROUP_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("results", "results", "struct", True, DELETABLE_GROUP_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "DeleteGroupsRequest": MessageTable('DeleteGroupsRequest', 'request', 'delete_groups', 42, 0, 2, (2, 32767), False, DELETE_GROUPS_REQUEST),
-    "DeleteGroupsResponse": MessageTable('DeleteGroupsResponse', 'response', 'delete_groups', 42, 0, 2, (2, 32767), False, DELETE_GROUPS_RESPONSE),
+    "DeleteGroupsRequest": MessageTable("DeleteGroupsRequest", "request", "delete_groups", 42, 0, 2, (2, 32767), False, DELETE_GROUPS_REQUEST),
+    "DeleteGroupsResponse": MessageTable("DeleteGroupsResponse", "response", "delete_groups", 42, 0, 2, (2, 32767), False, DELETE_GROUPS_RESPONSE),
 }

@@ -9,52 +9,52 @@ DELETE_RECORDS_PARTITION = StructTable(
     "DeleteRecordsPartition",
     "DeleteRecordsPartition",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('offset', 'offset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("offset", "offset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 DELETE_RECORDS_TOPIC = StructTable(
     "DeleteRecordsTopic",
     "DeleteRecordsTopic",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, DELETE_RECORDS_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, DELETE_RECORDS_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DELETE_RECORDS_REQUEST = StructTable(
     "DeleteRecordsRequest",
     "DeleteRecordsRequest",
     (
-        FieldTable('topics', 'topics', 'struct', True, DELETE_RECORDS_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('timeout_ms', 'timeoutMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("topics", "topics", "struct", True, DELETE_RECORDS_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("timeout_ms", "timeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 DELETE_RECORDS_PARTITION_RESULT = StructTable(
     "DeleteRecordsPartitionResult",
     "DeleteRecordsPartitionResult",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, '', False),
-        FieldTable('low_watermark', 'lowWatermark', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "", False),
+        FieldTable("low_watermark", "lowWatermark", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 DELETE_RECORDS_TOPIC_RESULT = StructTable(
     "DeleteRecordsTopicResult",
     "DeleteRecordsTopicResult",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, DELETE_RECORDS_PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, DELETE_RECORDS_PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DELETE_RECORDS_RESPONSE = StructTable(
     "DeleteRecordsResponse",
     "DeleteRecordsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, DELETE_RECORDS_TOPIC_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, DELETE_RECORDS_TOPIC_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "DeleteRecordsRequest": MessageTable('DeleteRecordsRequest', 'request', 'delete_records', 21, 0, 2, (2, 32767), False, DELETE_RECORDS_REQUEST),
-    "DeleteRecordsResponse": MessageTable('DeleteRecordsResponse', 'response', 'delete_records', 21, 0, 2, (2, 32767), False, DELETE_RECORDS_RESPONSE),
+    "DeleteRecordsRequest": MessageTable("DeleteRecordsRequest", "request", "delete_records", 21, 0, 2, (2, 32767), False, DELETE_RECORDS_REQUEST),
+    "DeleteRecordsResponse": MessageTable("DeleteRecordsResponse", "response", "delete_records", 21, 0, 2, (2, 32767), False, DELETE_RECORDS_RESPONSE),
 }

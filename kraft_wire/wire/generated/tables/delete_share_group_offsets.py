@@ -9,38 +9,38 @@ DELETE_SHARE_GROUP_OFFSETS_REQUEST_TOPIC = StructTable(
     "DeleteShareGroupOffsetsRequestTopic",
     "DeleteShareGroupOffsetsRequestTopic",
     (
-        FieldTable('topic_name', 'topicName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
+        FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
     ),
 )
 DELETE_SHARE_GROUP_OFFSETS_REQUEST = StructTable(
     "DeleteShareGroupOffsetsRequest",
     "DeleteShareGroupOffsetsRequest",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'groupId', False),
-        FieldTable('topics', 'topics', 'struct', True, DELETE_SHARE_GROUP_OFFSETS_REQUEST_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
+        FieldTable("topics", "topics", "struct", True, DELETE_SHARE_GROUP_OFFSETS_REQUEST_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DELETE_SHARE_GROUP_OFFSETS_RESPONSE_TOPIC = StructTable(
     "DeleteShareGroupOffsetsResponseTopic",
     "DeleteShareGroupOffsetsResponseTopic",
     (
-        FieldTable('topic_name', 'topicName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 DELETE_SHARE_GROUP_OFFSETS_RESPONSE = StructTable(
     "DeleteShareGroupOffsetsResponse",
     "DeleteShareGroupOffsetsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('responses', 'responses', 'struct', True, DELETE_SHARE_GROUP_OFFSETS_RESPONSE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("responses", "responses", "struct", True, DELETE_SHARE_GROUP_OFFSETS_RESPONSE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "DeleteShareGroupOffsetsRequest": MessageTable('DeleteShareGroupOffsetsRequest', 'request', 'delete_share_group_offsets', 92, 0, 0, (0, 32767), False, DELETE_SHARE_GROUP_OFFSETS_REQUEST),
-    "DeleteShareGroupOffsetsResponse": MessageTable('DeleteShareGroupOffsetsResponse', 'response', 'delete_share_group_offsets', 92, 0, 0, (0, 32767), False, DELETE_SHARE_GROUP_OFFSETS_RESPONSE),
+    "DeleteShareGroupOffsetsRequest": MessageTable("DeleteShareGroupOffsetsRequest", "request", "delete_share_group_offsets", 92, 0, 0, (0, 32767), False, DELETE_SHARE_GROUP_OFFSETS_REQUEST),
+    "DeleteShareGroupOffsetsResponse": MessageTable("DeleteShareGroupOffsetsResponse", "response", "delete_share_group_offsets", 92, 0, 0, (0, 32767), False, DELETE_SHARE_GROUP_OFFSETS_RESPONSE),
 }

@@ -9,50 +9,50 @@ PARTITION_DATA = StructTable(
     "PartitionData",
     "PartitionData",
     (
-        FieldTable('partition', 'partition', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 DELETE_STATE_DATA = StructTable(
     "DeleteStateData",
     "DeleteStateData",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'struct', True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("partitions", "partitions", "struct", True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DELETE_SHARE_GROUP_STATE_REQUEST = StructTable(
     "DeleteShareGroupStateRequest",
     "DeleteShareGroupStateRequest",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, DELETE_STATE_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, DELETE_STATE_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 PARTITION_RESULT = StructTable(
     "PartitionResult",
     "PartitionResult",
     (
-        FieldTable('partition', 'partition', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 DELETE_STATE_RESULT = StructTable(
     "DeleteStateResult",
     "DeleteStateResult",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'struct', True, PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("partitions", "partitions", "struct", True, PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DELETE_SHARE_GROUP_STATE_RESPONSE = StructTable(
     "DeleteShareGroupStateResponse",
     "DeleteShareGroupStateResponse",
     (
-        FieldTable('results', 'results', 'struct', True, DELETE_STATE_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("results", "results", "struct", True, DELETE_STATE_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "DeleteShareGroupStateRequest": MessageTable('DeleteShareGroupStateRequest', 'request', 'delete_share_group_state', 86, 0, 0, (0, 32767), False, DELETE_SHARE_GROUP_STATE_REQUEST),
-    "DeleteShareGroupStateResponse": MessageTable('DeleteShareGroupStateResponse', 'response', 'delete_share_group_state', 86, 0, 0, (0, 32767), False, DELETE_SHARE_GROUP_STATE_RESPONSE),
+    "DeleteShareGroupStateRequest": MessageTable("DeleteShareGroupStateRequest", "request", "delete_share_group_state", 86, 0, 0, (0, 32767), False, DELETE_SHARE_GROUP_STATE_REQUEST),
+    "DeleteShareGroupStateResponse": MessageTable("DeleteShareGroupStateResponse", "response", "delete_share_group_state", 86, 0, 0, (0, 32767), False, DELETE_SHARE_GROUP_STATE_RESPONSE),
 }

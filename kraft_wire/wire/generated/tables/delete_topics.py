@@ -9,38 +9,38 @@ DELETE_TOPIC_STATE = StructTable(
     "DeleteTopicState",
     "DeleteTopicState",
     (
-        FieldTable('name', 'name', 'string', False, None, (6, 32767), (6, 32767), (0, -1), -1, None, None, False, False, 'topicName', False),
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (6, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (6, 32767), (6, 32767), (0, -1), -1, None, None, False, False, "topicName", False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (6, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
     ),
 )
 DELETE_TOPICS_REQUEST = StructTable(
     "DeleteTopicsRequest",
     "DeleteTopicsRequest",
     (
-        FieldTable('topics', 'topics', 'struct', True, DELETE_TOPIC_STATE, (6, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('topic_names', 'topicNames', 'string', True, None, (0, 5), (0, -1), (0, -1), -1, None, (), True, False, 'topicName', False),
-        FieldTable('timeout_ms', 'timeoutMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("topics", "topics", "struct", True, DELETE_TOPIC_STATE, (6, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("topic_names", "topicNames", "string", True, None, (0, 5), (0, -1), (0, -1), -1, None, (), True, False, "topicName", False),
+        FieldTable("timeout_ms", "timeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 DELETABLE_TOPIC_RESULT = StructTable(
     "DeletableTopicResult",
     "DeletableTopicResult",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (6, 32767), (0, -1), -1, None, '', False, True, 'topicName', False),
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (6, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', True, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (5, 32767), (5, 32767), (0, -1), -1, None, None, True, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (6, 32767), (0, -1), -1, None, "", False, True, "topicName", False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (6, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (5, 32767), (5, 32767), (0, -1), -1, None, None, True, False, "", False),
     ),
 )
 DELETE_TOPICS_RESPONSE = StructTable(
     "DeleteTopicsResponse",
     "DeleteTopicsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('responses', 'responses', 'struct', True, DELETABLE_TOPIC_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("responses", "responses", "struct", True, DELETABLE_TOPIC_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "DeleteTopicsRequest": MessageTable('DeleteTopicsRequest', 'request', 'delete_topics', 20, 1, 6, (4, 32767), False, DELETE_TOPICS_REQUEST),
-    "DeleteTopicsResponse": MessageTable('DeleteTopicsResponse', 'response', 'delete_topics', 20, 1, 6, (4, 32767), False, DELETE_TOPICS_RESPONSE),
+    "DeleteTopicsRequest": MessageTable("DeleteTopicsRequest", "request", "delete_topics", 20, 1, 6, (4, 32767), False, DELETE_TOPICS_REQUEST),
+    "DeleteTopicsResponse": MessageTable("DeleteTopicsResponse", "response", "delete_topics", 20, 1, 6, (4, 32767), False, DELETE_TOPICS_RESPONSE),
 }

@@ -9,46 +9,46 @@ DESCRIBE_ACLS_REQUEST = StructTable(
     "DescribeAclsRequest",
     "DescribeAclsRequest",
     (
-        FieldTable('resource_type_filter', 'resourceTypeFilter', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('resource_name_filter', 'resourceNameFilter', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('pattern_type_filter', 'patternTypeFilter', 'int8', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 3, False, False, '', False),
-        FieldTable('principal_filter', 'principalFilter', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('host_filter', 'hostFilter', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('operation', 'operation', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('permission_type', 'permissionType', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("resource_type_filter", "resourceTypeFilter", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("resource_name_filter", "resourceNameFilter", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("pattern_type_filter", "patternTypeFilter", "int8", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 3, False, False, "", False),
+        FieldTable("principal_filter", "principalFilter", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("host_filter", "hostFilter", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("operation", "operation", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("permission_type", "permissionType", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 ACL_DESCRIPTION = StructTable(
     "AclDescription",
     "AclDescription",
     (
-        FieldTable('principal', 'principal', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('host', 'host', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('operation', 'operation', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('permission_type', 'permissionType', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("principal", "principal", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("operation", "operation", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("permission_type", "permissionType", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 DESCRIBE_ACLS_RESOURCE = StructTable(
     "DescribeAclsResource",
     "DescribeAclsResource",
     (
-        FieldTable('resource_type', 'resourceType', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('resource_name', 'resourceName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('pattern_type', 'patternType', 'int8', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 3, False, False, '', False),
-        FieldTable('acls', 'acls', 'struct', True, ACL_DESCRIPTION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("resource_type", "resourceType", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("resource_name", "resourceName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("pattern_type", "patternType", "int8", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 3, False, False, "", False),
+        FieldTable("acls", "acls", "struct", True, ACL_DESCRIPTION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DESCRIBE_ACLS_RESPONSE = StructTable(
     "DescribeAclsResponse",
     "DescribeAclsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('resources', 'resources', 'struct', True, DESCRIBE_ACLS_RESOURCE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("resources", "resources", "struct", True, DESCRIBE_ACLS_RESOURCE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "DescribeAclsRequest": MessageTable('DescribeAclsRequest', 'request', 'describe_acls', 29, 1, 3, (2, 32767), False, DESCRIBE_ACLS_REQUEST),
-    "DescribeAclsResponse": MessageTable('DescribeAclsResponse', 'response', 'describe_acls', 29, 1, 3, (2, 32767), False, DESCRIBE_ACLS_RESPONSE),
+    "DescribeAclsRequest": MessageTable("DescribeAclsRequest", "request", "describe_acls", 29, 1, 3, (2, 32767), False, DESCRIBE_ACLS_REQUEST),
+    "DescribeAclsResponse": MessageTable("DescribeAclsResponse", "response", "describe_acls", 29, 1, 3, (2, 32767), False, DESCRIBE_ACLS_RESPONSE),
 }

@@ -9,54 +9,54 @@ COMPONENT_DATA = StructTable(
     "ComponentData",
     "ComponentData",
     (
-        FieldTable('entity_type', 'entityType', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('match_type', 'matchType', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('match', 'match', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("entity_type", "entityType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("match_type", "matchType", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("match", "match", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 DESCRIBE_CLIENT_QUOTAS_REQUEST = StructTable(
     "DescribeClientQuotasRequest",
     "DescribeClientQuotasRequest",
     (
-        FieldTable('components', 'components', 'struct', True, COMPONENT_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('strict', 'strict', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("components", "components", "struct", True, COMPONENT_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("strict", "strict", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 ENTITY_DATA = StructTable(
     "EntityData",
     "EntityData",
     (
-        FieldTable('entity_type', 'entityType', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('entity_name', 'entityName', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("entity_type", "entityType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("entity_name", "entityName", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 VALUE_DATA = StructTable(
     "ValueData",
     "ValueData",
     (
-        FieldTable('key', 'key', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('value', 'value', 'float64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0.0, False, False, '', False),
+        FieldTable("key", "key", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("value", "value", "float64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0.0, False, False, "", False),
     ),
 )
 ENTRY_DATA = StructTable(
     "EntryData",
     "EntryData",
     (
-        FieldTable('entity', 'entity', 'struct', True, ENTITY_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('values', 'values', 'struct', True, VALUE_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("entity", "entity", "struct", True, ENTITY_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("values", "values", "struct", True, VALUE_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DESCRIBE_CLIENT_QUOTAS_RESPONSE = StructTable(
     "DescribeClientQuotasResponse",
     "DescribeClientQuotasResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('entries', 'entries', 'struct', True, ENTRY_DATA, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("entries", "entries", "struct", True, ENTRY_DATA, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "DescribeClientQuotasRequest": MessageTable('DescribeClientQuotasRequest', 'request', 'describe_client_quotas', 48, 0, 1, (1, 32767), False, DESCRIBE_CLIENT_QUOTAS_REQUEST),
-    "DescribeClientQuotasResponse": MessageTable('DescribeClientQuotasResponse', 'response', 'describe_client_quotas', 48, 0, 1, (1, 32767), False, DESCRIBE_CLIENT_QUOTAS_RESPONSE),
+    "DescribeClientQuotasRequest": MessageTable("DescribeClientQuotasRequest", "request", "describe_client_quotas", 48, 0, 1, (1, 32767), False, DESCRIBE_CLIENT_QUOTAS_REQUEST),
+    "DescribeClientQuotasResponse": MessageTable("DescribeClientQuotasResponse", "response", "describe_client_quotas", 48, 0, 1, (1, 32767), False, DESCRIBE_CLIENT_QUOTAS_RESPONSE),
 }

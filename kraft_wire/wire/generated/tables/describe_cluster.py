@@ -9,37 +9,37 @@ DESCRIBE_CLUSTER_REQUEST = StructTable(
     "DescribeClusterRequest",
     "DescribeClusterRequest",
     (
-        FieldTable('include_cluster_authorized_operations', 'includeClusterAuthorizedOperations', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
-        FieldTable('endpoint_type', 'endpointType', 'int8', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 1, False, False, '', False),
-        FieldTable('include_fenced_brokers', 'includeFencedBrokers', 'bool', False, None, (2, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("include_cluster_authorized_operations", "includeClusterAuthorizedOperations", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
+        FieldTable("endpoint_type", "endpointType", "int8", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 1, False, False, "", False),
+        FieldTable("include_fenced_brokers", "includeFencedBrokers", "bool", False, None, (2, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 DESCRIBE_CLUSTER_BROKER = StructTable(
     "DescribeClusterBroker",
     "DescribeClusterBroker",
     (
-        FieldTable('broker_id', 'brokerId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, 'brokerId', False),
-        FieldTable('host', 'host', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('port', 'port', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('rack', 'rack', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('is_fenced', 'isFenced', 'bool', False, None, (2, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("broker_id", "brokerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "brokerId", False),
+        FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("port", "port", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("rack", "rack", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("is_fenced", "isFenced", "bool", False, None, (2, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 DESCRIBE_CLUSTER_RESPONSE = StructTable(
     "DescribeClusterResponse",
     "DescribeClusterResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('endpoint_type', 'endpointType', 'int8', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 1, False, False, '', False),
-        FieldTable('cluster_id', 'clusterId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('controller_id', 'controllerId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, 'brokerId', False),
-        FieldTable('brokers', 'brokers', 'struct', True, DESCRIBE_CLUSTER_BROKER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('cluster_authorized_operations', 'clusterAuthorizedOperations', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -2147483648, False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("endpoint_type", "endpointType", "int8", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 1, False, False, "", False),
+        FieldTable("cluster_id", "clusterId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("controller_id", "controllerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "brokerId", False),
+        FieldTable("brokers", "brokers", "struct", True, DESCRIBE_CLUSTER_BROKER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("cluster_authorized_operations", "clusterAuthorizedOperations", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -2147483648, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "DescribeClusterRequest": MessageTable('DescribeClusterRequest', 'request', 'describe_cluster', 60, 0, 2, (0, 32767), False, DESCRIBE_CLUSTER_REQUEST),
-    "DescribeClusterResponse": MessageTable('DescribeClusterResponse', 'response', 'describe_cluster', 60, 0, 2, (0, 32767), False, DESCRIBE_CLUSTER_RESPONSE),
+    "DescribeClusterRequest": MessageTable("DescribeClusterRequest", "request", "describe_cluster", 60, 0, 2, (0, 32767), False, DESCRIBE_CLUSTER_REQUEST),
+    "DescribeClusterResponse": MessageTable("DescribeClusterResponse", "response", "describe_cluster", 60, 0, 2, (0, 32767), False, DESCRIBE_CLUSTER_RESPONSE),
 }

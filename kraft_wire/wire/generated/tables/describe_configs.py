@@ -9,63 +9,63 @@ DESCRIBE_CONFIGS_RESOURCE = StructTable(
     "DescribeConfigsResource",
     "DescribeConfigsResource",
     (
-        FieldTable('resource_type', 'resourceType', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('resource_name', 'resourceName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('configuration_keys', 'configurationKeys', 'string', True, None, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("resource_type", "resourceType", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("resource_name", "resourceName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("configuration_keys", "configurationKeys", "string", True, None, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DESCRIBE_CONFIGS_REQUEST = StructTable(
     "DescribeConfigsRequest",
     "DescribeConfigsRequest",
     (
-        FieldTable('resources', 'resources', 'struct', True, DESCRIBE_CONFIGS_RESOURCE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('include_synonyms', 'includeSynonyms', 'bool', False, None, (1, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
-        FieldTable('include_documentation', 'includeDocumentation', 'bool', False, None, (3, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("resources", "resources", "struct", True, DESCRIBE_CONFIGS_RESOURCE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("include_synonyms", "includeSynonyms", "bool", False, None, (1, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
+        FieldTable("include_documentation", "includeDocumentation", "bool", False, None, (3, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 DESCRIBE_CONFIGS_SYNONYM = StructTable(
     "DescribeConfigsSynonym",
     "DescribeConfigsSynonym",
     (
-        FieldTable('name', 'name', 'string', False, None, (1, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('value', 'value', 'string', False, None, (1, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('source', 'source', 'int8', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (1, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("value", "value", "string", False, None, (1, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("source", "source", "int8", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 DESCRIBE_CONFIGS_RESOURCE_RESULT = StructTable(
     "DescribeConfigsResourceResult",
     "DescribeConfigsResourceResult",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('value', 'value', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('read_only', 'readOnly', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
-        FieldTable('config_source', 'configSource', 'int8', False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('is_sensitive', 'isSensitive', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
-        FieldTable('synonyms', 'synonyms', 'struct', True, DESCRIBE_CONFIGS_SYNONYM, (1, 32767), (0, -1), (0, -1), -1, None, (), True, False, '', False),
-        FieldTable('config_type', 'configType', 'int8', False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('documentation', 'documentation', 'string', False, None, (3, 32767), (0, 32767), (0, -1), -1, None, '', True, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("value", "value", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("read_only", "readOnly", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
+        FieldTable("config_source", "configSource", "int8", False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("is_sensitive", "isSensitive", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
+        FieldTable("synonyms", "synonyms", "struct", True, DESCRIBE_CONFIGS_SYNONYM, (1, 32767), (0, -1), (0, -1), -1, None, (), True, False, "", False),
+        FieldTable("config_type", "configType", "int8", False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("documentation", "documentation", "string", False, None, (3, 32767), (0, 32767), (0, -1), -1, None, "", True, False, "", False),
     ),
 )
 DESCRIBE_CONFIGS_RESULT = StructTable(
     "DescribeConfigsResult",
     "DescribeConfigsResult",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('resource_type', 'resourceType', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('resource_name', 'resourceName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('configs', 'configs', 'struct', True, DESCRIBE_CONFIGS_RESOURCE_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("resource_type", "resourceType", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("resource_name", "resourceName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("configs", "configs", "struct", True, DESCRIBE_CONFIGS_RESOURCE_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DESCRIBE_CONFIGS_RESPONSE = StructTable(
     "DescribeConfigsResponse",
     "DescribeConfigsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('results', 'results', 'struct', True, DESCRIBE_CONFIGS_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("results", "results", "struct", True, DESCRIBE_CONFIGS_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "DescribeConfigsRequest": MessageTable('DescribeConfigsRequest', 'request', 'describe_configs', 32, 1, 4, (4, 32767), False, DESCRIBE_CONFIGS_REQUEST),
-    "DescribeConfigsResponse": MessageTable('DescribeConfigsResponse', 'response', 'describe_configs', 32, 1, 4, (4, 32767), False, DESCRIBE_CONFIGS_RESPONSE),
+    "DescribeConfigsRequest": MessageTable("DescribeConfigsRequest", "request", "describe_configs", 32, 1, 4, (4, 32767), False, DESCRIBE_CONFIGS_REQUEST),
+    "DescribeConfigsResponse": MessageTable("DescribeConfigsResponse", "response", "describe_configs", 32, 1, 4, (4, 32767), False, DESCRIBE_CONFIGS_RESPONSE),
 }

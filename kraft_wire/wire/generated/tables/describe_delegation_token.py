@@ -9,51 +9,51 @@ DESCRIBE_DELEGATION_TOKEN_OWNER = StructTable(
     "DescribeDelegationTokenOwner",
     "DescribeDelegationTokenOwner",
     (
-        FieldTable('principal_type', 'principalType', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('principal_name', 'principalName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("principal_type", "principalType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("principal_name", "principalName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 DESCRIBE_DELEGATION_TOKEN_REQUEST = StructTable(
     "DescribeDelegationTokenRequest",
     "DescribeDelegationTokenRequest",
     (
-        FieldTable('owners', 'owners', 'struct', True, DESCRIBE_DELEGATION_TOKEN_OWNER, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("owners", "owners", "struct", True, DESCRIBE_DELEGATION_TOKEN_OWNER, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DESCRIBED_DELEGATION_TOKEN_RENEWER = StructTable(
     "DescribedDelegationTokenRenewer",
     "DescribedDelegationTokenRenewer",
     (
-        FieldTable('principal_type', 'principalType', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('principal_name', 'principalName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("principal_type", "principalType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("principal_name", "principalName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 DESCRIBED_DELEGATION_TOKEN = StructTable(
     "DescribedDelegationToken",
     "DescribedDelegationToken",
     (
-        FieldTable('principal_type', 'principalType', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('principal_name', 'principalName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('token_requester_principal_type', 'tokenRequesterPrincipalType', 'string', False, None, (3, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('token_requester_principal_name', 'tokenRequesterPrincipalName', 'string', False, None, (3, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('issue_timestamp', 'issueTimestamp', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('expiry_timestamp', 'expiryTimestamp', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('max_timestamp', 'maxTimestamp', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('token_id', 'tokenId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('hmac', 'hmac', 'bytes', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'', False, False, '', False),
-        FieldTable('renewers', 'renewers', 'struct', True, DESCRIBED_DELEGATION_TOKEN_RENEWER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("principal_type", "principalType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("principal_name", "principalName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("token_requester_principal_type", "tokenRequesterPrincipalType", "string", False, None, (3, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("token_requester_principal_name", "tokenRequesterPrincipalName", "string", False, None, (3, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("issue_timestamp", "issueTimestamp", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("expiry_timestamp", "expiryTimestamp", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("max_timestamp", "maxTimestamp", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("token_id", "tokenId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("hmac", "hmac", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
+        FieldTable("renewers", "renewers", "struct", True, DESCRIBED_DELEGATION_TOKEN_RENEWER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DESCRIBE_DELEGATION_TOKEN_RESPONSE = StructTable(
     "DescribeDelegationTokenResponse",
     "DescribeDelegationTokenResponse",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('tokens', 'tokens', 'struct', True, DESCRIBED_DELEGATION_TOKEN, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("tokens", "tokens", "struct", True, DESCRIBED_DELEGATION_TOKEN, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "DescribeDelegationTokenRequest": MessageTable('DescribeDelegationTokenRequest', 'request', 'describe_delegation_token', 41, 1, 3, (2, 32767), False, DESCRIBE_DELEGATION_TOKEN_REQUEST),
-    "DescribeDelegationTokenResponse": MessageTable('DescribeDelegationTokenResponse', 'response', 'describe_delegation_token', 41, 1, 3, (2, 32767), False, DESCRIBE_DELEGATION_TOKEN_RESPONSE),
+    "DescribeDelegationTokenRequest": MessageTable("DescribeDelegationTokenRequest", "request", "describe_delegation_token", 41, 1, 3, (2, 32767), False, DESCRIBE_DELEGATION_TOKEN_REQUEST),
+    "DescribeDelegationTokenResponse": MessageTable("DescribeDelegationTokenResponse", "response", "describe_delegation_token", 41, 1, 3, (2, 32767), False, DESCRIBE_DELEGATION_TOKEN_RESPONSE),
 }

@@ -9,45 +9,45 @@ DESCRIBE_GROUPS_REQUEST = StructTable(
     "DescribeGroupsRequest",
     "DescribeGroupsRequest",
     (
-        FieldTable('groups', 'groups', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, 'groupId', False),
-        FieldTable('include_authorized_operations', 'includeAuthorizedOperations', 'bool', False, None, (3, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("groups", "groups", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "groupId", False),
+        FieldTable("include_authorized_operations", "includeAuthorizedOperations", "bool", False, None, (3, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 DESCRIBED_GROUP_MEMBER = StructTable(
     "DescribedGroupMember",
     "DescribedGroupMember",
     (
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('group_instance_id', 'groupInstanceId', 'string', False, None, (4, 32767), (4, 32767), (0, -1), -1, None, None, True, False, '', False),
-        FieldTable('client_id', 'clientId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('client_host', 'clientHost', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('member_metadata', 'memberMetadata', 'bytes', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'', False, False, '', False),
-        FieldTable('member_assignment', 'memberAssignment', 'bytes', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'', False, False, '', False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("group_instance_id", "groupInstanceId", "string", False, None, (4, 32767), (4, 32767), (0, -1), -1, None, None, True, False, "", False),
+        FieldTable("client_id", "clientId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("client_host", "clientHost", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("member_metadata", "memberMetadata", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
+        FieldTable("member_assignment", "memberAssignment", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
     ),
 )
 DESCRIBED_GROUP = StructTable(
     "DescribedGroup",
     "DescribedGroup",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (6, 32767), (6, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'groupId', False),
-        FieldTable('group_state', 'groupState', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('protocol_type', 'protocolType', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('protocol_data', 'protocolData', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('members', 'members', 'struct', True, DESCRIBED_GROUP_MEMBER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('authorized_operations', 'authorizedOperations', 'int32', False, None, (3, 32767), (0, -1), (0, -1), -1, None, -2147483648, False, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (6, 32767), (6, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
+        FieldTable("group_state", "groupState", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("protocol_type", "protocolType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("protocol_data", "protocolData", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("members", "members", "struct", True, DESCRIBED_GROUP_MEMBER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("authorized_operations", "authorizedOperations", "int32", False, None, (3, 32767), (0, -1), (0, -1), -1, None, -2147483648, False, False, "", False),
     ),
 )
 DESCRIBE_GROUPS_RESPONSE = StructTable(
     "DescribeGroupsResponse",
     "DescribeGroupsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('groups', 'groups', 'struct', True, DESCRIBED_GROUP, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("groups", "groups", "struct", True, DESCRIBED_GROUP, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "DescribeGroupsRequest": MessageTable('DescribeGroupsRequest', 'request', 'describe_groups', 15, 0, 6, (5, 32767), False, DESCRIBE_GROUPS_REQUEST),
-    "DescribeGroupsResponse": MessageTable('DescribeGroupsResponse', 'response', 'describe_groups', 15, 0, 6, (5, 32767), False, DESCRIBE_GROUPS_RESPONSE),
+    "DescribeGroupsRequest": MessageTable("DescribeGroupsRequest", "request", "describe_groups", 15, 0, 6, (5, 32767), False, DESCRIBE_GROUPS_REQUEST),
+    "DescribeGroupsResponse": MessageTable("DescribeGroupsResponse", "response", "describe_groups", 15, 0, 6, (5, 32767), False, DESCRIBE_GROUPS_RESPONSE),
 }

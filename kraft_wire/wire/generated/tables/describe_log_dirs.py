@@ -9,57 +9,57 @@ DESCRIBABLE_LOG_DIR_TOPIC = StructTable(
     "DescribableLogDirTopic",
     "DescribableLogDirTopic",
     (
-        FieldTable('topic', 'topic', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic", "topic", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DESCRIBE_LOG_DIRS_REQUEST = StructTable(
     "DescribeLogDirsRequest",
     "DescribeLogDirsRequest",
     (
-        FieldTable('topics', 'topics', 'struct', True, DESCRIBABLE_LOG_DIR_TOPIC, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topics", "topics", "struct", True, DESCRIBABLE_LOG_DIR_TOPIC, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DESCRIBE_LOG_DIRS_PARTITION = StructTable(
     "DescribeLogDirsPartition",
     "DescribeLogDirsPartition",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('partition_size', 'partitionSize', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('offset_lag', 'offsetLag', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('is_future_key', 'isFutureKey', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("partition_size", "partitionSize", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("offset_lag", "offsetLag", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("is_future_key", "isFutureKey", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 DESCRIBE_LOG_DIRS_TOPIC = StructTable(
     "DescribeLogDirsTopic",
     "DescribeLogDirsTopic",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, DESCRIBE_LOG_DIRS_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, DESCRIBE_LOG_DIRS_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DESCRIBE_LOG_DIRS_RESULT = StructTable(
     "DescribeLogDirsResult",
     "DescribeLogDirsResult",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('log_dir', 'logDir', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, DESCRIBE_LOG_DIRS_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('total_bytes', 'totalBytes', 'int64', False, None, (4, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('usable_bytes', 'usableBytes', 'int64', False, None, (4, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('is_cordoned', 'isCordoned', 'bool', False, None, (5, 32767), (0, -1), (0, -1), -1, None, False, True, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("log_dir", "logDir", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, DESCRIBE_LOG_DIRS_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("total_bytes", "totalBytes", "int64", False, None, (4, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("usable_bytes", "usableBytes", "int64", False, None, (4, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("is_cordoned", "isCordoned", "bool", False, None, (5, 32767), (0, -1), (0, -1), -1, None, False, True, False, "", False),
     ),
 )
 DESCRIBE_LOG_DIRS_RESPONSE = StructTable(
     "DescribeLogDirsResponse",
     "DescribeLogDirsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('results', 'results', 'struct', True, DESCRIBE_LOG_DIRS_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("results", "results", "struct", True, DESCRIBE_LOG_DIRS_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "DescribeLogDirsRequest": MessageTable('DescribeLogDirsRequest', 'request', 'describe_log_dirs', 35, 1, 5, (2, 32767), False, DESCRIBE_LOG_DIRS_REQUEST),
-    "DescribeLogDirsResponse": MessageTable('DescribeLogDirsResponse', 'response', 'describe_log_dirs', 35, 1, 5, (2, 32767), False, DESCRIBE_LOG_DIRS_RESPONSE),
+    "DescribeLogDirsRequest": MessageTable("DescribeLogDirsRequest", "request", "describe_log_dirs", 35, 1, 5, (2, 32767), False, DESCRIBE_LOG_DIRS_REQUEST),
+    "DescribeLogDirsResponse": MessageTable("DescribeLogDirsResponse", "response", "describe_log_dirs", 35, 1, 5, (2, 32767), False, DESCRIBE_LOG_DIRS_RESPONSE),
 }

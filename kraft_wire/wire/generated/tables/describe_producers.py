@@ -9,56 +9,56 @@ TOPIC_REQUEST = StructTable(
     "TopicRequest",
     "TopicRequest",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partition_indexes', 'partitionIndexes', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partition_indexes", "partitionIndexes", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DESCRIBE_PRODUCERS_REQUEST = StructTable(
     "DescribeProducersRequest",
     "DescribeProducersRequest",
     (
-        FieldTable('topics', 'topics', 'struct', True, TOPIC_REQUEST, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topics", "topics", "struct", True, TOPIC_REQUEST, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 PRODUCER_STATE = StructTable(
     "ProducerState",
     "ProducerState",
     (
-        FieldTable('producer_id', 'producerId', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'producerId', False),
-        FieldTable('producer_epoch', 'producerEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('last_sequence', 'lastSequence', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
-        FieldTable('last_timestamp', 'lastTimestamp', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
-        FieldTable('coordinator_epoch', 'coordinatorEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('current_txn_start_offset', 'currentTxnStartOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
+        FieldTable("producer_id", "producerId", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "producerId", False),
+        FieldTable("producer_epoch", "producerEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("last_sequence", "lastSequence", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
+        FieldTable("last_timestamp", "lastTimestamp", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
+        FieldTable("coordinator_epoch", "coordinatorEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("current_txn_start_offset", "currentTxnStartOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
     ),
 )
 PARTITION_RESPONSE = StructTable(
     "PartitionResponse",
     "PartitionResponse",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('active_producers', 'activeProducers', 'struct', True, PRODUCER_STATE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("active_producers", "activeProducers", "struct", True, PRODUCER_STATE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TOPIC_RESPONSE = StructTable(
     "TopicResponse",
     "TopicResponse",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, PARTITION_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, PARTITION_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DESCRIBE_PRODUCERS_RESPONSE = StructTable(
     "DescribeProducersResponse",
     "DescribeProducersResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, TOPIC_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, TOPIC_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "DescribeProducersRequest": MessageTable('DescribeProducersRequest', 'request', 'describe_producers', 61, 0, 0, (0, 32767), False, DESCRIBE_PRODUCERS_REQUEST),
-    "DescribeProducersResponse": MessageTable('DescribeProducersResponse', 'response', 'describe_producers', 61, 0, 0, (0, 32767), False, DESCRIBE_PRODUCERS_RESPONSE),
+    "DescribeProducersRequest": MessageTable("DescribeProducersRequest", "request", "describe_producers", 61, 0, 0, (0, 32767), False, DESCRIBE_PRODUCERS_REQUEST),
+    "DescribeProducersResponse": MessageTable("DescribeProducersResponse", "response", "describe_producers", 61, 0, 0, (0, 32767), False, DESCRIBE_PRODUCERS_RESPONSE),
 }

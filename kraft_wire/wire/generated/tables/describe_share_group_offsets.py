@@ -9,65 +9,65 @@ DESCRIBE_SHARE_GROUP_OFFSETS_REQUEST_TOPIC = StructTable(
     "DescribeShareGroupOffsetsRequestTopic",
     "DescribeShareGroupOffsetsRequestTopic",
     (
-        FieldTable('topic_name', 'topicName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DESCRIBE_SHARE_GROUP_OFFSETS_REQUEST_GROUP = StructTable(
     "DescribeShareGroupOffsetsRequestGroup",
     "DescribeShareGroupOffsetsRequestGroup",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'groupId', False),
-        FieldTable('topics', 'topics', 'struct', True, DESCRIBE_SHARE_GROUP_OFFSETS_REQUEST_TOPIC, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
+        FieldTable("topics", "topics", "struct", True, DESCRIBE_SHARE_GROUP_OFFSETS_REQUEST_TOPIC, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DESCRIBE_SHARE_GROUP_OFFSETS_REQUEST = StructTable(
     "DescribeShareGroupOffsetsRequest",
     "DescribeShareGroupOffsetsRequest",
     (
-        FieldTable('groups', 'groups', 'struct', True, DESCRIBE_SHARE_GROUP_OFFSETS_REQUEST_GROUP, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("groups", "groups", "struct", True, DESCRIBE_SHARE_GROUP_OFFSETS_REQUEST_GROUP, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE_PARTITION = StructTable(
     "DescribeShareGroupOffsetsResponsePartition",
     "DescribeShareGroupOffsetsResponsePartition",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('start_offset', 'startOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('leader_epoch', 'leaderEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('lag', 'lag', 'int64', False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("start_offset", "startOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("lag", "lag", "int64", False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE_TOPIC = StructTable(
     "DescribeShareGroupOffsetsResponseTopic",
     "DescribeShareGroupOffsetsResponseTopic",
     (
-        FieldTable('topic_name', 'topicName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'struct', True, DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("partitions", "partitions", "struct", True, DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE_GROUP = StructTable(
     "DescribeShareGroupOffsetsResponseGroup",
     "DescribeShareGroupOffsetsResponseGroup",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'groupId', False),
-        FieldTable('topics', 'topics', 'struct', True, DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
+        FieldTable("topics", "topics", "struct", True, DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE = StructTable(
     "DescribeShareGroupOffsetsResponse",
     "DescribeShareGroupOffsetsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('groups', 'groups', 'struct', True, DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE_GROUP, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("groups", "groups", "struct", True, DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE_GROUP, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "DescribeShareGroupOffsetsRequest": MessageTable('DescribeShareGroupOffsetsRequest', 'request', 'describe_share_group_offsets', 90, 0, 1, (0, 32767), False, DESCRIBE_SHARE_GROUP_OFFSETS_REQUEST),
-    "DescribeShareGroupOffsetsResponse": MessageTable('DescribeShareGroupOffsetsResponse', 'response', 'describe_share_group_offsets', 90, 0, 1, (0, 32767), False, DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE),
+    "DescribeShareGroupOffsetsRequest": MessageTable("DescribeShareGroupOffsetsRequest", "request", "describe_share_group_offsets", 90, 0, 1, (0, 32767), False, DESCRIBE_SHARE_GROUP_OFFSETS_REQUEST),
+    "DescribeShareGroupOffsetsResponse": MessageTable("DescribeShareGroupOffsetsResponse", "response", "describe_share_group_offsets", 90, 0, 1, (0, 32767), False, DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE),
 }

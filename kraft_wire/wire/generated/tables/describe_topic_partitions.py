@@ -9,71 +9,71 @@ TOPIC_REQUEST = StructTable(
     "TopicRequest",
     "TopicRequest",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
     ),
 )
 CURSOR = StructTable(
     "Cursor",
     "Cursor",
     (
-        FieldTable('topic_name', 'topicName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 DESCRIBE_TOPIC_PARTITIONS_REQUEST = StructTable(
     "DescribeTopicPartitionsRequest",
     "DescribeTopicPartitionsRequest",
     (
-        FieldTable('topics', 'topics', 'struct', True, TOPIC_REQUEST, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('response_partition_limit', 'responsePartitionLimit', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 2000, False, False, '', False),
-        FieldTable('cursor', 'cursor', 'struct', False, CURSOR, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("topics", "topics", "struct", True, TOPIC_REQUEST, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("response_partition_limit", "responsePartitionLimit", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 2000, False, False, "", False),
+        FieldTable("cursor", "cursor", "struct", False, CURSOR, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 DESCRIBE_TOPIC_PARTITIONS_RESPONSE_PARTITION = StructTable(
     "DescribeTopicPartitionsResponsePartition",
     "DescribeTopicPartitionsResponsePartition",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('leader_id', 'leaderId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'brokerId', False),
-        FieldTable('leader_epoch', 'leaderEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('replica_nodes', 'replicaNodes', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, 'brokerId', False),
-        FieldTable('isr_nodes', 'isrNodes', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, 'brokerId', False),
-        FieldTable('eligible_leader_replicas', 'eligibleLeaderReplicas', 'int32', True, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, 'brokerId', False),
-        FieldTable('last_known_elr', 'lastKnownElr', 'int32', True, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, 'brokerId', False),
-        FieldTable('offline_replicas', 'offlineReplicas', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), True, False, 'brokerId', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("leader_id", "leaderId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
+        FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("replica_nodes", "replicaNodes", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "brokerId", False),
+        FieldTable("isr_nodes", "isrNodes", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "brokerId", False),
+        FieldTable("eligible_leader_replicas", "eligibleLeaderReplicas", "int32", True, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "brokerId", False),
+        FieldTable("last_known_elr", "lastKnownElr", "int32", True, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "brokerId", False),
+        FieldTable("offline_replicas", "offlineReplicas", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), True, False, "brokerId", False),
     ),
 )
 DESCRIBE_TOPIC_PARTITIONS_RESPONSE_TOPIC = StructTable(
     "DescribeTopicPartitionsResponseTopic",
     "DescribeTopicPartitionsResponseTopic",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, True, 'topicName', False),
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', True, False, '', False),
-        FieldTable('is_internal', 'isInternal', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, True, False, '', False),
-        FieldTable('partitions', 'partitions', 'struct', True, DESCRIBE_TOPIC_PARTITIONS_RESPONSE_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('topic_authorized_operations', 'topicAuthorizedOperations', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -2147483648, False, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, True, "topicName", False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
+        FieldTable("is_internal", "isInternal", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, True, False, "", False),
+        FieldTable("partitions", "partitions", "struct", True, DESCRIBE_TOPIC_PARTITIONS_RESPONSE_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("topic_authorized_operations", "topicAuthorizedOperations", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -2147483648, False, False, "", False),
     ),
 )
 RESPONSE_CURSOR = StructTable(
     "Cursor",
     "ResponseCursor",
     (
-        FieldTable('topic_name', 'topicName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 DESCRIBE_TOPIC_PARTITIONS_RESPONSE = StructTable(
     "DescribeTopicPartitionsResponse",
     "DescribeTopicPartitionsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, DESCRIBE_TOPIC_PARTITIONS_RESPONSE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('next_cursor', 'nextCursor', 'struct', False, RESPONSE_CURSOR, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("topics", "topics", "struct", True, DESCRIBE_TOPIC_PARTITIONS_RESPONSE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("next_cursor", "nextCursor", "struct", False, RESPONSE_CURSOR, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "DescribeTopicPartitionsRequest": MessageTable('DescribeTopicPartitionsRequest', 'request', 'describe_topic_partitions', 75, 0, 0, (0, 32767), False, DESCRIBE_TOPIC_PARTITIONS_REQUEST),
-    "DescribeTopicPartitionsResponse": MessageTable('DescribeTopicPartitionsResponse', 'response', 'describe_topic_partitions', 75, 0, 0, (0, 32767), False, DESCRIBE_TOPIC_PARTITIONS_RESPONSE),
+    "DescribeTopicPartitionsRequest": MessageTable("DescribeTopicPartitionsRequest", "request", "describe_topic_partitions", 75, 0, 0, (0, 32767), False, DESCRIBE_TOPIC_PARTITIONS_REQUEST),
+    "DescribeTopicPartitionsResponse": MessageTable("DescribeTopicPartitionsResponse", "response", "describe_topic_partitions", 75, 0, 0, (0, 32767), False, DESCRIBE_TOPIC_PARTITIONS_RESPONSE),
 }

@@ -9,40 +9,40 @@ DESCRIBE_TRANSACTIONS_REQUEST = StructTable(
     "DescribeTransactionsRequest",
     "DescribeTransactionsRequest",
     (
-        FieldTable('transactional_ids', 'transactionalIds', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, 'transactionalId', False),
+        FieldTable("transactional_ids", "transactionalIds", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "transactionalId", False),
     ),
 )
 TOPIC_DATA = StructTable(
     "TopicData",
     "TopicData",
     (
-        FieldTable('topic', 'topic', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic", "topic", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TRANSACTION_STATE = StructTable(
     "TransactionState",
     "TransactionState",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('transactional_id', 'transactionalId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'transactionalId', False),
-        FieldTable('transaction_state', 'transactionState', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('transaction_timeout_ms', 'transactionTimeoutMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('transaction_start_time_ms', 'transactionStartTimeMs', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('producer_id', 'producerId', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'producerId', False),
-        FieldTable('producer_epoch', 'producerEpoch', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, TOPIC_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("transactional_id", "transactionalId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "transactionalId", False),
+        FieldTable("transaction_state", "transactionState", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("transaction_timeout_ms", "transactionTimeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("transaction_start_time_ms", "transactionStartTimeMs", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("producer_id", "producerId", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "producerId", False),
+        FieldTable("producer_epoch", "producerEpoch", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, TOPIC_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DESCRIBE_TRANSACTIONS_RESPONSE = StructTable(
     "DescribeTransactionsResponse",
     "DescribeTransactionsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('transaction_states', 'transactionStates', 'struct', True, TRANSACTION_STATE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("transaction_states", "transactionStates", "struct", True, TRANSACTION_STATE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "DescribeTransactionsRequest": MessageTable('DescribeTransactionsRequest', 'request', 'describe_transactions', 65, 0, 0, (0, 32767), False, DESCRIBE_TRANSACTIONS_REQUEST),
-    "DescribeTransactionsResponse": MessageTable('DescribeTransactionsResponse', 'response', 'describe_transactions', 65, 0, 0, (0, 32767), False, DESCRIBE_TRANSACTIONS_RESPONSE),
+    "DescribeTransactionsRequest": MessageTable("DescribeTransactionsRequest", "request", "describe_transactions", 65, 0, 0, (0, 32767), False, DESCRIBE_TRANSACTIONS_REQUEST),
+    "DescribeTransactionsResponse": MessageTable("DescribeTransactionsResponse", "response", "describe_transactions", 65, 0, 0, (0, 32767), False, DESCRIBE_TRANSACTIONS_RESPONSE),
 }

@@ -9,45 +9,45 @@ USER_NAME = StructTable(
     "UserName",
     "UserName",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 DESCRIBE_USER_SCRAM_CREDENTIALS_REQUEST = StructTable(
     "DescribeUserScramCredentialsRequest",
     "DescribeUserScramCredentialsRequest",
     (
-        FieldTable('users', 'users', 'struct', True, USER_NAME, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("users", "users", "struct", True, USER_NAME, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 CREDENTIAL_INFO = StructTable(
     "CredentialInfo",
     "CredentialInfo",
     (
-        FieldTable('mechanism', 'mechanism', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('iterations', 'iterations', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("mechanism", "mechanism", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("iterations", "iterations", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 DESCRIBE_USER_SCRAM_CREDENTIALS_RESULT = StructTable(
     "DescribeUserScramCredentialsResult",
     "DescribeUserScramCredentialsResult",
     (
-        FieldTable('user', 'user', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('credential_infos', 'credentialInfos', 'struct', True, CREDENTIAL_INFO, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("user", "user", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("credential_infos", "credentialInfos", "struct", True, CREDENTIAL_INFO, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 DESCRIBE_USER_SCRAM_CREDENTIALS_RESPONSE = StructTable(
     "DescribeUserScramCredentialsResponse",
     "DescribeUserScramCredentialsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('results', 'results', 'struct', True, DESCRIBE_USER_SCRAM_CREDENTIALS_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("results", "results", "struct", True, DESCRIBE_USER_SCRAM_CREDENTIALS_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "DescribeUserScramCredentialsRequest": MessageTable('DescribeUserScramCredentialsRequest', 'request', 'describe_user_scram_credentials', 50, 0, 0, (0, 32767), False, DESCRIBE_USER_SCRAM_CREDENTIALS_REQUEST),
-    "DescribeUserScramCredentialsResponse": MessageTable('DescribeUserScramCredentialsResponse', 'response', 'describe_user_scram_credentials', 50, 0, 0, (0, 32767), False, DESCRIBE_USER_SCRAM_CREDENTIALS_RESPONSE),
+    "DescribeUserScramCredentialsRequest": MessageTable("DescribeUserScramCredentialsRequest", "request", "describe_user_scram_credentials", 50, 0, 0, (0, 32767), False, DESCRIBE_USER_SCRAM_CREDENTIALS_REQUEST),
+    "DescribeUserScramCredentialsResponse": MessageTable("DescribeUserScramCredentialsResponse", "response", "describe_user_scram_credentials", 50, 0, 0, (0, 32767), False, DESCRIBE_USER_SCRAM_CREDENTIALS_RESPONSE),
 }

@@ -9,46 +9,46 @@ TOPIC_PARTITIONS = StructTable(
     "TopicPartitions",
     "TopicPartitions",
     (
-        FieldTable('topic', 'topic', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic", "topic", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ELECT_LEADERS_REQUEST = StructTable(
     "ElectLeadersRequest",
     "ElectLeadersRequest",
     (
-        FieldTable('election_type', 'electionType', 'int8', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('topic_partitions', 'topicPartitions', 'struct', True, TOPIC_PARTITIONS, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('timeout_ms', 'timeoutMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 60000, False, False, '', False),
+        FieldTable("election_type", "electionType", "int8", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("topic_partitions", "topicPartitions", "struct", True, TOPIC_PARTITIONS, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("timeout_ms", "timeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 60000, False, False, "", False),
     ),
 )
 PARTITION_RESULT = StructTable(
     "PartitionResult",
     "PartitionResult",
     (
-        FieldTable('partition_id', 'partitionId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("partition_id", "partitionId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 REPLICA_ELECTION_RESULT = StructTable(
     "ReplicaElectionResult",
     "ReplicaElectionResult",
     (
-        FieldTable('topic', 'topic', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partition_result', 'partitionResult', 'struct', True, PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic", "topic", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partition_result", "partitionResult", "struct", True, PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ELECT_LEADERS_RESPONSE = StructTable(
     "ElectLeadersResponse",
     "ElectLeadersResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('replica_election_results', 'replicaElectionResults', 'struct', True, REPLICA_ELECTION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("replica_election_results", "replicaElectionResults", "struct", True, REPLICA_ELECTION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ElectLeadersRequest": MessageTable('ElectLeadersRequest', 'request', 'elect_leaders', 43, 0, 2, (2, 32767), False, ELECT_LEADERS_REQUEST),
-    "ElectLeadersResponse": MessageTable('ElectLeadersResponse', 'response', 'elect_leaders', 43, 0, 2, (2, 32767), False, ELECT_LEADERS_RESPONSE),
+    "ElectLeadersRequest": MessageTable("ElectLeadersRequest", "request", "elect_leaders", 43, 0, 2, (2, 32767), False, ELECT_LEADERS_REQUEST),
+    "ElectLeadersResponse": MessageTable("ElectLeadersResponse", "response", "elect_leaders", 43, 0, 2, (2, 32767), False, ELECT_LEADERS_RESPONSE),
 }

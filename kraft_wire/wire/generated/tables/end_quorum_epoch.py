@@ -9,84 +9,84 @@ REPLICA_INFO = StructTable(
     "ReplicaInfo",
     "ReplicaInfo",
     (
-        FieldTable('candidate_id', 'candidateId', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'brokerId', False),
-        FieldTable('candidate_directory_id', 'candidateDirectoryId', 'uuid', False, None, (1, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
+        FieldTable("candidate_id", "candidateId", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
+        FieldTable("candidate_directory_id", "candidateDirectoryId", "uuid", False, None, (1, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
     ),
 )
 PARTITION_DATA = StructTable(
     "PartitionData",
     "PartitionData",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('leader_id', 'leaderId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'brokerId', False),
-        FieldTable('leader_epoch', 'leaderEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('preferred_successors', 'preferredSuccessors', 'int32', True, None, (0, 0), (0, -1), (0, -1), -1, None, (), True, False, '', False),
-        FieldTable('preferred_candidates', 'preferredCandidates', 'struct', True, REPLICA_INFO, (1, 32767), (0, -1), (0, -1), -1, None, (), True, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("leader_id", "leaderId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
+        FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("preferred_successors", "preferredSuccessors", "int32", True, None, (0, 0), (0, -1), (0, -1), -1, None, (), True, False, "", False),
+        FieldTable("preferred_candidates", "preferredCandidates", "struct", True, REPLICA_INFO, (1, 32767), (0, -1), (0, -1), -1, None, (), True, False, "", False),
     ),
 )
 TOPIC_DATA = StructTable(
     "TopicData",
     "TopicData",
     (
-        FieldTable('topic_name', 'topicName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 LEADER_ENDPOINT = StructTable(
     "LeaderEndpoint",
     "LeaderEndpoint",
     (
-        FieldTable('name', 'name', 'string', False, None, (1, 32767), (0, -1), (0, -1), -1, None, '', False, True, '', False),
-        FieldTable('host', 'host', 'string', False, None, (1, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('port', 'port', 'uint16', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (1, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
+        FieldTable("host", "host", "string", False, None, (1, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("port", "port", "uint16", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 END_QUORUM_EPOCH_REQUEST = StructTable(
     "EndQuorumEpochRequest",
     "EndQuorumEpochRequest",
     (
-        FieldTable('cluster_id', 'clusterId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, TOPIC_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('leader_endpoints', 'leaderEndpoints', 'struct', True, LEADER_ENDPOINT, (1, 32767), (0, -1), (0, -1), -1, None, (), True, False, '', False),
+        FieldTable("cluster_id", "clusterId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, TOPIC_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("leader_endpoints", "leaderEndpoints", "struct", True, LEADER_ENDPOINT, (1, 32767), (0, -1), (0, -1), -1, None, (), True, False, "", False),
     ),
 )
 RESPONSE_PARTITION_DATA = StructTable(
     "PartitionData",
     "ResponsePartitionData",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('leader_id', 'leaderId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'brokerId', False),
-        FieldTable('leader_epoch', 'leaderEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("leader_id", "leaderId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
+        FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 RESPONSE_TOPIC_DATA = StructTable(
     "TopicData",
     "ResponseTopicData",
     (
-        FieldTable('topic_name', 'topicName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, RESPONSE_PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, RESPONSE_PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 NODE_ENDPOINT = StructTable(
     "NodeEndpoint",
     "NodeEndpoint",
     (
-        FieldTable('node_id', 'nodeId', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, True, 'brokerId', False),
-        FieldTable('host', 'host', 'string', False, None, (1, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('port', 'port', 'uint16', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("node_id", "nodeId", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "brokerId", False),
+        FieldTable("host", "host", "string", False, None, (1, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("port", "port", "uint16", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 END_QUORUM_EPOCH_RESPONSE = StructTable(
     "EndQuorumEpochResponse",
     "EndQuorumEpochResponse",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, RESPONSE_TOPIC_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('node_endpoints', 'nodeEndpoints', 'struct', True, NODE_ENDPOINT, (1, 32767), (0, -1), (1, 32767), 0, None, (), False, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, RESPONSE_TOPIC_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("node_endpoints", "nodeEndpoints", "struct", True, NODE_ENDPOINT, (1, 32767), (0, -1), (1, 32767), 0, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "EndQuorumEpochRequest": MessageTable('EndQuorumEpochRequest', 'request', 'end_quorum_epoch', 54, 0, 1, (1, 32767), False, END_QUORUM_EPOCH_REQUEST),
-    "EndQuorumEpochResponse": MessageTable('EndQuorumEpochResponse', 'response', 'end_quorum_epoch', 54, 0, 1, (1, 32767), False, END_QUORUM_EPOCH_RESPONSE),
+    "EndQuorumEpochRequest": MessageTable("EndQuorumEpochRequest", "request", "end_quorum_epoch", 54, 0, 1, (1, 32767), False, END_QUORUM_EPOCH_REQUEST),
+    "EndQuorumEpochResponse": MessageTable("EndQuorumEpochResponse", "response", "end_quorum_epoch", 54, 0, 1, (1, 32767), False, END_QUORUM_EPOCH_RESPONSE),
 }

@@ -12,5 +12,5 @@ END_TRANSACTION_RECORD = StructTable(
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "EndTransactionRecord": MessageTable('EndTransactionRecord', 'metadata_record', 'end_transaction_record', 24, 0, 0, (0, 32767), False, END_TRANSACTION_RECORD),
+    "EndTransactionRecord": MessageTable("EndTransactionRecord", "metadata_record", "end_transaction_record", 24, 0, 0, (0, 32767), False, END_TRANSACTION_RECORD),
 }

@@ -9,23 +9,23 @@ END_TXN_REQUEST = StructTable(
     "EndTxnRequest",
     "EndTxnRequest",
     (
-        FieldTable('transactional_id', 'transactionalId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'transactionalId', False),
-        FieldTable('producer_id', 'producerId', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'producerId', False),
-        FieldTable('producer_epoch', 'producerEpoch', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('committed', 'committed', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("transactional_id", "transactionalId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "transactionalId", False),
+        FieldTable("producer_id", "producerId", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "producerId", False),
+        FieldTable("producer_epoch", "producerEpoch", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("committed", "committed", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 END_TXN_RESPONSE = StructTable(
     "EndTxnResponse",
     "EndTxnResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('producer_id', 'producerId', 'int64', False, None, (5, 32767), (0, -1), (0, -1), -1, None, -1, True, False, 'producerId', False),
-        FieldTable('producer_epoch', 'producerEpoch', 'int16', False, None, (5, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("producer_id", "producerId", "int64", False, None, (5, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "producerId", False),
+        FieldTable("producer_epoch", "producerEpoch", "int16", False, None, (5, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "EndTxnRequest": MessageTable('EndTxnRequest', 'request', 'end_txn', 26, 0, 5, (3, 32767), False, END_TXN_REQUEST),
-    "EndTxnResponse": MessageTable('EndTxnResponse', 'response', 'end_txn', 26, 0, 5, (3, 32767), False, END_TXN_RESPONSE),
+    "EndTxnRequest": MessageTable("EndTxnRequest", "request", "end_txn", 26, 0, 5, (3, 32767), False, END_TXN_REQUEST),
+    "EndTxnResponse": MessageTable("EndTxnResponse", "response", "end_txn", 26, 0, 5, (3, 32767), False, END_TXN_RESPONSE),
 }

@@ -9,9 +9,9 @@ END_TXN_MARKER = StructTable(
     "EndTxnMarker",
     "EndTxnMarker",
     (
-        FieldTable('coordinator_epoch', 'coordinatorEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("coordinator_epoch", "coordinatorEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "EndTxnMarker": MessageTable('EndTxnMarker', 'control_record', 'end_txn_marker', -1, 0, 0, (0, -1), False, END_TXN_MARKER),
+    "EndTxnMarker": MessageTable("EndTxnMarker", "control_record", "end_txn_marker", -1, 0, 0, (0, -1), False, END_TXN_MARKER),
 }

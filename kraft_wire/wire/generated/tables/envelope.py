@@ -9,20 +9,20 @@ ENVELOPE_REQUEST = StructTable(
     "EnvelopeRequest",
     "EnvelopeRequest",
     (
-        FieldTable('request_data', 'requestData', 'bytes', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'', False, False, '', True),
-        FieldTable('request_principal', 'requestPrincipal', 'bytes', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, b'', False, False, '', False),
-        FieldTable('client_host_address', 'clientHostAddress', 'bytes', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'', False, False, '', False),
+        FieldTable("request_data", "requestData", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", True),
+        FieldTable("request_principal", "requestPrincipal", "bytes", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, b"", False, False, "", False),
+        FieldTable("client_host_address", "clientHostAddress", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
     ),
 )
 ENVELOPE_RESPONSE = StructTable(
     "EnvelopeResponse",
     "EnvelopeResponse",
     (
-        FieldTable('response_data', 'responseData', 'bytes', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', True),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("response_data", "responseData", "bytes", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", True),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "EnvelopeRequest": MessageTable('EnvelopeRequest', 'request', 'envelope', 58, 0, 0, (0, 32767), False, ENVELOPE_REQUEST),
-    "EnvelopeResponse": MessageTable('EnvelopeResponse', 'response', 'envelope', 58, 0, 0, (0, 32767), False, ENVELOPE_RESPONSE),
+    "EnvelopeRequest": MessageTable("EnvelopeRequest", "request", "envelope", 58, 0, 0, (0, 32767), False, ENVELOPE_REQUEST),
+    "EnvelopeResponse": MessageTable("EnvelopeResponse", "response", "envelope", 58, 0, 0, (0, 32767), False, ENVELOPE_RESPONSE),
 }

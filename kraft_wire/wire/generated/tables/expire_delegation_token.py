@@ -9,20 +9,20 @@ EXPIRE_DELEGATION_TOKEN_REQUEST = StructTable(
     "ExpireDelegationTokenRequest",
     "ExpireDelegationTokenRequest",
     (
-        FieldTable('hmac', 'hmac', 'bytes', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'', False, False, '', False),
-        FieldTable('expiry_time_period_ms', 'expiryTimePeriodMs', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("hmac", "hmac", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
+        FieldTable("expiry_time_period_ms", "expiryTimePeriodMs", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 EXPIRE_DELEGATION_TOKEN_RESPONSE = StructTable(
     "ExpireDelegationTokenResponse",
     "ExpireDelegationTokenResponse",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('expiry_timestamp_ms', 'expiryTimestampMs', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("expiry_timestamp_ms", "expiryTimestampMs", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ExpireDelegationTokenRequest": MessageTable('ExpireDelegationTokenRequest', 'request', 'expire_delegation_token', 40, 1, 2, (2, 32767), False, EXPIRE_DELEGATION_TOKEN_REQUEST),
-    "ExpireDelegationTokenResponse": MessageTable('ExpireDelegationTokenResponse', 'response', 'expire_delegation_token', 40, 1, 2, (2, 32767), False, EXPIRE_DELEGATION_TOKEN_RESPONSE),
+    "ExpireDelegationTokenRequest": MessageTable("ExpireDelegationTokenRequest", "request", "expire_delegation_token", 40, 1, 2, (2, 32767), False, EXPIRE_DELEGATION_TOKEN_REQUEST),
+    "ExpireDelegationTokenResponse": MessageTable("ExpireDelegationTokenResponse", "response", "expire_delegation_token", 40, 1, 2, (2, 32767), False, EXPIRE_DELEGATION_TOKEN_RESPONSE),
 }

@@ -9,10 +9,10 @@ FEATURE_LEVEL_RECORD = StructTable(
     "FeatureLevelRecord",
     "FeatureLevelRecord",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('feature_level', 'featureLevel', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("feature_level", "featureLevel", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "FeatureLevelRecord": MessageTable('FeatureLevelRecord', 'metadata_record', 'feature_level_record', 12, 0, 0, (0, 32767), False, FEATURE_LEVEL_RECORD),
+    "FeatureLevelRecord": MessageTable("FeatureLevelRecord", "metadata_record", "feature_level_record", 12, 0, 0, (0, 32767), False, FEATURE_LEVEL_RECORD),
 }

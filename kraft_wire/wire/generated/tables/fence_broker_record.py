@@ -9,10 +9,10 @@ FENCE_BROKER_RECORD = StructTable(
     "FenceBrokerRecord",
     "FenceBrokerRecord",
     (
-        FieldTable('id', 'id', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'brokerId', False),
-        FieldTable('epoch', 'epoch', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("id", "id", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
+        FieldTable("epoch", "epoch", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "FenceBrokerRecord": MessageTable('FenceBrokerRecord', 'metadata_record', 'fence_broker_record', 7, 0, 0, (0, 32767), False, FENCE_BROKER_RECORD),
+    "FenceBrokerRecord": MessageTable("FenceBrokerRecord", "metadata_record", "fence_broker_record", 7, 0, 0, (0, 32767), False, FENCE_BROKER_RECORD),
 }

@@ -9,140 +9,140 @@ REPLICA_STATE = StructTable(
     "ReplicaState",
     "ReplicaState",
     (
-        FieldTable('replica_id', 'replicaId', 'int32', False, None, (15, 32767), (0, -1), (0, -1), -1, None, -1, False, False, 'brokerId', False),
-        FieldTable('replica_epoch', 'replicaEpoch', 'int64', False, None, (15, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
+        FieldTable("replica_id", "replicaId", "int32", False, None, (15, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "brokerId", False),
+        FieldTable("replica_epoch", "replicaEpoch", "int64", False, None, (15, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
     ),
 )
 FETCH_PARTITION = StructTable(
     "FetchPartition",
     "FetchPartition",
     (
-        FieldTable('partition', 'partition', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('current_leader_epoch', 'currentLeaderEpoch', 'int32', False, None, (9, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('fetch_offset', 'fetchOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('last_fetched_epoch', 'lastFetchedEpoch', 'int32', False, None, (12, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
-        FieldTable('log_start_offset', 'logStartOffset', 'int64', False, None, (5, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('partition_max_bytes', 'partitionMaxBytes', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('replica_directory_id', 'replicaDirectoryId', 'uuid', False, None, (17, 32767), (0, -1), (17, 32767), 0, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', True, False, '', False),
-        FieldTable('high_watermark', 'highWatermark', 'int64', False, None, (18, 32767), (0, -1), (18, 32767), 1, None, 9223372036854775807, True, False, '', False),
+        FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("current_leader_epoch", "currentLeaderEpoch", "int32", False, None, (9, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("fetch_offset", "fetchOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("last_fetched_epoch", "lastFetchedEpoch", "int32", False, None, (12, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
+        FieldTable("log_start_offset", "logStartOffset", "int64", False, None, (5, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("partition_max_bytes", "partitionMaxBytes", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("replica_directory_id", "replicaDirectoryId", "uuid", False, None, (17, 32767), (0, -1), (17, 32767), 0, None, bytes(16), True, False, "", False),
+        FieldTable("high_watermark", "highWatermark", "int64", False, None, (18, 32767), (0, -1), (18, 32767), 1, None, 9223372036854775807, True, False, "", False),
     ),
 )
 FETCH_TOPIC = StructTable(
     "FetchTopic",
     "FetchTopic",
     (
-        FieldTable('topic', 'topic', 'string', False, None, (0, 12), (0, -1), (0, -1), -1, None, '', True, False, 'topicName', False),
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (13, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', True, False, '', False),
-        FieldTable('partitions', 'partitions', 'struct', True, FETCH_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic", "topic", "string", False, None, (0, 12), (0, -1), (0, -1), -1, None, "", True, False, "topicName", False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (13, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
+        FieldTable("partitions", "partitions", "struct", True, FETCH_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 FORGOTTEN_TOPIC = StructTable(
     "ForgottenTopic",
     "ForgottenTopic",
     (
-        FieldTable('topic', 'topic', 'string', False, None, (7, 12), (0, -1), (0, -1), -1, None, '', True, False, 'topicName', False),
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (13, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', True, False, '', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (7, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic", "topic", "string", False, None, (7, 12), (0, -1), (0, -1), -1, None, "", True, False, "topicName", False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (13, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (7, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 FETCH_REQUEST = StructTable(
     "FetchRequest",
     "FetchRequest",
     (
-        FieldTable('cluster_id', 'clusterId', 'string', False, None, (12, 32767), (12, 32767), (12, 32767), 0, None, None, True, False, '', False),
-        FieldTable('replica_id', 'replicaId', 'int32', False, None, (0, 14), (0, -1), (0, -1), -1, None, -1, False, False, 'brokerId', False),
-        FieldTable('replica_state', 'replicaState', 'struct', False, REPLICA_STATE, (15, 32767), (0, -1), (15, 32767), 1, None, (), False, False, '', False),
-        FieldTable('max_wait_ms', 'maxWaitMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('min_bytes', 'minBytes', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('max_bytes', 'maxBytes', 'int32', False, None, (3, 32767), (0, -1), (0, -1), -1, None, 2147483647, True, False, '', False),
-        FieldTable('isolation_level', 'isolationLevel', 'int8', False, None, (4, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('session_id', 'sessionId', 'int32', False, None, (7, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('session_epoch', 'sessionEpoch', 'int32', False, None, (7, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, FETCH_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('forgotten_topics_data', 'forgottenTopicsData', 'struct', True, FORGOTTEN_TOPIC, (7, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('rack_id', 'rackId', 'string', False, None, (11, 32767), (0, -1), (0, -1), -1, None, '', True, False, '', False),
+        FieldTable("cluster_id", "clusterId", "string", False, None, (12, 32767), (12, 32767), (12, 32767), 0, None, None, True, False, "", False),
+        FieldTable("replica_id", "replicaId", "int32", False, None, (0, 14), (0, -1), (0, -1), -1, None, -1, False, False, "brokerId", False),
+        FieldTable("replica_state", "replicaState", "struct", False, REPLICA_STATE, (15, 32767), (0, -1), (15, 32767), 1, None, (), False, False, "", False),
+        FieldTable("max_wait_ms", "maxWaitMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("min_bytes", "minBytes", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("max_bytes", "maxBytes", "int32", False, None, (3, 32767), (0, -1), (0, -1), -1, None, 2147483647, True, False, "", False),
+        FieldTable("isolation_level", "isolationLevel", "int8", False, None, (4, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("session_id", "sessionId", "int32", False, None, (7, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("session_epoch", "sessionEpoch", "int32", False, None, (7, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("topics", "topics", "struct", True, FETCH_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("forgotten_topics_data", "forgottenTopicsData", "struct", True, FORGOTTEN_TOPIC, (7, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("rack_id", "rackId", "string", False, None, (11, 32767), (0, -1), (0, -1), -1, None, "", True, False, "", False),
     ),
 )
 EPOCH_END_OFFSET = StructTable(
     "EpochEndOffset",
     "EpochEndOffset",
     (
-        FieldTable('epoch', 'epoch', 'int32', False, None, (12, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
-        FieldTable('end_offset', 'endOffset', 'int64', False, None, (12, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
+        FieldTable("epoch", "epoch", "int32", False, None, (12, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
+        FieldTable("end_offset", "endOffset", "int64", False, None, (12, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
     ),
 )
 LEADER_ID_AND_EPOCH = StructTable(
     "LeaderIdAndEpoch",
     "LeaderIdAndEpoch",
     (
-        FieldTable('leader_id', 'leaderId', 'int32', False, None, (12, 32767), (0, -1), (0, -1), -1, None, -1, False, False, 'brokerId', False),
-        FieldTable('leader_epoch', 'leaderEpoch', 'int32', False, None, (12, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
+        FieldTable("leader_id", "leaderId", "int32", False, None, (12, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "brokerId", False),
+        FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (12, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
     ),
 )
 SNAPSHOT_ID = StructTable(
     "SnapshotId",
     "SnapshotId",
     (
-        FieldTable('end_offset', 'endOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
-        FieldTable('epoch', 'epoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
+        FieldTable("end_offset", "endOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
+        FieldTable("epoch", "epoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
     ),
 )
 ABORTED_TRANSACTION = StructTable(
     "AbortedTransaction",
     "AbortedTransaction",
     (
-        FieldTable('producer_id', 'producerId', 'int64', False, None, (4, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'producerId', False),
-        FieldTable('first_offset', 'firstOffset', 'int64', False, None, (4, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("producer_id", "producerId", "int64", False, None, (4, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "producerId", False),
+        FieldTable("first_offset", "firstOffset", "int64", False, None, (4, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 PARTITION_DATA = StructTable(
     "PartitionData",
     "PartitionData",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('high_watermark', 'highWatermark', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('last_stable_offset', 'lastStableOffset', 'int64', False, None, (4, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('log_start_offset', 'logStartOffset', 'int64', False, None, (5, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('diverging_epoch', 'divergingEpoch', 'struct', False, EPOCH_END_OFFSET, (12, 32767), (0, -1), (12, 32767), 0, None, (), False, False, '', False),
-        FieldTable('current_leader', 'currentLeader', 'struct', False, LEADER_ID_AND_EPOCH, (12, 32767), (0, -1), (12, 32767), 1, None, (), False, False, '', False),
-        FieldTable('snapshot_id', 'snapshotId', 'struct', False, SNAPSHOT_ID, (12, 32767), (0, -1), (12, 32767), 2, None, (), False, False, '', False),
-        FieldTable('aborted_transactions', 'abortedTransactions', 'struct', True, ABORTED_TRANSACTION, (4, 32767), (4, 32767), (0, -1), -1, None, (), True, False, '', False),
-        FieldTable('preferred_read_replica', 'preferredReadReplica', 'int32', False, None, (11, 32767), (0, -1), (0, -1), -1, None, -1, False, False, 'brokerId', False),
-        FieldTable('records', 'records', 'records', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("high_watermark", "highWatermark", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("last_stable_offset", "lastStableOffset", "int64", False, None, (4, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("log_start_offset", "logStartOffset", "int64", False, None, (5, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("diverging_epoch", "divergingEpoch", "struct", False, EPOCH_END_OFFSET, (12, 32767), (0, -1), (12, 32767), 0, None, (), False, False, "", False),
+        FieldTable("current_leader", "currentLeader", "struct", False, LEADER_ID_AND_EPOCH, (12, 32767), (0, -1), (12, 32767), 1, None, (), False, False, "", False),
+        FieldTable("snapshot_id", "snapshotId", "struct", False, SNAPSHOT_ID, (12, 32767), (0, -1), (12, 32767), 2, None, (), False, False, "", False),
+        FieldTable("aborted_transactions", "abortedTransactions", "struct", True, ABORTED_TRANSACTION, (4, 32767), (4, 32767), (0, -1), -1, None, (), True, False, "", False),
+        FieldTable("preferred_read_replica", "preferredReadReplica", "int32", False, None, (11, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "brokerId", False),
+        FieldTable("records", "records", "records", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 FETCHABLE_TOPIC_RESPONSE = StructTable(
     "FetchableTopicResponse",
     "FetchableTopicResponse",
     (
-        FieldTable('topic', 'topic', 'string', False, None, (0, 12), (0, -1), (0, -1), -1, None, '', True, False, 'topicName', False),
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (13, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', True, False, '', False),
-        FieldTable('partitions', 'partitions', 'struct', True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic", "topic", "string", False, None, (0, 12), (0, -1), (0, -1), -1, None, "", True, False, "topicName", False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (13, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
+        FieldTable("partitions", "partitions", "struct", True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 NODE_ENDPOINT = StructTable(
     "NodeEndpoint",
     "NodeEndpoint",
     (
-        FieldTable('node_id', 'nodeId', 'int32', False, None, (16, 32767), (0, -1), (0, -1), -1, None, 0, False, True, 'brokerId', False),
-        FieldTable('host', 'host', 'string', False, None, (16, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('port', 'port', 'int32', False, None, (16, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('rack', 'rack', 'string', False, None, (16, 32767), (16, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("node_id", "nodeId", "int32", False, None, (16, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "brokerId", False),
+        FieldTable("host", "host", "string", False, None, (16, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("port", "port", "int32", False, None, (16, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("rack", "rack", "string", False, None, (16, 32767), (16, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 FETCH_RESPONSE = StructTable(
     "FetchResponse",
     "FetchResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (7, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('session_id', 'sessionId', 'int32', False, None, (7, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('responses', 'responses', 'struct', True, FETCHABLE_TOPIC_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('node_endpoints', 'nodeEndpoints', 'struct', True, NODE_ENDPOINT, (16, 32767), (0, -1), (16, 32767), 0, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (7, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("session_id", "sessionId", "int32", False, None, (7, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("responses", "responses", "struct", True, FETCHABLE_TOPIC_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("node_endpoints", "nodeEndpoints", "struct", True, NODE_ENDPOINT, (16, 32767), (0, -1), (16, 32767), 0, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "FetchRequest": MessageTable('FetchRequest', 'request', 'fetch', 1, 4, 18, (12, 32767), False, FETCH_REQUEST),
-    "FetchResponse": MessageTable('FetchResponse', 'response', 'fetch', 1, 4, 18, (12, 32767), False, FETCH_RESPONSE),
+    "FetchRequest": MessageTable("FetchRequest", "request", "fetch", 1, 4, 18, (12, 32767), False, FETCH_REQUEST),
+    "FetchResponse": MessageTable("FetchResponse", "response", "fetch", 1, 4, 18, (12, 32767), False, FETCH_RESPONSE),
 }

@@ -9,96 +9,96 @@ SNAPSHOT_ID = StructTable(
     "SnapshotId",
     "SnapshotId",
     (
-        FieldTable('end_offset', 'endOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('epoch', 'epoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("end_offset", "endOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("epoch", "epoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 PARTITION_SNAPSHOT = StructTable(
     "PartitionSnapshot",
     "PartitionSnapshot",
     (
-        FieldTable('partition', 'partition', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('current_leader_epoch', 'currentLeaderEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('snapshot_id', 'snapshotId', 'struct', False, SNAPSHOT_ID, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('position', 'position', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('replica_directory_id', 'replicaDirectoryId', 'uuid', False, None, (1, 32767), (0, -1), (1, 32767), 0, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', True, False, '', False),
+        FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("current_leader_epoch", "currentLeaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("snapshot_id", "snapshotId", "struct", False, SNAPSHOT_ID, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("position", "position", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("replica_directory_id", "replicaDirectoryId", "uuid", False, None, (1, 32767), (0, -1), (1, 32767), 0, None, bytes(16), True, False, "", False),
     ),
 )
 TOPIC_SNAPSHOT = StructTable(
     "TopicSnapshot",
     "TopicSnapshot",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, PARTITION_SNAPSHOT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, PARTITION_SNAPSHOT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 FETCH_SNAPSHOT_REQUEST = StructTable(
     "FetchSnapshotRequest",
     "FetchSnapshotRequest",
     (
-        FieldTable('cluster_id', 'clusterId', 'string', False, None, (0, 32767), (0, 32767), (0, 32767), 0, None, None, False, False, '', False),
-        FieldTable('replica_id', 'replicaId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, 'brokerId', False),
-        FieldTable('max_bytes', 'maxBytes', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 2147483647, False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, TOPIC_SNAPSHOT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("cluster_id", "clusterId", "string", False, None, (0, 32767), (0, 32767), (0, 32767), 0, None, None, False, False, "", False),
+        FieldTable("replica_id", "replicaId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "brokerId", False),
+        FieldTable("max_bytes", "maxBytes", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 2147483647, False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, TOPIC_SNAPSHOT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 RESPONSE_SNAPSHOT_ID = StructTable(
     "SnapshotId",
     "ResponseSnapshotId",
     (
-        FieldTable('end_offset', 'endOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('epoch', 'epoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("end_offset", "endOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("epoch", "epoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 LEADER_ID_AND_EPOCH = StructTable(
     "LeaderIdAndEpoch",
     "LeaderIdAndEpoch",
     (
-        FieldTable('leader_id', 'leaderId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'brokerId', False),
-        FieldTable('leader_epoch', 'leaderEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("leader_id", "leaderId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
+        FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 RESPONSE_PARTITION_SNAPSHOT = StructTable(
     "PartitionSnapshot",
     "ResponsePartitionSnapshot",
     (
-        FieldTable('index', 'index', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('snapshot_id', 'snapshotId', 'struct', False, RESPONSE_SNAPSHOT_ID, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('current_leader', 'currentLeader', 'struct', False, LEADER_ID_AND_EPOCH, (0, 32767), (0, -1), (0, 32767), 0, None, (), False, False, '', False),
-        FieldTable('size', 'size', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('position', 'position', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('unaligned_records', 'unalignedRecords', 'records', False, None, (0, 32767), (0, -1), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("index", "index", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("snapshot_id", "snapshotId", "struct", False, RESPONSE_SNAPSHOT_ID, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("current_leader", "currentLeader", "struct", False, LEADER_ID_AND_EPOCH, (0, 32767), (0, -1), (0, 32767), 0, None, (), False, False, "", False),
+        FieldTable("size", "size", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("position", "position", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("unaligned_records", "unalignedRecords", "records", False, None, (0, 32767), (0, -1), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 RESPONSE_TOPIC_SNAPSHOT = StructTable(
     "TopicSnapshot",
     "ResponseTopicSnapshot",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, RESPONSE_PARTITION_SNAPSHOT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, RESPONSE_PARTITION_SNAPSHOT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 NODE_ENDPOINT = StructTable(
     "NodeEndpoint",
     "NodeEndpoint",
     (
-        FieldTable('node_id', 'nodeId', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, True, 'brokerId', False),
-        FieldTable('host', 'host', 'string', False, None, (1, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('port', 'port', 'uint16', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("node_id", "nodeId", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "brokerId", False),
+        FieldTable("host", "host", "string", False, None, (1, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("port", "port", "uint16", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 FETCH_SNAPSHOT_RESPONSE = StructTable(
     "FetchSnapshotResponse",
     "FetchSnapshotResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, RESPONSE_TOPIC_SNAPSHOT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('node_endpoints', 'nodeEndpoints', 'struct', True, NODE_ENDPOINT, (1, 32767), (0, -1), (1, 32767), 0, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, RESPONSE_TOPIC_SNAPSHOT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("node_endpoints", "nodeEndpoints", "struct", True, NODE_ENDPOINT, (1, 32767), (0, -1), (1, 32767), 0, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "FetchSnapshotRequest": MessageTable('FetchSnapshotRequest', 'request', 'fetch_snapshot', 59, 0, 1, (0, 32767), False, FETCH_SNAPSHOT_REQUEST),
-    "FetchSnapshotResponse": MessageTable('FetchSnapshotResponse', 'response', 'fetch_snapshot', 59, 0, 1, (0, 32767), False, FETCH_SNAPSHOT_RESPONSE),
+    "FetchSnapshotRequest": MessageTable("FetchSnapshotRequest", "request", "fetch_snapshot", 59, 0, 1, (0, 32767), False, FETCH_SNAPSHOT_REQUEST),
+    "FetchSnapshotResponse": MessageTable("FetchSnapshotResponse", "response", "fetch_snapshot", 59, 0, 1, (0, 32767), False, FETCH_SNAPSHOT_RESPONSE),
 }

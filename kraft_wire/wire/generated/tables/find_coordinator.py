@@ -9,37 +9,37 @@ FIND_COORDINATOR_REQUEST = StructTable(
     "FindCoordinatorRequest",
     "FindCoordinatorRequest",
     (
-        FieldTable('key', 'key', 'string', False, None, (0, 3), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('key_type', 'keyType', 'int8', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('coordinator_keys', 'coordinatorKeys', 'string', True, None, (4, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("key", "key", "string", False, None, (0, 3), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("key_type", "keyType", "int8", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("coordinator_keys", "coordinatorKeys", "string", True, None, (4, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 COORDINATOR = StructTable(
     "Coordinator",
     "Coordinator",
     (
-        FieldTable('key', 'key', 'string', False, None, (4, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('node_id', 'nodeId', 'int32', False, None, (4, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'brokerId', False),
-        FieldTable('host', 'host', 'string', False, None, (4, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('port', 'port', 'int32', False, None, (4, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (4, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (4, 32767), (4, 32767), (0, -1), -1, None, '', True, False, '', False),
+        FieldTable("key", "key", "string", False, None, (4, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("node_id", "nodeId", "int32", False, None, (4, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
+        FieldTable("host", "host", "string", False, None, (4, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("port", "port", "int32", False, None, (4, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (4, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (4, 32767), (4, 32767), (0, -1), -1, None, "", True, False, "", False),
     ),
 )
 FIND_COORDINATOR_RESPONSE = StructTable(
     "FindCoordinatorResponse",
     "FindCoordinatorResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 3), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (1, 3), (1, 3), (0, -1), -1, None, '', True, False, '', False),
-        FieldTable('node_id', 'nodeId', 'int32', False, None, (0, 3), (0, -1), (0, -1), -1, None, 0, False, False, 'brokerId', False),
-        FieldTable('host', 'host', 'string', False, None, (0, 3), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('port', 'port', 'int32', False, None, (0, 3), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('coordinators', 'coordinators', 'struct', True, COORDINATOR, (4, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 3), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (1, 3), (1, 3), (0, -1), -1, None, "", True, False, "", False),
+        FieldTable("node_id", "nodeId", "int32", False, None, (0, 3), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
+        FieldTable("host", "host", "string", False, None, (0, 3), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("port", "port", "int32", False, None, (0, 3), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("coordinators", "coordinators", "struct", True, COORDINATOR, (4, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "FindCoordinatorRequest": MessageTable('FindCoordinatorRequest', 'request', 'find_coordinator', 10, 0, 6, (3, 32767), False, FIND_COORDINATOR_REQUEST),
-    "FindCoordinatorResponse": MessageTable('FindCoordinatorResponse', 'response', 'find_coordinator', 10, 0, 6, (3, 32767), False, FIND_COORDINATOR_RESPONSE),
+    "FindCoordinatorRequest": MessageTable("FindCoordinatorRequest", "request", "find_coordinator", 10, 0, 6, (3, 32767), False, FIND_COORDINATOR_REQUEST),
+    "FindCoordinatorResponse": MessageTable("FindCoordinatorResponse", "response", "find_coordinator", 10, 0, 6, (3, 32767), False, FIND_COORDINATOR_RESPONSE),
 }

@@ -9,25 +9,25 @@ GET_TELEMETRY_SUBSCRIPTIONS_REQUEST = StructTable(
     "GetTelemetrySubscriptionsRequest",
     "GetTelemetrySubscriptionsRequest",
     (
-        FieldTable('client_instance_id', 'clientInstanceId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
+        FieldTable("client_instance_id", "clientInstanceId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
     ),
 )
 GET_TELEMETRY_SUBSCRIPTIONS_RESPONSE = StructTable(
     "GetTelemetrySubscriptionsResponse",
     "GetTelemetrySubscriptionsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('client_instance_id', 'clientInstanceId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('subscription_id', 'subscriptionId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('accepted_compression_types', 'acceptedCompressionTypes', 'int8', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('push_interval_ms', 'pushIntervalMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('telemetry_max_bytes', 'telemetryMaxBytes', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('delta_temporality', 'deltaTemporality', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
-        FieldTable('requested_metrics', 'requestedMetrics', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("client_instance_id", "clientInstanceId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("subscription_id", "subscriptionId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("accepted_compression_types", "acceptedCompressionTypes", "int8", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("push_interval_ms", "pushIntervalMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("telemetry_max_bytes", "telemetryMaxBytes", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("delta_temporality", "deltaTemporality", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
+        FieldTable("requested_metrics", "requestedMetrics", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "GetTelemetrySubscriptionsRequest": MessageTable('GetTelemetrySubscriptionsRequest', 'request', 'get_telemetry_subscriptions', 71, 0, 0, (0, 32767), False, GET_TELEMETRY_SUBSCRIPTIONS_REQUEST),
-    "GetTelemetrySubscriptionsResponse": MessageTable('GetTelemetrySubscriptionsResponse', 'response', 'get_telemetry_subscriptions', 71, 0, 0, (0, 32767), False, GET_TELEMETRY_SUBSCRIPTIONS_RESPONSE),
+    "GetTelemetrySubscriptionsRequest": MessageTable("GetTelemetrySubscriptionsRequest", "request", "get_telemetry_subscriptions", 71, 0, 0, (0, 32767), False, GET_TELEMETRY_SUBSCRIPTIONS_REQUEST),
+    "GetTelemetrySubscriptionsResponse": MessageTable("GetTelemetrySubscriptionsResponse", "response", "get_telemetry_subscriptions", 71, 0, 0, (0, 32767), False, GET_TELEMETRY_SUBSCRIPTIONS_RESPONSE),
 }

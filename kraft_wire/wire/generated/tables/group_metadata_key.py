@@ -9,9 +9,9 @@ GROUP_METADATA_KEY = StructTable(
     "GroupMetadataKey",
     "GroupMetadataKey",
     (
-        FieldTable('group', 'group', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("group", "group", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "GroupMetadataKey": MessageTable('GroupMetadataKey', 'coordinator_key', 'group_metadata_key', 2, 0, 0, (0, -1), False, GROUP_METADATA_KEY),
+    "GroupMetadataKey": MessageTable("GroupMetadataKey", "coordinator_key", "group_metadata_key", 2, 0, 0, (0, -1), False, GROUP_METADATA_KEY),
 }

@@ -9,28 +9,28 @@ MEMBER_METADATA = StructTable(
     "MemberMetadata",
     "MemberMetadata",
     (
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('group_instance_id', 'groupInstanceId', 'string', False, None, (3, 32767), (3, 32767), (0, -1), -1, None, None, True, False, '', False),
-        FieldTable('client_id', 'clientId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('client_host', 'clientHost', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('rebalance_timeout', 'rebalanceTimeout', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('session_timeout', 'sessionTimeout', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('subscription', 'subscription', 'bytes', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'', False, False, '', False),
-        FieldTable('assignment', 'assignment', 'bytes', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'', False, False, '', False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("group_instance_id", "groupInstanceId", "string", False, None, (3, 32767), (3, 32767), (0, -1), -1, None, None, True, False, "", False),
+        FieldTable("client_id", "clientId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("client_host", "clientHost", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("rebalance_timeout", "rebalanceTimeout", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("session_timeout", "sessionTimeout", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("subscription", "subscription", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
+        FieldTable("assignment", "assignment", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
     ),
 )
 GROUP_METADATA_VALUE = StructTable(
     "GroupMetadataValue",
     "GroupMetadataValue",
     (
-        FieldTable('protocol_type', 'protocolType', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('generation', 'generation', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('protocol', 'protocol', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('leader', 'leader', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('current_state_timestamp', 'currentStateTimestamp', 'int64', False, None, (2, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('members', 'members', 'struct', True, MEMBER_METADATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("protocol_type", "protocolType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("generation", "generation", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("protocol", "protocol", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("leader", "leader", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("current_state_timestamp", "currentStateTimestamp", "int64", False, None, (2, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("members", "members", "struct", True, MEMBER_METADATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "GroupMetadataValue": MessageTable('GroupMetadataValue', 'coordinator_value', 'group_metadata_value', 2, 0, 4, (4, 32767), False, GROUP_METADATA_VALUE),
+    "GroupMetadataValue": MessageTable("GroupMetadataValue", "coordinator_value", "group_metadata_value", 2, 0, 4, (4, 32767), False, GROUP_METADATA_VALUE),
 }

@@ -9,21 +9,21 @@ HEARTBEAT_REQUEST = StructTable(
     "HeartbeatRequest",
     "HeartbeatRequest",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'groupId', False),
-        FieldTable('generation_id', 'generationId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('group_instance_id', 'groupInstanceId', 'string', False, None, (3, 32767), (3, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
+        FieldTable("generation_id", "generationId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("group_instance_id", "groupInstanceId", "string", False, None, (3, 32767), (3, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 HEARTBEAT_RESPONSE = StructTable(
     "HeartbeatResponse",
     "HeartbeatResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "HeartbeatRequest": MessageTable('HeartbeatRequest', 'request', 'heartbeat', 12, 0, 4, (4, 32767), False, HEARTBEAT_REQUEST),
-    "HeartbeatResponse": MessageTable('HeartbeatResponse', 'response', 'heartbeat', 12, 0, 4, (4, 32767), False, HEARTBEAT_RESPONSE),
+    "HeartbeatRequest": MessageTable("HeartbeatRequest", "request", "heartbeat", 12, 0, 4, (4, 32767), False, HEARTBEAT_REQUEST),
+    "HeartbeatResponse": MessageTable("HeartbeatResponse", "response", "heartbeat", 12, 0, 4, (4, 32767), False, HEARTBEAT_RESPONSE),
 }

@@ -9,47 +9,47 @@ ALTERABLE_CONFIG = StructTable(
     "AlterableConfig",
     "AlterableConfig",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, '', False),
-        FieldTable('config_operation', 'configOperation', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, '', False),
-        FieldTable('value', 'value', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
+        FieldTable("config_operation", "configOperation", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "", False),
+        FieldTable("value", "value", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 ALTER_CONFIGS_RESOURCE = StructTable(
     "AlterConfigsResource",
     "AlterConfigsResource",
     (
-        FieldTable('resource_type', 'resourceType', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, '', False),
-        FieldTable('resource_name', 'resourceName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, '', False),
-        FieldTable('configs', 'configs', 'struct', True, ALTERABLE_CONFIG, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("resource_type", "resourceType", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "", False),
+        FieldTable("resource_name", "resourceName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
+        FieldTable("configs", "configs", "struct", True, ALTERABLE_CONFIG, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 INCREMENTAL_ALTER_CONFIGS_REQUEST = StructTable(
     "IncrementalAlterConfigsRequest",
     "IncrementalAlterConfigsRequest",
     (
-        FieldTable('resources', 'resources', 'struct', True, ALTER_CONFIGS_RESOURCE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('validate_only', 'validateOnly', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("resources", "resources", "struct", True, ALTER_CONFIGS_RESOURCE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("validate_only", "validateOnly", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 ALTER_CONFIGS_RESOURCE_RESPONSE = StructTable(
     "AlterConfigsResourceResponse",
     "AlterConfigsResourceResponse",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('resource_type', 'resourceType', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('resource_name', 'resourceName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("resource_type", "resourceType", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("resource_name", "resourceName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 INCREMENTAL_ALTER_CONFIGS_RESPONSE = StructTable(
     "IncrementalAlterConfigsResponse",
     "IncrementalAlterConfigsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('responses', 'responses', 'struct', True, ALTER_CONFIGS_RESOURCE_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("responses", "responses", "struct", True, ALTER_CONFIGS_RESOURCE_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "IncrementalAlterConfigsRequest": MessageTable('IncrementalAlterConfigsRequest', 'request', 'incremental_alter_configs', 44, 0, 1, (1, 32767), False, INCREMENTAL_ALTER_CONFIGS_REQUEST),
-    "IncrementalAlterConfigsResponse": MessageTable('IncrementalAlterConfigsResponse', 'response', 'incremental_alter_configs', 44, 0, 1, (1, 32767), False, INCREMENTAL_ALTER_CONFIGS_RESPONSE),
+    "IncrementalAlterConfigsRequest": MessageTable("IncrementalAlterConfigsRequest", "request", "incremental_alter_configs", 44, 0, 1, (1, 32767), False, INCREMENTAL_ALTER_CONFIGS_REQUEST),
+    "IncrementalAlterConfigsResponse": MessageTable("IncrementalAlterConfigsResponse", "response", "incremental_alter_configs", 44, 0, 1, (1, 32767), False, INCREMENTAL_ALTER_CONFIGS_RESPONSE),
 }

@@ -9,27 +9,27 @@ INIT_PRODUCER_ID_REQUEST = StructTable(
     "InitProducerIdRequest",
     "InitProducerIdRequest",
     (
-        FieldTable('transactional_id', 'transactionalId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, 'transactionalId', False),
-        FieldTable('transaction_timeout_ms', 'transactionTimeoutMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('producer_id', 'producerId', 'int64', False, None, (3, 32767), (0, -1), (0, -1), -1, None, -1, False, False, 'producerId', False),
-        FieldTable('producer_epoch', 'producerEpoch', 'int16', False, None, (3, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
-        FieldTable('enable2_pc', 'enable2Pc', 'bool', False, None, (6, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
-        FieldTable('keep_prepared_txn', 'keepPreparedTxn', 'bool', False, None, (6, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("transactional_id", "transactionalId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "transactionalId", False),
+        FieldTable("transaction_timeout_ms", "transactionTimeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("producer_id", "producerId", "int64", False, None, (3, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "producerId", False),
+        FieldTable("producer_epoch", "producerEpoch", "int16", False, None, (3, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
+        FieldTable("enable2_pc", "enable2Pc", "bool", False, None, (6, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
+        FieldTable("keep_prepared_txn", "keepPreparedTxn", "bool", False, None, (6, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 INIT_PRODUCER_ID_RESPONSE = StructTable(
     "InitProducerIdResponse",
     "InitProducerIdResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('producer_id', 'producerId', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, 'producerId', False),
-        FieldTable('producer_epoch', 'producerEpoch', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('ongoing_txn_producer_id', 'ongoingTxnProducerId', 'int64', False, None, (6, 32767), (0, -1), (0, -1), -1, None, -1, False, False, 'producerId', False),
-        FieldTable('ongoing_txn_producer_epoch', 'ongoingTxnProducerEpoch', 'int16', False, None, (6, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("producer_id", "producerId", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "producerId", False),
+        FieldTable("producer_epoch", "producerEpoch", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("ongoing_txn_producer_id", "ongoingTxnProducerId", "int64", False, None, (6, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "producerId", False),
+        FieldTable("ongoing_txn_producer_epoch", "ongoingTxnProducerEpoch", "int16", False, None, (6, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "InitProducerIdRequest": MessageTable('InitProducerIdRequest', 'request', 'init_producer_id', 22, 0, 6, (2, 32767), True, INIT_PRODUCER_ID_REQUEST),
-    "InitProducerIdResponse": MessageTable('InitProducerIdResponse', 'response', 'init_producer_id', 22, 0, 6, (2, 32767), False, INIT_PRODUCER_ID_RESPONSE),
+    "InitProducerIdRequest": MessageTable("InitProducerIdRequest", "request", "init_producer_id", 22, 0, 6, (2, 32767), True, INIT_PRODUCER_ID_REQUEST),
+    "InitProducerIdResponse": MessageTable("InitProducerIdResponse", "response", "init_producer_id", 22, 0, 6, (2, 32767), False, INIT_PRODUCER_ID_RESPONSE),
 }

@@ -9,52 +9,52 @@ PARTITION_DATA = StructTable(
     "PartitionData",
     "PartitionData",
     (
-        FieldTable('partition', 'partition', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('state_epoch', 'stateEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('start_offset', 'startOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("state_epoch", "stateEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("start_offset", "startOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 INITIALIZE_STATE_DATA = StructTable(
     "InitializeStateData",
     "InitializeStateData",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'struct', True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("partitions", "partitions", "struct", True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 INITIALIZE_SHARE_GROUP_STATE_REQUEST = StructTable(
     "InitializeShareGroupStateRequest",
     "InitializeShareGroupStateRequest",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, INITIALIZE_STATE_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, INITIALIZE_STATE_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 PARTITION_RESULT = StructTable(
     "PartitionResult",
     "PartitionResult",
     (
-        FieldTable('partition', 'partition', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 INITIALIZE_STATE_RESULT = StructTable(
     "InitializeStateResult",
     "InitializeStateResult",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'struct', True, PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("partitions", "partitions", "struct", True, PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 INITIALIZE_SHARE_GROUP_STATE_RESPONSE = StructTable(
     "InitializeShareGroupStateResponse",
     "InitializeShareGroupStateResponse",
     (
-        FieldTable('results', 'results', 'struct', True, INITIALIZE_STATE_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("results", "results", "struct", True, INITIALIZE_STATE_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "InitializeShareGroupStateRequest": MessageTable('InitializeShareGroupStateRequest', 'request', 'initialize_share_group_state', 83, 0, 0, (0, 32767), False, INITIALIZE_SHARE_GROUP_STATE_REQUEST),
-    "InitializeShareGroupStateResponse": MessageTable('InitializeShareGroupStateResponse', 'response', 'initialize_share_group_state', 83, 0, 0, (0, 32767), False, INITIALIZE_SHARE_GROUP_STATE_RESPONSE),
+    "InitializeShareGroupStateRequest": MessageTable("InitializeShareGroupStateRequest", "request", "initialize_share_group_state", 83, 0, 0, (0, 32767), False, INITIALIZE_SHARE_GROUP_STATE_REQUEST),
+    "InitializeShareGroupStateResponse": MessageTable("InitializeShareGroupStateResponse", "response", "initialize_share_group_state", 83, 0, 0, (0, 32767), False, INITIALIZE_SHARE_GROUP_STATE_RESPONSE),
 }

@@ -9,49 +9,49 @@ JOIN_GROUP_REQUEST_PROTOCOL = StructTable(
     "JoinGroupRequestProtocol",
     "JoinGroupRequestProtocol",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, '', False),
-        FieldTable('metadata', 'metadata', 'bytes', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'', False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
+        FieldTable("metadata", "metadata", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
     ),
 )
 JOIN_GROUP_REQUEST = StructTable(
     "JoinGroupRequest",
     "JoinGroupRequest",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'groupId', False),
-        FieldTable('session_timeout_ms', 'sessionTimeoutMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('rebalance_timeout_ms', 'rebalanceTimeoutMs', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('group_instance_id', 'groupInstanceId', 'string', False, None, (5, 32767), (5, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('protocol_type', 'protocolType', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('protocols', 'protocols', 'struct', True, JOIN_GROUP_REQUEST_PROTOCOL, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('reason', 'reason', 'string', False, None, (8, 32767), (8, 32767), (0, -1), -1, None, None, True, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
+        FieldTable("session_timeout_ms", "sessionTimeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("rebalance_timeout_ms", "rebalanceTimeoutMs", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("group_instance_id", "groupInstanceId", "string", False, None, (5, 32767), (5, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("protocol_type", "protocolType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("protocols", "protocols", "struct", True, JOIN_GROUP_REQUEST_PROTOCOL, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("reason", "reason", "string", False, None, (8, 32767), (8, 32767), (0, -1), -1, None, None, True, False, "", False),
     ),
 )
 JOIN_GROUP_RESPONSE_MEMBER = StructTable(
     "JoinGroupResponseMember",
     "JoinGroupResponseMember",
     (
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('group_instance_id', 'groupInstanceId', 'string', False, None, (5, 32767), (5, 32767), (0, -1), -1, None, None, True, False, '', False),
-        FieldTable('metadata', 'metadata', 'bytes', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'', False, False, '', False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("group_instance_id", "groupInstanceId", "string", False, None, (5, 32767), (5, 32767), (0, -1), -1, None, None, True, False, "", False),
+        FieldTable("metadata", "metadata", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
     ),
 )
 JOIN_GROUP_RESPONSE = StructTable(
     "JoinGroupResponse",
     "JoinGroupResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (2, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('generation_id', 'generationId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
-        FieldTable('protocol_type', 'protocolType', 'string', False, None, (7, 32767), (7, 32767), (0, -1), -1, None, None, True, False, '', False),
-        FieldTable('protocol_name', 'protocolName', 'string', False, None, (0, 32767), (7, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('leader', 'leader', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('skip_assignment', 'skipAssignment', 'bool', False, None, (9, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('members', 'members', 'struct', True, JOIN_GROUP_RESPONSE_MEMBER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (2, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("generation_id", "generationId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
+        FieldTable("protocol_type", "protocolType", "string", False, None, (7, 32767), (7, 32767), (0, -1), -1, None, None, True, False, "", False),
+        FieldTable("protocol_name", "protocolName", "string", False, None, (0, 32767), (7, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("leader", "leader", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("skip_assignment", "skipAssignment", "bool", False, None, (9, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("members", "members", "struct", True, JOIN_GROUP_RESPONSE_MEMBER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "JoinGroupRequest": MessageTable('JoinGroupRequest', 'request', 'join_group', 11, 0, 9, (6, 32767), False, JOIN_GROUP_REQUEST),
-    "JoinGroupResponse": MessageTable('JoinGroupResponse', 'response', 'join_group', 11, 0, 9, (6, 32767), False, JOIN_GROUP_RESPONSE),
+    "JoinGroupRequest": MessageTable("JoinGroupRequest", "request", "join_group", 11, 0, 9, (6, 32767), False, JOIN_GROUP_REQUEST),
+    "JoinGroupResponse": MessageTable("JoinGroupResponse", "response", "join_group", 11, 0, 9, (6, 32767), False, JOIN_GROUP_RESPONSE),
 }

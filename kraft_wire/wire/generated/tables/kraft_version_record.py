@@ -9,10 +9,10 @@ KRAFT_VERSION_RECORD = StructTable(
     "KRaftVersionRecord",
     "KRaftVersionRecord",
     (
-        FieldTable('version', 'version', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('kraft_version', 'kRaftVersion', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("version", "version", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("kraft_version", "kRaftVersion", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "KRaftVersionRecord": MessageTable('KRaftVersionRecord', 'raft_record', 'kraft_version_record', -1, 0, 0, (0, 32767), False, KRAFT_VERSION_RECORD),
+    "KRaftVersionRecord": MessageTable("KRaftVersionRecord", "raft_record", "kraft_version_record", -1, 0, 0, (0, 32767), False, KRAFT_VERSION_RECORD),
 }

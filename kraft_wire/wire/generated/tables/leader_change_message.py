@@ -9,20 +9,20 @@ VOTER = StructTable(
     "Voter",
     "Voter",
     (
-        FieldTable('voter_id', 'voterId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('voter_directory_id', 'voterDirectoryId', 'uuid', False, None, (1, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
+        FieldTable("voter_id", "voterId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("voter_directory_id", "voterDirectoryId", "uuid", False, None, (1, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
     ),
 )
 LEADER_CHANGE_MESSAGE = StructTable(
     "LeaderChangeMessage",
     "LeaderChangeMessage",
     (
-        FieldTable('version', 'version', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('leader_id', 'leaderId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'brokerId', False),
-        FieldTable('voters', 'voters', 'struct', True, VOTER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('granting_voters', 'grantingVoters', 'struct', True, VOTER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("version", "version", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("leader_id", "leaderId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
+        FieldTable("voters", "voters", "struct", True, VOTER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("granting_voters", "grantingVoters", "struct", True, VOTER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "LeaderChangeMessage": MessageTable('LeaderChangeMessage', 'raft_record', 'leader_change_message', -1, 0, 1, (0, 32767), False, LEADER_CHANGE_MESSAGE),
+    "LeaderChangeMessage": MessageTable("LeaderChangeMessage", "raft_record", "leader_change_message", -1, 0, 1, (0, 32767), False, LEADER_CHANGE_MESSAGE),
 }

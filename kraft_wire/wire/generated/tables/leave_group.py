@@ -9,39 +9,39 @@ MEMBER_IDENTITY = StructTable(
     "MemberIdentity",
     "MemberIdentity",
     (
-        FieldTable('member_id', 'memberId', 'string', False, None, (3, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('group_instance_id', 'groupInstanceId', 'string', False, None, (3, 32767), (3, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('reason', 'reason', 'string', False, None, (5, 32767), (5, 32767), (0, -1), -1, None, None, True, False, '', False),
+        FieldTable("member_id", "memberId", "string", False, None, (3, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("group_instance_id", "groupInstanceId", "string", False, None, (3, 32767), (3, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("reason", "reason", "string", False, None, (5, 32767), (5, 32767), (0, -1), -1, None, None, True, False, "", False),
     ),
 )
 LEAVE_GROUP_REQUEST = StructTable(
     "LeaveGroupRequest",
     "LeaveGroupRequest",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'groupId', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 2), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('members', 'members', 'struct', True, MEMBER_IDENTITY, (3, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 2), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("members", "members", "struct", True, MEMBER_IDENTITY, (3, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 MEMBER_RESPONSE = StructTable(
     "MemberResponse",
     "MemberResponse",
     (
-        FieldTable('member_id', 'memberId', 'string', False, None, (3, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('group_instance_id', 'groupInstanceId', 'string', False, None, (3, 32767), (3, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("member_id", "memberId", "string", False, None, (3, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("group_instance_id", "groupInstanceId", "string", False, None, (3, 32767), (3, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 LEAVE_GROUP_RESPONSE = StructTable(
     "LeaveGroupResponse",
     "LeaveGroupResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('members', 'members', 'struct', True, MEMBER_RESPONSE, (3, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("members", "members", "struct", True, MEMBER_RESPONSE, (3, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "LeaveGroupRequest": MessageTable('LeaveGroupRequest', 'request', 'leave_group', 13, 0, 5, (4, 32767), False, LEAVE_GROUP_REQUEST),
-    "LeaveGroupResponse": MessageTable('LeaveGroupResponse', 'response', 'leave_group', 13, 0, 5, (4, 32767), False, LEAVE_GROUP_RESPONSE),
+    "LeaveGroupRequest": MessageTable("LeaveGroupRequest", "request", "leave_group", 13, 0, 5, (4, 32767), False, LEAVE_GROUP_REQUEST),
+    "LeaveGroupResponse": MessageTable("LeaveGroupResponse", "response", "leave_group", 13, 0, 5, (4, 32767), False, LEAVE_GROUP_RESPONSE),
 }

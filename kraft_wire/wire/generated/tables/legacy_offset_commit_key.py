@@ -9,11 +9,11 @@ LEGACY_OFFSET_COMMIT_KEY = StructTable(
     "LegacyOffsetCommitKey",
     "LegacyOffsetCommitKey",
     (
-        FieldTable('group', 'group', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('topic', 'topic', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('partition', 'partition', 'int32', False, None, (0, 0), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("group", "group", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("topic", "topic", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("partition", "partition", "int32", False, None, (0, 0), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "LegacyOffsetCommitKey": MessageTable('LegacyOffsetCommitKey', 'coordinator_key', 'legacy_offset_commit_key', 0, 0, 0, (0, -1), False, LEGACY_OFFSET_COMMIT_KEY),
+    "LegacyOffsetCommitKey": MessageTable("LegacyOffsetCommitKey", "coordinator_key", "legacy_offset_commit_key", 0, 0, 0, (0, -1), False, LEGACY_OFFSET_COMMIT_KEY),
 }

@@ -9,11 +9,11 @@ LEGACY_OFFSET_COMMIT_VALUE = StructTable(
     "LegacyOffsetCommitValue",
     "LegacyOffsetCommitValue",
     (
-        FieldTable('offset', 'offset', 'int64', False, None, (0, 0), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('metadata', 'metadata', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('commit_timestamp', 'commitTimestamp', 'int64', False, None, (0, 0), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("offset", "offset", "int64", False, None, (0, 0), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("metadata", "metadata", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("commit_timestamp", "commitTimestamp", "int64", False, None, (0, 0), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "LegacyOffsetCommitValue": MessageTable('LegacyOffsetCommitValue', 'coordinator_value', 'legacy_offset_commit_value', 0, 0, 0, (0, -1), False, LEGACY_OFFSET_COMMIT_VALUE),
+    "LegacyOffsetCommitValue": MessageTable("LegacyOffsetCommitValue", "coordinator_value", "legacy_offset_commit_value", 0, 0, 0, (0, -1), False, LEGACY_OFFSET_COMMIT_VALUE),
 }

@@ -9,27 +9,27 @@ LIST_CONFIG_RESOURCES_REQUEST = StructTable(
     "ListConfigResourcesRequest",
     "ListConfigResourcesRequest",
     (
-        FieldTable('resource_types', 'resourceTypes', 'int8', True, None, (1, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("resource_types", "resourceTypes", "int8", True, None, (1, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 CONFIG_RESOURCE = StructTable(
     "ConfigResource",
     "ConfigResource",
     (
-        FieldTable('resource_name', 'resourceName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('resource_type', 'resourceType', 'int8', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 16, True, False, '', False),
+        FieldTable("resource_name", "resourceName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("resource_type", "resourceType", "int8", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 16, True, False, "", False),
     ),
 )
 LIST_CONFIG_RESOURCES_RESPONSE = StructTable(
     "ListConfigResourcesResponse",
     "ListConfigResourcesResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('config_resources', 'configResources', 'struct', True, CONFIG_RESOURCE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("config_resources", "configResources", "struct", True, CONFIG_RESOURCE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ListConfigResourcesRequest": MessageTable('ListConfigResourcesRequest', 'request', 'list_config_resources', 74, 0, 1, (0, 32767), False, LIST_CONFIG_RESOURCES_REQUEST),
-    "ListConfigResourcesResponse": MessageTable('ListConfigResourcesResponse', 'response', 'list_config_resources', 74, 0, 1, (0, 32767), False, LIST_CONFIG_RESOURCES_RESPONSE),
+    "ListConfigResourcesRequest": MessageTable("ListConfigResourcesRequest", "request", "list_config_resources", 74, 0, 1, (0, 32767), False, LIST_CONFIG_RESOURCES_REQUEST),
+    "ListConfigResourcesResponse": MessageTable("ListConfigResourcesResponse", "response", "list_config_resources", 74, 0, 1, (0, 32767), False, LIST_CONFIG_RESOURCES_RESPONSE),
 }

@@ -9,30 +9,30 @@ LIST_GROUPS_REQUEST = StructTable(
     "ListGroupsRequest",
     "ListGroupsRequest",
     (
-        FieldTable('states_filter', 'statesFilter', 'string', True, None, (4, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('types_filter', 'typesFilter', 'string', True, None, (5, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("states_filter", "statesFilter", "string", True, None, (4, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("types_filter", "typesFilter", "string", True, None, (5, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 LISTED_GROUP = StructTable(
     "ListedGroup",
     "ListedGroup",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'groupId', False),
-        FieldTable('protocol_type', 'protocolType', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('group_state', 'groupState', 'string', False, None, (4, 32767), (0, -1), (0, -1), -1, None, '', True, False, '', False),
-        FieldTable('group_type', 'groupType', 'string', False, None, (5, 32767), (0, -1), (0, -1), -1, None, '', True, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
+        FieldTable("protocol_type", "protocolType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("group_state", "groupState", "string", False, None, (4, 32767), (0, -1), (0, -1), -1, None, "", True, False, "", False),
+        FieldTable("group_type", "groupType", "string", False, None, (5, 32767), (0, -1), (0, -1), -1, None, "", True, False, "", False),
     ),
 )
 LIST_GROUPS_RESPONSE = StructTable(
     "ListGroupsResponse",
     "ListGroupsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('groups', 'groups', 'struct', True, LISTED_GROUP, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("groups", "groups", "struct", True, LISTED_GROUP, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ListGroupsRequest": MessageTable('ListGroupsRequest', 'request', 'list_groups', 16, 0, 5, (3, 32767), False, LIST_GROUPS_REQUEST),
-    "ListGroupsResponse": MessageTable('ListGroupsResponse', 'response', 'list_groups', 16, 0, 5, (3, 32767), False, LIST_GROUPS_RESPONSE),
+    "ListGroupsRequest": MessageTable("ListGroupsRequest", "request", "list_groups", 16, 0, 5, (3, 32767), False, LIST_GROUPS_REQUEST),
+    "ListGroupsResponse": MessageTable("ListGroupsResponse", "response", "list_groups", 16, 0, 5, (3, 32767), False, LIST_GROUPS_RESPONSE),
 }

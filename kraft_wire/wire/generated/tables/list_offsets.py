@@ -9,57 +9,57 @@ LIST_OFFSETS_PARTITION = StructTable(
     "ListOffsetsPartition",
     "ListOffsetsPartition",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('current_leader_epoch', 'currentLeaderEpoch', 'int32', False, None, (4, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('timestamp', 'timestamp', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("current_leader_epoch", "currentLeaderEpoch", "int32", False, None, (4, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("timestamp", "timestamp", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 LIST_OFFSETS_TOPIC = StructTable(
     "ListOffsetsTopic",
     "ListOffsetsTopic",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, LIST_OFFSETS_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, LIST_OFFSETS_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 LIST_OFFSETS_REQUEST = StructTable(
     "ListOffsetsRequest",
     "ListOffsetsRequest",
     (
-        FieldTable('replica_id', 'replicaId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'brokerId', False),
-        FieldTable('isolation_level', 'isolationLevel', 'int8', False, None, (2, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, LIST_OFFSETS_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('timeout_ms', 'timeoutMs', 'int32', False, None, (10, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
+        FieldTable("replica_id", "replicaId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
+        FieldTable("isolation_level", "isolationLevel", "int8", False, None, (2, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, LIST_OFFSETS_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("timeout_ms", "timeoutMs", "int32", False, None, (10, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
     ),
 )
 LIST_OFFSETS_PARTITION_RESPONSE = StructTable(
     "ListOffsetsPartitionResponse",
     "ListOffsetsPartitionResponse",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('timestamp', 'timestamp', 'int64', False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
-        FieldTable('offset', 'offset', 'int64', False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
-        FieldTable('leader_epoch', 'leaderEpoch', 'int32', False, None, (4, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("timestamp", "timestamp", "int64", False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
+        FieldTable("offset", "offset", "int64", False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
+        FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (4, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
     ),
 )
 LIST_OFFSETS_TOPIC_RESPONSE = StructTable(
     "ListOffsetsTopicResponse",
     "ListOffsetsTopicResponse",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, LIST_OFFSETS_PARTITION_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, LIST_OFFSETS_PARTITION_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 LIST_OFFSETS_RESPONSE = StructTable(
     "ListOffsetsResponse",
     "ListOffsetsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (2, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, LIST_OFFSETS_TOPIC_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (2, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("topics", "topics", "struct", True, LIST_OFFSETS_TOPIC_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ListOffsetsRequest": MessageTable('ListOffsetsRequest', 'request', 'list_offsets', 2, 1, 11, (6, 32767), False, LIST_OFFSETS_REQUEST),
-    "ListOffsetsResponse": MessageTable('ListOffsetsResponse', 'response', 'list_offsets', 2, 1, 11, (6, 32767), False, LIST_OFFSETS_RESPONSE),
+    "ListOffsetsRequest": MessageTable("ListOffsetsRequest", "request", "list_offsets", 2, 1, 11, (6, 32767), False, LIST_OFFSETS_REQUEST),
+    "ListOffsetsResponse": MessageTable("ListOffsetsResponse", "response", "list_offsets", 2, 1, 11, (6, 32767), False, LIST_OFFSETS_RESPONSE),
 }

@@ -9,47 +9,47 @@ LIST_PARTITION_REASSIGNMENTS_TOPICS = StructTable(
     "ListPartitionReassignmentsTopics",
     "ListPartitionReassignmentsTopics",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partition_indexes', 'partitionIndexes', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partition_indexes", "partitionIndexes", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 LIST_PARTITION_REASSIGNMENTS_REQUEST = StructTable(
     "ListPartitionReassignmentsRequest",
     "ListPartitionReassignmentsRequest",
     (
-        FieldTable('timeout_ms', 'timeoutMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 60000, False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, LIST_PARTITION_REASSIGNMENTS_TOPICS, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("timeout_ms", "timeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 60000, False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, LIST_PARTITION_REASSIGNMENTS_TOPICS, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 ONGOING_PARTITION_REASSIGNMENT = StructTable(
     "OngoingPartitionReassignment",
     "OngoingPartitionReassignment",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('replicas', 'replicas', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, 'brokerId', False),
-        FieldTable('adding_replicas', 'addingReplicas', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, 'brokerId', False),
-        FieldTable('removing_replicas', 'removingReplicas', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, 'brokerId', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("replicas", "replicas", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "brokerId", False),
+        FieldTable("adding_replicas", "addingReplicas", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "brokerId", False),
+        FieldTable("removing_replicas", "removingReplicas", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "brokerId", False),
     ),
 )
 ONGOING_TOPIC_REASSIGNMENT = StructTable(
     "OngoingTopicReassignment",
     "OngoingTopicReassignment",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, ONGOING_PARTITION_REASSIGNMENT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, ONGOING_PARTITION_REASSIGNMENT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 LIST_PARTITION_REASSIGNMENTS_RESPONSE = StructTable(
     "ListPartitionReassignmentsResponse",
     "ListPartitionReassignmentsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, ONGOING_TOPIC_REASSIGNMENT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, ONGOING_TOPIC_REASSIGNMENT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ListPartitionReassignmentsRequest": MessageTable('ListPartitionReassignmentsRequest', 'request', 'list_partition_reassignments', 46, 0, 0, (0, 32767), False, LIST_PARTITION_REASSIGNMENTS_REQUEST),
-    "ListPartitionReassignmentsResponse": MessageTable('ListPartitionReassignmentsResponse', 'response', 'list_partition_reassignments', 46, 0, 0, (0, 32767), False, LIST_PARTITION_REASSIGNMENTS_RESPONSE),
+    "ListPartitionReassignmentsRequest": MessageTable("ListPartitionReassignmentsRequest", "request", "list_partition_reassignments", 46, 0, 0, (0, 32767), False, LIST_PARTITION_REASSIGNMENTS_REQUEST),
+    "ListPartitionReassignmentsResponse": MessageTable("ListPartitionReassignmentsResponse", "response", "list_partition_reassignments", 46, 0, 0, (0, 32767), False, LIST_PARTITION_REASSIGNMENTS_RESPONSE),
 }

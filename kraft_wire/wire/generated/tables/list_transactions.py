@@ -9,32 +9,32 @@ LIST_TRANSACTIONS_REQUEST = StructTable(
     "ListTransactionsRequest",
     "ListTransactionsRequest",
     (
-        FieldTable('state_filters', 'stateFilters', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('producer_id_filters', 'producerIdFilters', 'int64', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, 'producerId', False),
-        FieldTable('duration_filter', 'durationFilter', 'int64', False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
-        FieldTable('transactional_id_pattern', 'transactionalIdPattern', 'string', False, None, (2, 32767), (2, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("state_filters", "stateFilters", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("producer_id_filters", "producerIdFilters", "int64", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "producerId", False),
+        FieldTable("duration_filter", "durationFilter", "int64", False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
+        FieldTable("transactional_id_pattern", "transactionalIdPattern", "string", False, None, (2, 32767), (2, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 TRANSACTION_STATE = StructTable(
     "TransactionState",
     "TransactionState",
     (
-        FieldTable('transactional_id', 'transactionalId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'transactionalId', False),
-        FieldTable('producer_id', 'producerId', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'producerId', False),
-        FieldTable('transaction_state', 'transactionState', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("transactional_id", "transactionalId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "transactionalId", False),
+        FieldTable("producer_id", "producerId", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "producerId", False),
+        FieldTable("transaction_state", "transactionState", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 LIST_TRANSACTIONS_RESPONSE = StructTable(
     "ListTransactionsResponse",
     "ListTransactionsResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('unknown_state_filters', 'unknownStateFilters', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('transaction_states', 'transactionStates', 'struct', True, TRANSACTION_STATE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("unknown_state_filters", "unknownStateFilters", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("transaction_states", "transactionStates", "struct", True, TRANSACTION_STATE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ListTransactionsRequest": MessageTable('ListTransactionsRequest', 'request', 'list_transactions', 66, 0, 2, (0, 32767), False, LIST_TRANSACTIONS_REQUEST),
-    "ListTransactionsResponse": MessageTable('ListTransactionsResponse', 'response', 'list_transactions', 66, 0, 2, (0, 32767), False, LIST_TRANSACTIONS_RESPONSE),
+    "ListTransactionsRequest": MessageTable("ListTransactionsRequest", "request", "list_transactions", 66, 0, 2, (0, 32767), False, LIST_TRANSACTIONS_REQUEST),
+    "ListTransactionsResponse": MessageTable("ListTransactionsResponse", "response", "list_transactions", 66, 0, 2, (0, 32767), False, LIST_TRANSACTIONS_RESPONSE),
 }

@@ -9,69 +9,69 @@ METADATA_REQUEST_TOPIC = StructTable(
     "MetadataRequestTopic",
     "MetadataRequestTopic",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (10, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', True, False, '', False),
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (10, 32767), (0, -1), -1, None, '', False, False, 'topicName', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (10, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (10, 32767), (0, -1), -1, None, "", False, False, "topicName", False),
     ),
 )
 METADATA_REQUEST = StructTable(
     "MetadataRequest",
     "MetadataRequest",
     (
-        FieldTable('topics', 'topics', 'struct', True, METADATA_REQUEST_TOPIC, (0, 32767), (1, 32767), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('allow_auto_topic_creation', 'allowAutoTopicCreation', 'bool', False, None, (4, 32767), (0, -1), (0, -1), -1, None, True, False, False, '', False),
-        FieldTable('include_cluster_authorized_operations', 'includeClusterAuthorizedOperations', 'bool', False, None, (8, 10), (0, -1), (0, -1), -1, None, False, False, False, '', False),
-        FieldTable('include_topic_authorized_operations', 'includeTopicAuthorizedOperations', 'bool', False, None, (8, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("topics", "topics", "struct", True, METADATA_REQUEST_TOPIC, (0, 32767), (1, 32767), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("allow_auto_topic_creation", "allowAutoTopicCreation", "bool", False, None, (4, 32767), (0, -1), (0, -1), -1, None, True, False, False, "", False),
+        FieldTable("include_cluster_authorized_operations", "includeClusterAuthorizedOperations", "bool", False, None, (8, 10), (0, -1), (0, -1), -1, None, False, False, False, "", False),
+        FieldTable("include_topic_authorized_operations", "includeTopicAuthorizedOperations", "bool", False, None, (8, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 METADATA_RESPONSE_BROKER = StructTable(
     "MetadataResponseBroker",
     "MetadataResponseBroker",
     (
-        FieldTable('node_id', 'nodeId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, 'brokerId', False),
-        FieldTable('host', 'host', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('port', 'port', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('rack', 'rack', 'string', False, None, (1, 32767), (1, 32767), (0, -1), -1, None, None, True, False, '', False),
+        FieldTable("node_id", "nodeId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "brokerId", False),
+        FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("port", "port", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("rack", "rack", "string", False, None, (1, 32767), (1, 32767), (0, -1), -1, None, None, True, False, "", False),
     ),
 )
 METADATA_RESPONSE_PARTITION = StructTable(
     "MetadataResponsePartition",
     "MetadataResponsePartition",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('leader_id', 'leaderId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'brokerId', False),
-        FieldTable('leader_epoch', 'leaderEpoch', 'int32', False, None, (7, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('replica_nodes', 'replicaNodes', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, 'brokerId', False),
-        FieldTable('isr_nodes', 'isrNodes', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, 'brokerId', False),
-        FieldTable('offline_replicas', 'offlineReplicas', 'int32', True, None, (5, 32767), (0, -1), (0, -1), -1, None, (), True, False, 'brokerId', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("leader_id", "leaderId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
+        FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (7, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("replica_nodes", "replicaNodes", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "brokerId", False),
+        FieldTable("isr_nodes", "isrNodes", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "brokerId", False),
+        FieldTable("offline_replicas", "offlineReplicas", "int32", True, None, (5, 32767), (0, -1), (0, -1), -1, None, (), True, False, "brokerId", False),
     ),
 )
 METADATA_RESPONSE_TOPIC = StructTable(
     "MetadataResponseTopic",
     "MetadataResponseTopic",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (12, 32767), (0, -1), -1, None, '', False, True, 'topicName', False),
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (10, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', True, False, '', False),
-        FieldTable('is_internal', 'isInternal', 'bool', False, None, (1, 32767), (0, -1), (0, -1), -1, None, False, True, False, '', False),
-        FieldTable('partitions', 'partitions', 'struct', True, METADATA_RESPONSE_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('topic_authorized_operations', 'topicAuthorizedOperations', 'int32', False, None, (8, 32767), (0, -1), (0, -1), -1, None, -2147483648, False, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (12, 32767), (0, -1), -1, None, "", False, True, "topicName", False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (10, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
+        FieldTable("is_internal", "isInternal", "bool", False, None, (1, 32767), (0, -1), (0, -1), -1, None, False, True, False, "", False),
+        FieldTable("partitions", "partitions", "struct", True, METADATA_RESPONSE_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("topic_authorized_operations", "topicAuthorizedOperations", "int32", False, None, (8, 32767), (0, -1), (0, -1), -1, None, -2147483648, False, False, "", False),
     ),
 )
 METADATA_RESPONSE = StructTable(
     "MetadataResponse",
     "MetadataResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('brokers', 'brokers', 'struct', True, METADATA_RESPONSE_BROKER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('cluster_id', 'clusterId', 'string', False, None, (2, 32767), (2, 32767), (0, -1), -1, None, None, True, False, '', False),
-        FieldTable('controller_id', 'controllerId', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, True, False, 'brokerId', False),
-        FieldTable('topics', 'topics', 'struct', True, METADATA_RESPONSE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('cluster_authorized_operations', 'clusterAuthorizedOperations', 'int32', False, None, (8, 10), (0, -1), (0, -1), -1, None, -2147483648, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (13, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("brokers", "brokers", "struct", True, METADATA_RESPONSE_BROKER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("cluster_id", "clusterId", "string", False, None, (2, 32767), (2, 32767), (0, -1), -1, None, None, True, False, "", False),
+        FieldTable("controller_id", "controllerId", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "brokerId", False),
+        FieldTable("topics", "topics", "struct", True, METADATA_RESPONSE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("cluster_authorized_operations", "clusterAuthorizedOperations", "int32", False, None, (8, 10), (0, -1), (0, -1), -1, None, -2147483648, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (13, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "MetadataRequest": MessageTable('MetadataRequest', 'request', 'metadata', 3, 0, 13, (9, 32767), False, METADATA_REQUEST),
-    "MetadataResponse": MessageTable('MetadataResponse', 'response', 'metadata', 3, 0, 13, (9, 32767), False, METADATA_RESPONSE),
+    "MetadataRequest": MessageTable("MetadataRequest", "request", "metadata", 3, 0, 13, (9, 32767), False, METADATA_REQUEST),
+    "MetadataResponse": MessageTable("MetadataResponse", "response", "metadata", 3, 0, 13, (9, 32767), False, METADATA_RESPONSE),
 }

@@ -12,5 +12,5 @@ NO_OP_RECORD = StructTable(
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "NoOpRecord": MessageTable('NoOpRecord', 'metadata_record', 'no_op_record', 20, 0, 0, (0, 32767), False, NO_OP_RECORD),
+    "NoOpRecord": MessageTable("NoOpRecord", "metadata_record", "no_op_record", 20, 0, 0, (0, 32767), False, NO_OP_RECORD),
 }

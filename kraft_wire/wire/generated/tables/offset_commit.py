@@ -9,59 +9,59 @@ OFFSET_COMMIT_REQUEST_PARTITION = StructTable(
     "OffsetCommitRequestPartition",
     "OffsetCommitRequestPartition",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('committed_offset', 'committedOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('committed_leader_epoch', 'committedLeaderEpoch', 'int32', False, None, (6, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('committed_metadata', 'committedMetadata', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("committed_offset", "committedOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("committed_leader_epoch", "committedLeaderEpoch", "int32", False, None, (6, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("committed_metadata", "committedMetadata", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 OFFSET_COMMIT_REQUEST_TOPIC = StructTable(
     "OffsetCommitRequestTopic",
     "OffsetCommitRequestTopic",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 9), (0, -1), (0, -1), -1, None, '', True, False, 'topicName', False),
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (10, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', True, False, '', False),
-        FieldTable('partitions', 'partitions', 'struct', True, OFFSET_COMMIT_REQUEST_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 9), (0, -1), (0, -1), -1, None, "", True, False, "topicName", False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (10, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
+        FieldTable("partitions", "partitions", "struct", True, OFFSET_COMMIT_REQUEST_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 OFFSET_COMMIT_REQUEST = StructTable(
     "OffsetCommitRequest",
     "OffsetCommitRequest",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'groupId', False),
-        FieldTable('generation_id_or_member_epoch', 'generationIdOrMemberEpoch', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (1, 32767), (0, -1), (0, -1), -1, None, '', True, False, '', False),
-        FieldTable('group_instance_id', 'groupInstanceId', 'string', False, None, (7, 32767), (7, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('retention_time_ms', 'retentionTimeMs', 'int64', False, None, (2, 4), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, OFFSET_COMMIT_REQUEST_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
+        FieldTable("generation_id_or_member_epoch", "generationIdOrMemberEpoch", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("member_id", "memberId", "string", False, None, (1, 32767), (0, -1), (0, -1), -1, None, "", True, False, "", False),
+        FieldTable("group_instance_id", "groupInstanceId", "string", False, None, (7, 32767), (7, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("retention_time_ms", "retentionTimeMs", "int64", False, None, (2, 4), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("topics", "topics", "struct", True, OFFSET_COMMIT_REQUEST_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 OFFSET_COMMIT_RESPONSE_PARTITION = StructTable(
     "OffsetCommitResponsePartition",
     "OffsetCommitResponsePartition",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 OFFSET_COMMIT_RESPONSE_TOPIC = StructTable(
     "OffsetCommitResponseTopic",
     "OffsetCommitResponseTopic",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 9), (0, -1), (0, -1), -1, None, '', True, False, 'topicName', False),
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (10, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', True, False, '', False),
-        FieldTable('partitions', 'partitions', 'struct', True, OFFSET_COMMIT_RESPONSE_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 9), (0, -1), (0, -1), -1, None, "", True, False, "topicName", False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (10, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
+        FieldTable("partitions", "partitions", "struct", True, OFFSET_COMMIT_RESPONSE_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 OFFSET_COMMIT_RESPONSE = StructTable(
     "OffsetCommitResponse",
     "OffsetCommitResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, OFFSET_COMMIT_RESPONSE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("topics", "topics", "struct", True, OFFSET_COMMIT_RESPONSE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "OffsetCommitRequest": MessageTable('OffsetCommitRequest', 'request', 'offset_commit', 8, 2, 10, (8, 32767), False, OFFSET_COMMIT_REQUEST),
-    "OffsetCommitResponse": MessageTable('OffsetCommitResponse', 'response', 'offset_commit', 8, 2, 10, (8, 32767), False, OFFSET_COMMIT_RESPONSE),
+    "OffsetCommitRequest": MessageTable("OffsetCommitRequest", "request", "offset_commit", 8, 2, 10, (8, 32767), False, OFFSET_COMMIT_REQUEST),
+    "OffsetCommitResponse": MessageTable("OffsetCommitResponse", "response", "offset_commit", 8, 2, 10, (8, 32767), False, OFFSET_COMMIT_RESPONSE),
 }

@@ -9,11 +9,11 @@ OFFSET_COMMIT_KEY = StructTable(
     "OffsetCommitKey",
     "OffsetCommitKey",
     (
-        FieldTable('group', 'group', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('topic', 'topic', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('partition', 'partition', 'int32', False, None, (0, 0), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("group", "group", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("topic", "topic", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("partition", "partition", "int32", False, None, (0, 0), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "OffsetCommitKey": MessageTable('OffsetCommitKey', 'coordinator_key', 'offset_commit_key', 1, 0, 0, (0, -1), False, OFFSET_COMMIT_KEY),
+    "OffsetCommitKey": MessageTable("OffsetCommitKey", "coordinator_key", "offset_commit_key", 1, 0, 0, (0, -1), False, OFFSET_COMMIT_KEY),
 }

@@ -9,14 +9,14 @@ OFFSET_COMMIT_VALUE = StructTable(
     "OffsetCommitValue",
     "OffsetCommitValue",
     (
-        FieldTable('offset', 'offset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('leader_epoch', 'leaderEpoch', 'int32', False, None, (3, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('metadata', 'metadata', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('commit_timestamp', 'commitTimestamp', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('expire_timestamp', 'expireTimestamp', 'int64', False, None, (1, 1), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (4, 32767), (0, -1), (4, 32767), 0, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', True, False, '', False),
+        FieldTable("offset", "offset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (3, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("metadata", "metadata", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("commit_timestamp", "commitTimestamp", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("expire_timestamp", "expireTimestamp", "int64", False, None, (1, 1), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (4, 32767), (0, -1), (4, 32767), 0, None, bytes(16), True, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "OffsetCommitValue": MessageTable('OffsetCommitValue', 'coordinator_value', 'offset_commit_value', 1, 0, 4, (4, 32767), False, OFFSET_COMMIT_VALUE),
+    "OffsetCommitValue": MessageTable("OffsetCommitValue", "coordinator_value", "offset_commit_value", 1, 0, 4, (4, 32767), False, OFFSET_COMMIT_VALUE),
 }

@@ -9,51 +9,51 @@ OFFSET_DELETE_REQUEST_PARTITION = StructTable(
     "OffsetDeleteRequestPartition",
     "OffsetDeleteRequestPartition",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 OFFSET_DELETE_REQUEST_TOPIC = StructTable(
     "OffsetDeleteRequestTopic",
     "OffsetDeleteRequestTopic",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, OFFSET_DELETE_REQUEST_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, OFFSET_DELETE_REQUEST_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 OFFSET_DELETE_REQUEST = StructTable(
     "OffsetDeleteRequest",
     "OffsetDeleteRequest",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'groupId', False),
-        FieldTable('topics', 'topics', 'struct', True, OFFSET_DELETE_REQUEST_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
+        FieldTable("topics", "topics", "struct", True, OFFSET_DELETE_REQUEST_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 OFFSET_DELETE_RESPONSE_PARTITION = StructTable(
     "OffsetDeleteResponsePartition",
     "OffsetDeleteResponsePartition",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 OFFSET_DELETE_RESPONSE_TOPIC = StructTable(
     "OffsetDeleteResponseTopic",
     "OffsetDeleteResponseTopic",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, OFFSET_DELETE_RESPONSE_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, OFFSET_DELETE_RESPONSE_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 OFFSET_DELETE_RESPONSE = StructTable(
     "OffsetDeleteResponse",
     "OffsetDeleteResponse",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, OFFSET_DELETE_RESPONSE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("topics", "topics", "struct", True, OFFSET_DELETE_RESPONSE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "OffsetDeleteRequest": MessageTable('OffsetDeleteRequest', 'request', 'offset_delete', 47, 0, 0, (0, -1), False, OFFSET_DELETE_REQUEST),
-    "OffsetDeleteResponse": MessageTable('OffsetDeleteResponse', 'response', 'offset_delete', 47, 0, 0, (0, -1), False, OFFSET_DELETE_RESPONSE),
+    "OffsetDeleteRequest": MessageTable("OffsetDeleteRequest", "request", "offset_delete", 47, 0, 0, (0, -1), False, OFFSET_DELETE_REQUEST),
+    "OffsetDeleteResponse": MessageTable("OffsetDeleteResponse", "response", "offset_delete", 47, 0, 0, (0, -1), False, OFFSET_DELETE_RESPONSE),
 }

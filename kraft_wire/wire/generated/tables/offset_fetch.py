@@ -9,98 +9,98 @@ OFFSET_FETCH_REQUEST_TOPIC = StructTable(
     "OffsetFetchRequestTopic",
     "OffsetFetchRequestTopic",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 7), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partition_indexes', 'partitionIndexes', 'int32', True, None, (0, 7), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 7), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partition_indexes", "partitionIndexes", "int32", True, None, (0, 7), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 OFFSET_FETCH_REQUEST_TOPICS = StructTable(
     "OffsetFetchRequestTopics",
     "OffsetFetchRequestTopics",
     (
-        FieldTable('name', 'name', 'string', False, None, (8, 9), (0, -1), (0, -1), -1, None, '', True, False, 'topicName', False),
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (10, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', True, False, '', False),
-        FieldTable('partition_indexes', 'partitionIndexes', 'int32', True, None, (8, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (8, 9), (0, -1), (0, -1), -1, None, "", True, False, "topicName", False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (10, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
+        FieldTable("partition_indexes", "partitionIndexes", "int32", True, None, (8, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 OFFSET_FETCH_REQUEST_GROUP = StructTable(
     "OffsetFetchRequestGroup",
     "OffsetFetchRequestGroup",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (8, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'groupId', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (9, 32767), (9, 32767), (0, -1), -1, None, None, True, False, '', False),
-        FieldTable('member_epoch', 'memberEpoch', 'int32', False, None, (9, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, OFFSET_FETCH_REQUEST_TOPICS, (8, 32767), (8, 32767), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (8, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
+        FieldTable("member_id", "memberId", "string", False, None, (9, 32767), (9, 32767), (0, -1), -1, None, None, True, False, "", False),
+        FieldTable("member_epoch", "memberEpoch", "int32", False, None, (9, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("topics", "topics", "struct", True, OFFSET_FETCH_REQUEST_TOPICS, (8, 32767), (8, 32767), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 OFFSET_FETCH_REQUEST = StructTable(
     "OffsetFetchRequest",
     "OffsetFetchRequest",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 7), (0, -1), (0, -1), -1, None, '', False, False, 'groupId', False),
-        FieldTable('topics', 'topics', 'struct', True, OFFSET_FETCH_REQUEST_TOPIC, (0, 7), (2, 7), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('groups', 'groups', 'struct', True, OFFSET_FETCH_REQUEST_GROUP, (8, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('require_stable', 'requireStable', 'bool', False, None, (7, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 7), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
+        FieldTable("topics", "topics", "struct", True, OFFSET_FETCH_REQUEST_TOPIC, (0, 7), (2, 7), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("groups", "groups", "struct", True, OFFSET_FETCH_REQUEST_GROUP, (8, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("require_stable", "requireStable", "bool", False, None, (7, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 OFFSET_FETCH_RESPONSE_PARTITION = StructTable(
     "OffsetFetchResponsePartition",
     "OffsetFetchResponsePartition",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 7), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('committed_offset', 'committedOffset', 'int64', False, None, (0, 7), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('committed_leader_epoch', 'committedLeaderEpoch', 'int32', False, None, (5, 7), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('metadata', 'metadata', 'string', False, None, (0, 7), (0, 7), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 7), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 7), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("committed_offset", "committedOffset", "int64", False, None, (0, 7), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("committed_leader_epoch", "committedLeaderEpoch", "int32", False, None, (5, 7), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("metadata", "metadata", "string", False, None, (0, 7), (0, 7), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 7), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 OFFSET_FETCH_RESPONSE_TOPIC = StructTable(
     "OffsetFetchResponseTopic",
     "OffsetFetchResponseTopic",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 7), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, OFFSET_FETCH_RESPONSE_PARTITION, (0, 7), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 7), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, OFFSET_FETCH_RESPONSE_PARTITION, (0, 7), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 OFFSET_FETCH_RESPONSE_PARTITIONS = StructTable(
     "OffsetFetchResponsePartitions",
     "OffsetFetchResponsePartitions",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (8, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('committed_offset', 'committedOffset', 'int64', False, None, (8, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('committed_leader_epoch', 'committedLeaderEpoch', 'int32', False, None, (8, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('metadata', 'metadata', 'string', False, None, (8, 32767), (8, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (8, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (8, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("committed_offset", "committedOffset", "int64", False, None, (8, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("committed_leader_epoch", "committedLeaderEpoch", "int32", False, None, (8, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("metadata", "metadata", "string", False, None, (8, 32767), (8, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (8, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 OFFSET_FETCH_RESPONSE_TOPICS = StructTable(
     "OffsetFetchResponseTopics",
     "OffsetFetchResponseTopics",
     (
-        FieldTable('name', 'name', 'string', False, None, (8, 9), (0, -1), (0, -1), -1, None, '', True, False, 'topicName', False),
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (10, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', True, False, '', False),
-        FieldTable('partitions', 'partitions', 'struct', True, OFFSET_FETCH_RESPONSE_PARTITIONS, (8, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (8, 9), (0, -1), (0, -1), -1, None, "", True, False, "topicName", False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (10, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
+        FieldTable("partitions", "partitions", "struct", True, OFFSET_FETCH_RESPONSE_PARTITIONS, (8, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 OFFSET_FETCH_RESPONSE_GROUP = StructTable(
     "OffsetFetchResponseGroup",
     "OffsetFetchResponseGroup",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (8, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'groupId', False),
-        FieldTable('topics', 'topics', 'struct', True, OFFSET_FETCH_RESPONSE_TOPICS, (8, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (8, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (8, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
+        FieldTable("topics", "topics", "struct", True, OFFSET_FETCH_RESPONSE_TOPICS, (8, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (8, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 OFFSET_FETCH_RESPONSE = StructTable(
     "OffsetFetchResponse",
     "OffsetFetchResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, OFFSET_FETCH_RESPONSE_TOPIC, (0, 7), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (2, 7), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('groups', 'groups', 'struct', True, OFFSET_FETCH_RESPONSE_GROUP, (8, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("topics", "topics", "struct", True, OFFSET_FETCH_RESPONSE_TOPIC, (0, 7), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (2, 7), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("groups", "groups", "struct", True, OFFSET_FETCH_RESPONSE_GROUP, (8, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "OffsetFetchRequest": MessageTable('OffsetFetchRequest', 'request', 'offset_fetch', 9, 1, 10, (6, 32767), False, OFFSET_FETCH_REQUEST),
-    "OffsetFetchResponse": MessageTable('OffsetFetchResponse', 'response', 'offset_fetch', 9, 1, 10, (6, 32767), False, OFFSET_FETCH_RESPONSE),
+    "OffsetFetchRequest": MessageTable("OffsetFetchRequest", "request", "offset_fetch", 9, 1, 10, (6, 32767), False, OFFSET_FETCH_REQUEST),
+    "OffsetFetchResponse": MessageTable("OffsetFetchResponse", "response", "offset_fetch", 9, 1, 10, (6, 32767), False, OFFSET_FETCH_RESPONSE),
 }

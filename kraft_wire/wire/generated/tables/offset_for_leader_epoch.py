@@ -9,54 +9,54 @@ OFFSET_FOR_LEADER_PARTITION = StructTable(
     "OffsetForLeaderPartition",
     "OffsetForLeaderPartition",
     (
-        FieldTable('partition', 'partition', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('current_leader_epoch', 'currentLeaderEpoch', 'int32', False, None, (2, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('leader_epoch', 'leaderEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("current_leader_epoch", "currentLeaderEpoch", "int32", False, None, (2, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 OFFSET_FOR_LEADER_TOPIC = StructTable(
     "OffsetForLeaderTopic",
     "OffsetForLeaderTopic",
     (
-        FieldTable('topic', 'topic', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, OFFSET_FOR_LEADER_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic", "topic", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, OFFSET_FOR_LEADER_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 OFFSET_FOR_LEADER_EPOCH_REQUEST = StructTable(
     "OffsetForLeaderEpochRequest",
     "OffsetForLeaderEpochRequest",
     (
-        FieldTable('replica_id', 'replicaId', 'int32', False, None, (3, 32767), (0, -1), (0, -1), -1, None, -2, True, False, 'brokerId', False),
-        FieldTable('topics', 'topics', 'struct', True, OFFSET_FOR_LEADER_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("replica_id", "replicaId", "int32", False, None, (3, 32767), (0, -1), (0, -1), -1, None, -2, True, False, "brokerId", False),
+        FieldTable("topics", "topics", "struct", True, OFFSET_FOR_LEADER_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 EPOCH_END_OFFSET = StructTable(
     "EpochEndOffset",
     "EpochEndOffset",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('partition', 'partition', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('leader_epoch', 'leaderEpoch', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('end_offset', 'endOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("end_offset", "endOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
     ),
 )
 OFFSET_FOR_LEADER_TOPIC_RESULT = StructTable(
     "OffsetForLeaderTopicResult",
     "OffsetForLeaderTopicResult",
     (
-        FieldTable('topic', 'topic', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, EPOCH_END_OFFSET, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic", "topic", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, EPOCH_END_OFFSET, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 OFFSET_FOR_LEADER_EPOCH_RESPONSE = StructTable(
     "OffsetForLeaderEpochResponse",
     "OffsetForLeaderEpochResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (2, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, OFFSET_FOR_LEADER_TOPIC_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (2, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("topics", "topics", "struct", True, OFFSET_FOR_LEADER_TOPIC_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "OffsetForLeaderEpochRequest": MessageTable('OffsetForLeaderEpochRequest', 'request', 'offset_for_leader_epoch', 23, 2, 4, (4, 32767), False, OFFSET_FOR_LEADER_EPOCH_REQUEST),
-    "OffsetForLeaderEpochResponse": MessageTable('OffsetForLeaderEpochResponse', 'response', 'offset_for_leader_epoch', 23, 2, 4, (4, 32767), False, OFFSET_FOR_LEADER_EPOCH_RESPONSE),
+    "OffsetForLeaderEpochRequest": MessageTable("OffsetForLeaderEpochRequest", "request", "offset_for_leader_epoch", 23, 2, 4, (4, 32767), False, OFFSET_FOR_LEADER_EPOCH_REQUEST),
+    "OffsetForLeaderEpochResponse": MessageTable("OffsetForLeaderEpochResponse", "response", "offset_for_leader_epoch", 23, 2, 4, (4, 32767), False, OFFSET_FOR_LEADER_EPOCH_RESPONSE),
 }

@@ -9,88 +9,88 @@ PARTITION_PRODUCE_DATA = StructTable(
     "PartitionProduceData",
     "PartitionProduceData",
     (
-        FieldTable('index', 'index', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('records', 'records', 'records', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("index", "index", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("records", "records", "records", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 TOPIC_PRODUCE_DATA = StructTable(
     "TopicProduceData",
     "TopicProduceData",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 12), (0, -1), (0, -1), -1, None, '', True, True, 'topicName', False),
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (13, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', True, True, '', False),
-        FieldTable('partition_data', 'partitionData', 'struct', True, PARTITION_PRODUCE_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 12), (0, -1), (0, -1), -1, None, "", True, True, "topicName", False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (13, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, True, "", False),
+        FieldTable("partition_data", "partitionData", "struct", True, PARTITION_PRODUCE_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 PRODUCE_REQUEST = StructTable(
     "ProduceRequest",
     "ProduceRequest",
     (
-        FieldTable('transactional_id', 'transactionalId', 'string', False, None, (3, 32767), (3, 32767), (0, -1), -1, None, None, False, False, 'transactionalId', False),
-        FieldTable('acks', 'acks', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('timeout_ms', 'timeoutMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('topic_data', 'topicData', 'struct', True, TOPIC_PRODUCE_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("transactional_id", "transactionalId", "string", False, None, (3, 32767), (3, 32767), (0, -1), -1, None, None, False, False, "transactionalId", False),
+        FieldTable("acks", "acks", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("timeout_ms", "timeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("topic_data", "topicData", "struct", True, TOPIC_PRODUCE_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 BATCH_INDEX_AND_ERROR_MESSAGE = StructTable(
     "BatchIndexAndErrorMessage",
     "BatchIndexAndErrorMessage",
     (
-        FieldTable('batch_index', 'batchIndex', 'int32', False, None, (8, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('batch_index_error_message', 'batchIndexErrorMessage', 'string', False, None, (8, 32767), (8, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("batch_index", "batchIndex", "int32", False, None, (8, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("batch_index_error_message", "batchIndexErrorMessage", "string", False, None, (8, 32767), (8, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 LEADER_ID_AND_EPOCH = StructTable(
     "LeaderIdAndEpoch",
     "LeaderIdAndEpoch",
     (
-        FieldTable('leader_id', 'leaderId', 'int32', False, None, (10, 32767), (0, -1), (0, -1), -1, None, -1, False, False, 'brokerId', False),
-        FieldTable('leader_epoch', 'leaderEpoch', 'int32', False, None, (10, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
+        FieldTable("leader_id", "leaderId", "int32", False, None, (10, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "brokerId", False),
+        FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (10, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
     ),
 )
 PARTITION_PRODUCE_RESPONSE = StructTable(
     "PartitionProduceResponse",
     "PartitionProduceResponse",
     (
-        FieldTable('index', 'index', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('base_offset', 'baseOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('log_append_time_ms', 'logAppendTimeMs', 'int64', False, None, (2, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('log_start_offset', 'logStartOffset', 'int64', False, None, (5, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('record_errors', 'recordErrors', 'struct', True, BATCH_INDEX_AND_ERROR_MESSAGE, (8, 32767), (0, -1), (0, -1), -1, None, (), True, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (8, 32767), (8, 32767), (0, -1), -1, None, None, True, False, '', False),
-        FieldTable('current_leader', 'currentLeader', 'struct', False, LEADER_ID_AND_EPOCH, (10, 32767), (0, -1), (10, 32767), 0, None, (), False, False, '', False),
+        FieldTable("index", "index", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("base_offset", "baseOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("log_append_time_ms", "logAppendTimeMs", "int64", False, None, (2, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("log_start_offset", "logStartOffset", "int64", False, None, (5, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("record_errors", "recordErrors", "struct", True, BATCH_INDEX_AND_ERROR_MESSAGE, (8, 32767), (0, -1), (0, -1), -1, None, (), True, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (8, 32767), (8, 32767), (0, -1), -1, None, None, True, False, "", False),
+        FieldTable("current_leader", "currentLeader", "struct", False, LEADER_ID_AND_EPOCH, (10, 32767), (0, -1), (10, 32767), 0, None, (), False, False, "", False),
     ),
 )
 TOPIC_PRODUCE_RESPONSE = StructTable(
     "TopicProduceResponse",
     "TopicProduceResponse",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 12), (0, -1), (0, -1), -1, None, '', True, True, 'topicName', False),
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (13, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', True, True, '', False),
-        FieldTable('partition_responses', 'partitionResponses', 'struct', True, PARTITION_PRODUCE_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 12), (0, -1), (0, -1), -1, None, "", True, True, "topicName", False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (13, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, True, "", False),
+        FieldTable("partition_responses", "partitionResponses", "struct", True, PARTITION_PRODUCE_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 NODE_ENDPOINT = StructTable(
     "NodeEndpoint",
     "NodeEndpoint",
     (
-        FieldTable('node_id', 'nodeId', 'int32', False, None, (10, 32767), (0, -1), (0, -1), -1, None, 0, False, True, 'brokerId', False),
-        FieldTable('host', 'host', 'string', False, None, (10, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('port', 'port', 'int32', False, None, (10, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('rack', 'rack', 'string', False, None, (10, 32767), (10, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("node_id", "nodeId", "int32", False, None, (10, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "brokerId", False),
+        FieldTable("host", "host", "string", False, None, (10, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("port", "port", "int32", False, None, (10, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("rack", "rack", "string", False, None, (10, 32767), (10, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 PRODUCE_RESPONSE = StructTable(
     "ProduceResponse",
     "ProduceResponse",
     (
-        FieldTable('responses', 'responses', 'struct', True, TOPIC_PRODUCE_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('node_endpoints', 'nodeEndpoints', 'struct', True, NODE_ENDPOINT, (10, 32767), (0, -1), (10, 32767), 0, None, (), False, False, '', False),
+        FieldTable("responses", "responses", "struct", True, TOPIC_PRODUCE_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("node_endpoints", "nodeEndpoints", "struct", True, NODE_ENDPOINT, (10, 32767), (0, -1), (10, 32767), 0, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ProduceRequest": MessageTable('ProduceRequest', 'request', 'produce', 0, 3, 13, (9, 32767), False, PRODUCE_REQUEST),
-    "ProduceResponse": MessageTable('ProduceResponse', 'response', 'produce', 0, 3, 13, (9, 32767), False, PRODUCE_RESPONSE),
+    "ProduceRequest": MessageTable("ProduceRequest", "request", "produce", 0, 3, 13, (9, 32767), False, PRODUCE_REQUEST),
+    "ProduceResponse": MessageTable("ProduceResponse", "response", "produce", 0, 3, 13, (9, 32767), False, PRODUCE_RESPONSE),
 }

@@ -9,11 +9,11 @@ PRODUCER_IDS_RECORD = StructTable(
     "ProducerIdsRecord",
     "ProducerIdsRecord",
     (
-        FieldTable('broker_id', 'brokerId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'brokerId', False),
-        FieldTable('broker_epoch', 'brokerEpoch', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
-        FieldTable('next_producer_id', 'nextProducerId', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("broker_id", "brokerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
+        FieldTable("broker_epoch", "brokerEpoch", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
+        FieldTable("next_producer_id", "nextProducerId", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ProducerIdsRecord": MessageTable('ProducerIdsRecord', 'metadata_record', 'producer_ids_record', 15, 0, 0, (0, 32767), False, PRODUCER_IDS_RECORD),
+    "ProducerIdsRecord": MessageTable("ProducerIdsRecord", "metadata_record", "producer_ids_record", 15, 0, 0, (0, 32767), False, PRODUCER_IDS_RECORD),
 }

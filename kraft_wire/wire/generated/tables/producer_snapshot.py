@@ -9,24 +9,24 @@ PRODUCER_ENTRY = StructTable(
     "ProducerEntry",
     "ProducerEntry",
     (
-        FieldTable('producer_id', 'producerId', 'int64', False, None, (1, 1), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('epoch', 'epoch', 'int16', False, None, (1, 1), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('last_sequence', 'lastSequence', 'int32', False, None, (1, 1), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('last_offset', 'lastOffset', 'int64', False, None, (1, 1), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('offset_delta', 'offsetDelta', 'int32', False, None, (1, 1), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('timestamp', 'timestamp', 'int64', False, None, (1, 1), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('coordinator_epoch', 'coordinatorEpoch', 'int32', False, None, (1, 1), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('current_txn_first_offset', 'currentTxnFirstOffset', 'int64', False, None, (1, 1), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("producer_id", "producerId", "int64", False, None, (1, 1), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("epoch", "epoch", "int16", False, None, (1, 1), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("last_sequence", "lastSequence", "int32", False, None, (1, 1), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("last_offset", "lastOffset", "int64", False, None, (1, 1), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("offset_delta", "offsetDelta", "int32", False, None, (1, 1), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("timestamp", "timestamp", "int64", False, None, (1, 1), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("coordinator_epoch", "coordinatorEpoch", "int32", False, None, (1, 1), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("current_txn_first_offset", "currentTxnFirstOffset", "int64", False, None, (1, 1), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 PRODUCER_SNAPSHOT = StructTable(
     "ProducerSnapshot",
     "ProducerSnapshot",
     (
-        FieldTable('crc', 'crc', 'uint32', False, None, (1, 1), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('producer_entries', 'producerEntries', 'struct', True, PRODUCER_ENTRY, (1, 1), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("crc", "crc", "uint32", False, None, (1, 1), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("producer_entries", "producerEntries", "struct", True, PRODUCER_ENTRY, (1, 1), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ProducerSnapshot": MessageTable('ProducerSnapshot', 'storage_record', 'producer_snapshot', -1, 1, 1, (0, -1), False, PRODUCER_SNAPSHOT),
+    "ProducerSnapshot": MessageTable("ProducerSnapshot", "storage_record", "producer_snapshot", -1, 1, 1, (0, -1), False, PRODUCER_SNAPSHOT),
 }

@@ -9,22 +9,22 @@ PUSH_TELEMETRY_REQUEST = StructTable(
     "PushTelemetryRequest",
     "PushTelemetryRequest",
     (
-        FieldTable('client_instance_id', 'clientInstanceId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('subscription_id', 'subscriptionId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('terminating', 'terminating', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
-        FieldTable('compression_type', 'compressionType', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('metrics', 'metrics', 'bytes', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'', False, False, '', True),
+        FieldTable("client_instance_id", "clientInstanceId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("subscription_id", "subscriptionId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("terminating", "terminating", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
+        FieldTable("compression_type", "compressionType", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("metrics", "metrics", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", True),
     ),
 )
 PUSH_TELEMETRY_RESPONSE = StructTable(
     "PushTelemetryResponse",
     "PushTelemetryResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "PushTelemetryRequest": MessageTable('PushTelemetryRequest', 'request', 'push_telemetry', 72, 0, 0, (0, 32767), False, PUSH_TELEMETRY_REQUEST),
-    "PushTelemetryResponse": MessageTable('PushTelemetryResponse', 'response', 'push_telemetry', 72, 0, 0, (0, 32767), False, PUSH_TELEMETRY_RESPONSE),
+    "PushTelemetryRequest": MessageTable("PushTelemetryRequest", "request", "push_telemetry", 72, 0, 0, (0, 32767), False, PUSH_TELEMETRY_REQUEST),
+    "PushTelemetryResponse": MessageTable("PushTelemetryResponse", "response", "push_telemetry", 72, 0, 0, (0, 32767), False, PUSH_TELEMETRY_RESPONSE),
 }

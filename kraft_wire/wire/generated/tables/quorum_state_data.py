@@ -9,22 +9,22 @@ VOTER = StructTable(
     "Voter",
     "Voter",
     (
-        FieldTable('voter_id', 'voterId', 'int32', False, None, (0, 0), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("voter_id", "voterId", "int32", False, None, (0, 0), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 QUORUM_STATE_DATA = StructTable(
     "QuorumStateData",
     "QuorumStateData",
     (
-        FieldTable('cluster_id', 'clusterId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('leader_id', 'leaderId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
-        FieldTable('leader_epoch', 'leaderEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
-        FieldTable('voted_id', 'votedId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
-        FieldTable('voted_directory_id', 'votedDirectoryId', 'uuid', False, None, (1, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('applied_offset', 'appliedOffset', 'int64', False, None, (0, 0), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('current_voters', 'currentVoters', 'struct', True, VOTER, (0, 0), (0, 0), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("cluster_id", "clusterId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("leader_id", "leaderId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
+        FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
+        FieldTable("voted_id", "votedId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
+        FieldTable("voted_directory_id", "votedDirectoryId", "uuid", False, None, (1, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("applied_offset", "appliedOffset", "int64", False, None, (0, 0), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("current_voters", "currentVoters", "struct", True, VOTER, (0, 0), (0, 0), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "QuorumStateData": MessageTable('QuorumStateData', 'raft_record', 'quorum_state_data', -1, 0, 1, (0, 32767), False, QUORUM_STATE_DATA),
+    "QuorumStateData": MessageTable("QuorumStateData", "raft_record", "quorum_state_data", -1, 0, 1, (0, 32767), False, QUORUM_STATE_DATA),
 }

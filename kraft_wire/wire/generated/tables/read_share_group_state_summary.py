@@ -9,55 +9,55 @@ PARTITION_DATA = StructTable(
     "PartitionData",
     "PartitionData",
     (
-        FieldTable('partition', 'partition', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('leader_epoch', 'leaderEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 READ_STATE_SUMMARY_DATA = StructTable(
     "ReadStateSummaryData",
     "ReadStateSummaryData",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'struct', True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("partitions", "partitions", "struct", True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 READ_SHARE_GROUP_STATE_SUMMARY_REQUEST = StructTable(
     "ReadShareGroupStateSummaryRequest",
     "ReadShareGroupStateSummaryRequest",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, READ_STATE_SUMMARY_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, READ_STATE_SUMMARY_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 PARTITION_RESULT = StructTable(
     "PartitionResult",
     "PartitionResult",
     (
-        FieldTable('partition', 'partition', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('state_epoch', 'stateEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('leader_epoch', 'leaderEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('start_offset', 'startOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('delivery_complete_count', 'deliveryCompleteCount', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
+        FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("state_epoch", "stateEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("start_offset", "startOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("delivery_complete_count", "deliveryCompleteCount", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
     ),
 )
 READ_STATE_SUMMARY_RESULT = StructTable(
     "ReadStateSummaryResult",
     "ReadStateSummaryResult",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'struct', True, PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("partitions", "partitions", "struct", True, PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 READ_SHARE_GROUP_STATE_SUMMARY_RESPONSE = StructTable(
     "ReadShareGroupStateSummaryResponse",
     "ReadShareGroupStateSummaryResponse",
     (
-        FieldTable('results', 'results', 'struct', True, READ_STATE_SUMMARY_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("results", "results", "struct", True, READ_STATE_SUMMARY_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ReadShareGroupStateSummaryRequest": MessageTable('ReadShareGroupStateSummaryRequest', 'request', 'read_share_group_state_summary', 87, 0, 1, (0, 32767), False, READ_SHARE_GROUP_STATE_SUMMARY_REQUEST),
-    "ReadShareGroupStateSummaryResponse": MessageTable('ReadShareGroupStateSummaryResponse', 'response', 'read_share_group_state_summary', 87, 0, 1, (0, 32767), False, READ_SHARE_GROUP_STATE_SUMMARY_RESPONSE),
+    "ReadShareGroupStateSummaryRequest": MessageTable("ReadShareGroupStateSummaryRequest", "request", "read_share_group_state_summary", 87, 0, 1, (0, 32767), False, READ_SHARE_GROUP_STATE_SUMMARY_REQUEST),
+    "ReadShareGroupStateSummaryResponse": MessageTable("ReadShareGroupStateSummaryResponse", "response", "read_share_group_state_summary", 87, 0, 1, (0, 32767), False, READ_SHARE_GROUP_STATE_SUMMARY_RESPONSE),
 }

@@ -9,38 +9,38 @@ BROKER_ENDPOINT = StructTable(
     "BrokerEndpoint",
     "BrokerEndpoint",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, '', False),
-        FieldTable('host', 'host', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('port', 'port', 'uint16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('security_protocol', 'securityProtocol', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
+        FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("port", "port", "uint16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("security_protocol", "securityProtocol", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 BROKER_FEATURE = StructTable(
     "BrokerFeature",
     "BrokerFeature",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, '', False),
-        FieldTable('min_supported_version', 'minSupportedVersion', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('max_supported_version', 'maxSupportedVersion', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
+        FieldTable("min_supported_version", "minSupportedVersion", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("max_supported_version", "maxSupportedVersion", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 REGISTER_BROKER_RECORD = StructTable(
     "RegisterBrokerRecord",
     "RegisterBrokerRecord",
     (
-        FieldTable('broker_id', 'brokerId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'brokerId', False),
-        FieldTable('is_migrating_zk_broker', 'isMigratingZkBroker', 'bool', False, None, (2, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
-        FieldTable('incarnation_id', 'incarnationId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('broker_epoch', 'brokerEpoch', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('end_points', 'endPoints', 'struct', True, BROKER_ENDPOINT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('features', 'features', 'struct', True, BROKER_FEATURE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('rack', 'rack', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('fenced', 'fenced', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, True, False, False, '', False),
-        FieldTable('in_controlled_shutdown', 'inControlledShutdown', 'bool', False, None, (1, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
-        FieldTable('log_dirs', 'logDirs', 'uuid', True, None, (3, 32767), (0, -1), (3, 32767), 0, None, (), False, False, '', False),
-        FieldTable('cordoned_log_dirs', 'cordonedLogDirs', 'uuid', True, None, (4, 32767), (4, 32767), (4, 32767), 1, None, None, False, False, '', False),
+        FieldTable("broker_id", "brokerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
+        FieldTable("is_migrating_zk_broker", "isMigratingZkBroker", "bool", False, None, (2, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
+        FieldTable("incarnation_id", "incarnationId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("broker_epoch", "brokerEpoch", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("end_points", "endPoints", "struct", True, BROKER_ENDPOINT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("features", "features", "struct", True, BROKER_FEATURE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("rack", "rack", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("fenced", "fenced", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, True, False, False, "", False),
+        FieldTable("in_controlled_shutdown", "inControlledShutdown", "bool", False, None, (1, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
+        FieldTable("log_dirs", "logDirs", "uuid", True, None, (3, 32767), (0, -1), (3, 32767), 0, None, (), False, False, "", False),
+        FieldTable("cordoned_log_dirs", "cordonedLogDirs", "uuid", True, None, (4, 32767), (4, 32767), (4, 32767), 1, None, None, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "RegisterBrokerRecord": MessageTable('RegisterBrokerRecord', 'metadata_record', 'register_broker_record', 0, 0, 4, (0, 32767), False, REGISTER_BROKER_RECORD),
+    "RegisterBrokerRecord": MessageTable("RegisterBrokerRecord", "metadata_record", "register_broker_record", 0, 0, 4, (0, 32767), False, REGISTER_BROKER_RECORD),
 }

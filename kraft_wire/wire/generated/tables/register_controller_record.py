@@ -9,32 +9,32 @@ CONTROLLER_ENDPOINT = StructTable(
     "ControllerEndpoint",
     "ControllerEndpoint",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, '', False),
-        FieldTable('host', 'host', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('port', 'port', 'uint16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('security_protocol', 'securityProtocol', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
+        FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("port", "port", "uint16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("security_protocol", "securityProtocol", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 CONTROLLER_FEATURE = StructTable(
     "ControllerFeature",
     "ControllerFeature",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, '', False),
-        FieldTable('min_supported_version', 'minSupportedVersion', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('max_supported_version', 'maxSupportedVersion', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
+        FieldTable("min_supported_version", "minSupportedVersion", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("max_supported_version", "maxSupportedVersion", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 REGISTER_CONTROLLER_RECORD = StructTable(
     "RegisterControllerRecord",
     "RegisterControllerRecord",
     (
-        FieldTable('controller_id', 'controllerId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('incarnation_id', 'incarnationId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('zk_migration_ready', 'zkMigrationReady', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
-        FieldTable('end_points', 'endPoints', 'struct', True, CONTROLLER_ENDPOINT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('features', 'features', 'struct', True, CONTROLLER_FEATURE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("controller_id", "controllerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("incarnation_id", "incarnationId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("zk_migration_ready", "zkMigrationReady", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
+        FieldTable("end_points", "endPoints", "struct", True, CONTROLLER_ENDPOINT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("features", "features", "struct", True, CONTROLLER_FEATURE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "RegisterControllerRecord": MessageTable('RegisterControllerRecord', 'metadata_record', 'register_controller_record', 27, 0, 0, (0, 32767), False, REGISTER_CONTROLLER_RECORD),
+    "RegisterControllerRecord": MessageTable("RegisterControllerRecord", "metadata_record", "register_controller_record", 27, 0, 0, (0, 32767), False, REGISTER_CONTROLLER_RECORD),
 }

@@ -9,44 +9,44 @@ TOPIC_ID_PARTITION_ENTRY = StructTable(
     "TopicIdPartitionEntry",
     "TopicIdPartitionEntry",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('id', 'id', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('partition', 'partition', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("id", "id", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 REMOTE_LOG_SEGMENT_ID_ENTRY = StructTable(
     "RemoteLogSegmentIdEntry",
     "RemoteLogSegmentIdEntry",
     (
-        FieldTable('topic_id_partition', 'topicIdPartition', 'struct', False, TOPIC_ID_PARTITION_ENTRY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('id', 'id', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
+        FieldTable("topic_id_partition", "topicIdPartition", "struct", False, TOPIC_ID_PARTITION_ENTRY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("id", "id", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
     ),
 )
 SEGMENT_LEADER_EPOCH_ENTRY = StructTable(
     "SegmentLeaderEpochEntry",
     "SegmentLeaderEpochEntry",
     (
-        FieldTable('leader_epoch', 'leaderEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('offset', 'offset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("offset", "offset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 REMOTE_LOG_SEGMENT_METADATA_RECORD = StructTable(
     "RemoteLogSegmentMetadataRecord",
     "RemoteLogSegmentMetadataRecord",
     (
-        FieldTable('remote_log_segment_id', 'remoteLogSegmentId', 'struct', False, REMOTE_LOG_SEGMENT_ID_ENTRY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('start_offset', 'startOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('end_offset', 'endOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('broker_id', 'brokerId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('max_timestamp_ms', 'maxTimestampMs', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('event_timestamp_ms', 'eventTimestampMs', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('segment_leader_epochs', 'segmentLeaderEpochs', 'struct', True, SEGMENT_LEADER_EPOCH_ENTRY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('segment_size_in_bytes', 'segmentSizeInBytes', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('custom_metadata', 'customMetadata', 'bytes', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('remote_log_segment_state', 'remoteLogSegmentState', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('txn_index_empty', 'txnIndexEmpty', 'bool', False, None, (0, 32767), (0, -1), (0, 32767), 0, None, False, False, False, '', False),
+        FieldTable("remote_log_segment_id", "remoteLogSegmentId", "struct", False, REMOTE_LOG_SEGMENT_ID_ENTRY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("start_offset", "startOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("end_offset", "endOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("broker_id", "brokerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("max_timestamp_ms", "maxTimestampMs", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("event_timestamp_ms", "eventTimestampMs", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("segment_leader_epochs", "segmentLeaderEpochs", "struct", True, SEGMENT_LEADER_EPOCH_ENTRY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("segment_size_in_bytes", "segmentSizeInBytes", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("custom_metadata", "customMetadata", "bytes", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("remote_log_segment_state", "remoteLogSegmentState", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("txn_index_empty", "txnIndexEmpty", "bool", False, None, (0, 32767), (0, -1), (0, 32767), 0, None, False, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "RemoteLogSegmentMetadataRecord": MessageTable('RemoteLogSegmentMetadataRecord', 'remote_log_record', 'remote_log_segment_metadata_record', 0, 0, 0, (0, 32767), False, REMOTE_LOG_SEGMENT_METADATA_RECORD),
+    "RemoteLogSegmentMetadataRecord": MessageTable("RemoteLogSegmentMetadataRecord", "remote_log_record", "remote_log_segment_metadata_record", 0, 0, 0, (0, 32767), False, REMOTE_LOG_SEGMENT_METADATA_RECORD),
 }

@@ -9,27 +9,27 @@ SEGMENT_LEADER_EPOCH_ENTRY = StructTable(
     "SegmentLeaderEpochEntry",
     "SegmentLeaderEpochEntry",
     (
-        FieldTable('leader_epoch', 'leaderEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('offset', 'offset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("offset", "offset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD = StructTable(
     "RemoteLogSegmentMetadataSnapshotRecord",
     "RemoteLogSegmentMetadataSnapshotRecord",
     (
-        FieldTable('segment_id', 'segmentId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('start_offset', 'startOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('end_offset', 'endOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('broker_id', 'brokerId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('max_timestamp_ms', 'maxTimestampMs', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('event_timestamp_ms', 'eventTimestampMs', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('segment_leader_epochs', 'segmentLeaderEpochs', 'struct', True, SEGMENT_LEADER_EPOCH_ENTRY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('segment_size_in_bytes', 'segmentSizeInBytes', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('custom_metadata', 'customMetadata', 'bytes', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('remote_log_segment_state', 'remoteLogSegmentState', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('txn_index_empty', 'txnIndexEmpty', 'bool', False, None, (0, 32767), (0, -1), (0, 32767), 0, None, False, False, False, '', False),
+        FieldTable("segment_id", "segmentId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("start_offset", "startOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("end_offset", "endOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("broker_id", "brokerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("max_timestamp_ms", "maxTimestampMs", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("event_timestamp_ms", "eventTimestampMs", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("segment_leader_epochs", "segmentLeaderEpochs", "struct", True, SEGMENT_LEADER_EPOCH_ENTRY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("segment_size_in_bytes", "segmentSizeInBytes", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("custom_metadata", "customMetadata", "bytes", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("remote_log_segment_state", "remoteLogSegmentState", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("txn_index_empty", "txnIndexEmpty", "bool", False, None, (0, 32767), (0, -1), (0, 32767), 0, None, False, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "RemoteLogSegmentMetadataSnapshotRecord": MessageTable('RemoteLogSegmentMetadataSnapshotRecord', 'remote_log_record', 'remote_log_segment_metadata_snapshot_record', 3, 0, 0, (0, 32767), False, REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD),
+    "RemoteLogSegmentMetadataSnapshotRecord": MessageTable("RemoteLogSegmentMetadataSnapshotRecord", "remote_log_record", "remote_log_segment_metadata_snapshot_record", 3, 0, 0, (0, 32767), False, REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD),
 }

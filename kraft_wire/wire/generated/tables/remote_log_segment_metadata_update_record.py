@@ -9,30 +9,30 @@ TOPIC_ID_PARTITION_ENTRY = StructTable(
     "TopicIdPartitionEntry",
     "TopicIdPartitionEntry",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('id', 'id', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('partition', 'partition', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("id", "id", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 REMOTE_LOG_SEGMENT_ID_ENTRY = StructTable(
     "RemoteLogSegmentIdEntry",
     "RemoteLogSegmentIdEntry",
     (
-        FieldTable('topic_id_partition', 'topicIdPartition', 'struct', False, TOPIC_ID_PARTITION_ENTRY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('id', 'id', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
+        FieldTable("topic_id_partition", "topicIdPartition", "struct", False, TOPIC_ID_PARTITION_ENTRY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("id", "id", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
     ),
 )
 REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD = StructTable(
     "RemoteLogSegmentMetadataUpdateRecord",
     "RemoteLogSegmentMetadataUpdateRecord",
     (
-        FieldTable('remote_log_segment_id', 'remoteLogSegmentId', 'struct', False, REMOTE_LOG_SEGMENT_ID_ENTRY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('broker_id', 'brokerId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('event_timestamp_ms', 'eventTimestampMs', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('custom_metadata', 'customMetadata', 'bytes', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('remote_log_segment_state', 'remoteLogSegmentState', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("remote_log_segment_id", "remoteLogSegmentId", "struct", False, REMOTE_LOG_SEGMENT_ID_ENTRY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("broker_id", "brokerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("event_timestamp_ms", "eventTimestampMs", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("custom_metadata", "customMetadata", "bytes", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("remote_log_segment_state", "remoteLogSegmentState", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "RemoteLogSegmentMetadataUpdateRecord": MessageTable('RemoteLogSegmentMetadataUpdateRecord', 'remote_log_record', 'remote_log_segment_metadata_update_record', 1, 0, 0, (0, 32767), False, REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD),
+    "RemoteLogSegmentMetadataUpdateRecord": MessageTable("RemoteLogSegmentMetadataUpdateRecord", "remote_log_record", "remote_log_segment_metadata_update_record", 1, 0, 0, (0, 32767), False, REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD),
 }

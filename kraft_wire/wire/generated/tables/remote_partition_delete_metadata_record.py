@@ -9,21 +9,21 @@ TOPIC_ID_PARTITION_ENTRY = StructTable(
     "TopicIdPartitionEntry",
     "TopicIdPartitionEntry",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('id', 'id', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('partition', 'partition', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("id", "id", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 REMOTE_PARTITION_DELETE_METADATA_RECORD = StructTable(
     "RemotePartitionDeleteMetadataRecord",
     "RemotePartitionDeleteMetadataRecord",
     (
-        FieldTable('topic_id_partition', 'topicIdPartition', 'struct', False, TOPIC_ID_PARTITION_ENTRY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('broker_id', 'brokerId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('event_timestamp_ms', 'eventTimestampMs', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('remote_partition_delete_state', 'remotePartitionDeleteState', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("topic_id_partition", "topicIdPartition", "struct", False, TOPIC_ID_PARTITION_ENTRY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("broker_id", "brokerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("event_timestamp_ms", "eventTimestampMs", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("remote_partition_delete_state", "remotePartitionDeleteState", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "RemotePartitionDeleteMetadataRecord": MessageTable('RemotePartitionDeleteMetadataRecord', 'remote_log_record', 'remote_partition_delete_metadata_record', 2, 0, 0, (0, 32767), False, REMOTE_PARTITION_DELETE_METADATA_RECORD),
+    "RemotePartitionDeleteMetadataRecord": MessageTable("RemotePartitionDeleteMetadataRecord", "remote_log_record", "remote_partition_delete_metadata_record", 2, 0, 0, (0, 32767), False, REMOTE_PARTITION_DELETE_METADATA_RECORD),
 }

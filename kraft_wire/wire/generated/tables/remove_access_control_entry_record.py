@@ -9,9 +9,9 @@ REMOVE_ACCESS_CONTROL_ENTRY_RECORD = StructTable(
     "RemoveAccessControlEntryRecord",
     "RemoveAccessControlEntryRecord",
     (
-        FieldTable('id', 'id', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
+        FieldTable("id", "id", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "RemoveAccessControlEntryRecord": MessageTable('RemoveAccessControlEntryRecord', 'metadata_record', 'remove_access_control_entry_record', 19, 0, 0, (0, 32767), False, REMOVE_ACCESS_CONTROL_ENTRY_RECORD),
+    "RemoveAccessControlEntryRecord": MessageTable("RemoveAccessControlEntryRecord", "metadata_record", "remove_access_control_entry_record", 19, 0, 0, (0, 32767), False, REMOVE_ACCESS_CONTROL_ENTRY_RECORD),
 }

@@ -9,9 +9,9 @@ REMOVE_DELEGATION_TOKEN_RECORD = StructTable(
     "RemoveDelegationTokenRecord",
     "RemoveDelegationTokenRecord",
     (
-        FieldTable('token_id', 'tokenId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("token_id", "tokenId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "RemoveDelegationTokenRecord": MessageTable('RemoveDelegationTokenRecord', 'metadata_record', 'remove_delegation_token_record', 26, 0, 0, (0, 32767), False, REMOVE_DELEGATION_TOKEN_RECORD),
+    "RemoveDelegationTokenRecord": MessageTable("RemoveDelegationTokenRecord", "metadata_record", "remove_delegation_token_record", 26, 0, 0, (0, 32767), False, REMOVE_DELEGATION_TOKEN_RECORD),
 }

@@ -9,21 +9,21 @@ REMOVE_RAFT_VOTER_REQUEST = StructTable(
     "RemoveRaftVoterRequest",
     "RemoveRaftVoterRequest",
     (
-        FieldTable('cluster_id', 'clusterId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('voter_id', 'voterId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('voter_directory_id', 'voterDirectoryId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
+        FieldTable("cluster_id", "clusterId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("voter_id", "voterId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("voter_directory_id", "voterDirectoryId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
     ),
 )
 REMOVE_RAFT_VOTER_RESPONSE = StructTable(
     "RemoveRaftVoterResponse",
     "RemoveRaftVoterResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', True, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", True, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "RemoveRaftVoterRequest": MessageTable('RemoveRaftVoterRequest', 'request', 'remove_raft_voter', 81, 0, 0, (0, 32767), False, REMOVE_RAFT_VOTER_REQUEST),
-    "RemoveRaftVoterResponse": MessageTable('RemoveRaftVoterResponse', 'response', 'remove_raft_voter', 81, 0, 0, (0, 32767), False, REMOVE_RAFT_VOTER_RESPONSE),
+    "RemoveRaftVoterRequest": MessageTable("RemoveRaftVoterRequest", "request", "remove_raft_voter", 81, 0, 0, (0, 32767), False, REMOVE_RAFT_VOTER_REQUEST),
+    "RemoveRaftVoterResponse": MessageTable("RemoveRaftVoterResponse", "response", "remove_raft_voter", 81, 0, 0, (0, 32767), False, REMOVE_RAFT_VOTER_RESPONSE),
 }

@@ -9,9 +9,9 @@ REMOVE_TOPIC_RECORD = StructTable(
     "RemoveTopicRecord",
     "RemoveTopicRecord",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "RemoveTopicRecord": MessageTable('RemoveTopicRecord', 'metadata_record', 'remove_topic_record', 9, 0, 0, (0, 32767), False, REMOVE_TOPIC_RECORD),
+    "RemoveTopicRecord": MessageTable("RemoveTopicRecord", "metadata_record", "remove_topic_record", 9, 0, 0, (0, 32767), False, REMOVE_TOPIC_RECORD),
 }

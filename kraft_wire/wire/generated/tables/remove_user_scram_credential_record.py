@@ -9,10 +9,10 @@ REMOVE_USER_SCRAM_CREDENTIAL_RECORD = StructTable(
     "RemoveUserScramCredentialRecord",
     "RemoveUserScramCredentialRecord",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('mechanism', 'mechanism', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("mechanism", "mechanism", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "RemoveUserScramCredentialRecord": MessageTable('RemoveUserScramCredentialRecord', 'metadata_record', 'remove_user_scram_credential_record', 22, 0, 0, (0, 32767), False, REMOVE_USER_SCRAM_CREDENTIAL_RECORD),
+    "RemoveUserScramCredentialRecord": MessageTable("RemoveUserScramCredentialRecord", "metadata_record", "remove_user_scram_credential_record", 22, 0, 0, (0, 32767), False, REMOVE_USER_SCRAM_CREDENTIAL_RECORD),
 }

@@ -9,20 +9,20 @@ RENEW_DELEGATION_TOKEN_REQUEST = StructTable(
     "RenewDelegationTokenRequest",
     "RenewDelegationTokenRequest",
     (
-        FieldTable('hmac', 'hmac', 'bytes', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'', False, False, '', False),
-        FieldTable('renew_period_ms', 'renewPeriodMs', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("hmac", "hmac", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
+        FieldTable("renew_period_ms", "renewPeriodMs", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 RENEW_DELEGATION_TOKEN_RESPONSE = StructTable(
     "RenewDelegationTokenResponse",
     "RenewDelegationTokenResponse",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('expiry_timestamp_ms', 'expiryTimestampMs', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("expiry_timestamp_ms", "expiryTimestampMs", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "RenewDelegationTokenRequest": MessageTable('RenewDelegationTokenRequest', 'request', 'renew_delegation_token', 39, 1, 2, (2, 32767), False, RENEW_DELEGATION_TOKEN_REQUEST),
-    "RenewDelegationTokenResponse": MessageTable('RenewDelegationTokenResponse', 'response', 'renew_delegation_token', 39, 1, 2, (2, 32767), False, RENEW_DELEGATION_TOKEN_RESPONSE),
+    "RenewDelegationTokenRequest": MessageTable("RenewDelegationTokenRequest", "request", "renew_delegation_token", 39, 1, 2, (2, 32767), False, RENEW_DELEGATION_TOKEN_REQUEST),
+    "RenewDelegationTokenResponse": MessageTable("RenewDelegationTokenResponse", "response", "renew_delegation_token", 39, 1, 2, (2, 32767), False, RENEW_DELEGATION_TOKEN_RESPONSE),
 }

@@ -9,12 +9,12 @@ REQUEST_HEADER = StructTable(
     "RequestHeader",
     "RequestHeader",
     (
-        FieldTable('request_api_key', 'requestApiKey', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('request_api_version', 'requestApiVersion', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('correlation_id', 'correlationId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('client_id', 'clientId', 'string', False, None, (1, 32767), (1, 32767), (0, -1), -1, (0, -1), '', False, False, '', False),
+        FieldTable("request_api_key", "requestApiKey", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("request_api_version", "requestApiVersion", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("correlation_id", "correlationId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("client_id", "clientId", "string", False, None, (1, 32767), (1, 32767), (0, -1), -1, (0, -1), "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "RequestHeader": MessageTable('RequestHeader', 'request_header', 'request_header', -1, 1, 2, (2, 32767), False, REQUEST_HEADER),
+    "RequestHeader": MessageTable("RequestHeader", "request_header", "request_header", -1, 1, 2, (2, 32767), False, REQUEST_HEADER),
 }

@@ -9,9 +9,9 @@ RESPONSE_HEADER = StructTable(
     "ResponseHeader",
     "ResponseHeader",
     (
-        FieldTable('correlation_id', 'correlationId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("correlation_id", "correlationId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ResponseHeader": MessageTable('ResponseHeader', 'response_header', 'response_header', -1, 0, 1, (1, 32767), False, RESPONSE_HEADER),
+    "ResponseHeader": MessageTable("ResponseHeader", "response_header", "response_header", -1, 0, 1, (1, 32767), False, RESPONSE_HEADER),
 }

@@ -9,20 +9,20 @@ SASL_AUTHENTICATE_REQUEST = StructTable(
     "SaslAuthenticateRequest",
     "SaslAuthenticateRequest",
     (
-        FieldTable('auth_bytes', 'authBytes', 'bytes', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'', False, False, '', False),
+        FieldTable("auth_bytes", "authBytes", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
     ),
 )
 SASL_AUTHENTICATE_RESPONSE = StructTable(
     "SaslAuthenticateResponse",
     "SaslAuthenticateResponse",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('auth_bytes', 'authBytes', 'bytes', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'', False, False, '', False),
-        FieldTable('session_lifetime_ms', 'sessionLifetimeMs', 'int64', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("auth_bytes", "authBytes", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
+        FieldTable("session_lifetime_ms", "sessionLifetimeMs", "int64", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "SaslAuthenticateRequest": MessageTable('SaslAuthenticateRequest', 'request', 'sasl_authenticate', 36, 0, 2, (2, 32767), False, SASL_AUTHENTICATE_REQUEST),
-    "SaslAuthenticateResponse": MessageTable('SaslAuthenticateResponse', 'response', 'sasl_authenticate', 36, 0, 2, (2, 32767), False, SASL_AUTHENTICATE_RESPONSE),
+    "SaslAuthenticateRequest": MessageTable("SaslAuthenticateRequest", "request", "sasl_authenticate", 36, 0, 2, (2, 32767), False, SASL_AUTHENTICATE_REQUEST),
+    "SaslAuthenticateResponse": MessageTable("SaslAuthenticateResponse", "response", "sasl_authenticate", 36, 0, 2, (2, 32767), False, SASL_AUTHENTICATE_RESPONSE),
 }

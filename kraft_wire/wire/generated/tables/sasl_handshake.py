@@ -9,18 +9,18 @@ SASL_HANDSHAKE_REQUEST = StructTable(
     "SaslHandshakeRequest",
     "SaslHandshakeRequest",
     (
-        FieldTable('mechanism', 'mechanism', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("mechanism", "mechanism", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 SASL_HANDSHAKE_RESPONSE = StructTable(
     "SaslHandshakeResponse",
     "SaslHandshakeResponse",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('mechanisms', 'mechanisms', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("mechanisms", "mechanisms", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "SaslHandshakeRequest": MessageTable('SaslHandshakeRequest', 'request', 'sasl_handshake', 17, 0, 1, (0, -1), False, SASL_HANDSHAKE_REQUEST),
-    "SaslHandshakeResponse": MessageTable('SaslHandshakeResponse', 'response', 'sasl_handshake', 17, 0, 1, (0, -1), False, SASL_HANDSHAKE_RESPONSE),
+    "SaslHandshakeRequest": MessageTable("SaslHandshakeRequest", "request", "sasl_handshake", 17, 0, 1, (0, -1), False, SASL_HANDSHAKE_REQUEST),
+    "SaslHandshakeResponse": MessageTable("SaslHandshakeResponse", "response", "sasl_handshake", 17, 0, 1, (0, -1), False, SASL_HANDSHAKE_RESPONSE),
 }

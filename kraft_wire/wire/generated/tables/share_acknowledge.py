@@ -9,87 +9,87 @@ ACKNOWLEDGEMENT_BATCH = StructTable(
     "AcknowledgementBatch",
     "AcknowledgementBatch",
     (
-        FieldTable('first_offset', 'firstOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('last_offset', 'lastOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('acknowledge_types', 'acknowledgeTypes', 'int8', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("first_offset", "firstOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("last_offset", "lastOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("acknowledge_types", "acknowledgeTypes", "int8", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ACKNOWLEDGE_PARTITION = StructTable(
     "AcknowledgePartition",
     "AcknowledgePartition",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, '', False),
-        FieldTable('acknowledgement_batches', 'acknowledgementBatches', 'struct', True, ACKNOWLEDGEMENT_BATCH, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "", False),
+        FieldTable("acknowledgement_batches", "acknowledgementBatches", "struct", True, ACKNOWLEDGEMENT_BATCH, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ACKNOWLEDGE_TOPIC = StructTable(
     "AcknowledgeTopic",
     "AcknowledgeTopic",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, True, '', False),
-        FieldTable('partitions', 'partitions', 'struct', True, ACKNOWLEDGE_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, True, "", False),
+        FieldTable("partitions", "partitions", "struct", True, ACKNOWLEDGE_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 SHARE_ACKNOWLEDGE_REQUEST = StructTable(
     "ShareAcknowledgeRequest",
     "ShareAcknowledgeRequest",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, 'groupId', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('share_session_epoch', 'shareSessionEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('is_renew_ack', 'isRenewAck', 'bool', False, None, (2, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, ACKNOWLEDGE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "groupId", False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("share_session_epoch", "shareSessionEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("is_renew_ack", "isRenewAck", "bool", False, None, (2, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, ACKNOWLEDGE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 LEADER_ID_AND_EPOCH = StructTable(
     "LeaderIdAndEpoch",
     "LeaderIdAndEpoch",
     (
-        FieldTable('leader_id', 'leaderId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('leader_epoch', 'leaderEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("leader_id", "leaderId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 PARTITION_DATA = StructTable(
     "PartitionData",
     "PartitionData",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('current_leader', 'currentLeader', 'struct', False, LEADER_ID_AND_EPOCH, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("current_leader", "currentLeader", "struct", False, LEADER_ID_AND_EPOCH, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 SHARE_ACKNOWLEDGE_TOPIC_RESPONSE = StructTable(
     "ShareAcknowledgeTopicResponse",
     "ShareAcknowledgeTopicResponse",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, True, '', False),
-        FieldTable('partitions', 'partitions', 'struct', True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, True, "", False),
+        FieldTable("partitions", "partitions", "struct", True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 NODE_ENDPOINT = StructTable(
     "NodeEndpoint",
     "NodeEndpoint",
     (
-        FieldTable('node_id', 'nodeId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, 'brokerId', False),
-        FieldTable('host', 'host', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('port', 'port', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('rack', 'rack', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("node_id", "nodeId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "brokerId", False),
+        FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("port", "port", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("rack", "rack", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 SHARE_ACKNOWLEDGE_RESPONSE = StructTable(
     "ShareAcknowledgeResponse",
     "ShareAcknowledgeResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('acquisition_lock_timeout_ms', 'acquisitionLockTimeoutMs', 'int32', False, None, (2, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('responses', 'responses', 'struct', True, SHARE_ACKNOWLEDGE_TOPIC_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('node_endpoints', 'nodeEndpoints', 'struct', True, NODE_ENDPOINT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("acquisition_lock_timeout_ms", "acquisitionLockTimeoutMs", "int32", False, None, (2, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("responses", "responses", "struct", True, SHARE_ACKNOWLEDGE_TOPIC_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("node_endpoints", "nodeEndpoints", "struct", True, NODE_ENDPOINT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ShareAcknowledgeRequest": MessageTable('ShareAcknowledgeRequest', 'request', 'share_acknowledge', 79, 1, 2, (0, 32767), False, SHARE_ACKNOWLEDGE_REQUEST),
-    "ShareAcknowledgeResponse": MessageTable('ShareAcknowledgeResponse', 'response', 'share_acknowledge', 79, 1, 2, (0, 32767), False, SHARE_ACKNOWLEDGE_RESPONSE),
+    "ShareAcknowledgeRequest": MessageTable("ShareAcknowledgeRequest", "request", "share_acknowledge", 79, 1, 2, (0, 32767), False, SHARE_ACKNOWLEDGE_REQUEST),
+    "ShareAcknowledgeResponse": MessageTable("ShareAcknowledgeResponse", "response", "share_acknowledge", 79, 1, 2, (0, 32767), False, SHARE_ACKNOWLEDGE_RESPONSE),
 }

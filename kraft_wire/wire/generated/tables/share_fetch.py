@@ -9,116 +9,116 @@ ACKNOWLEDGEMENT_BATCH = StructTable(
     "AcknowledgementBatch",
     "AcknowledgementBatch",
     (
-        FieldTable('first_offset', 'firstOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('last_offset', 'lastOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('acknowledge_types', 'acknowledgeTypes', 'int8', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("first_offset", "firstOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("last_offset", "lastOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("acknowledge_types", "acknowledgeTypes", "int8", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 FETCH_PARTITION = StructTable(
     "FetchPartition",
     "FetchPartition",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, '', False),
-        FieldTable('partition_max_bytes', 'partitionMaxBytes', 'int32', False, None, (0, 0), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('acknowledgement_batches', 'acknowledgementBatches', 'struct', True, ACKNOWLEDGEMENT_BATCH, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "", False),
+        FieldTable("partition_max_bytes", "partitionMaxBytes", "int32", False, None, (0, 0), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("acknowledgement_batches", "acknowledgementBatches", "struct", True, ACKNOWLEDGEMENT_BATCH, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 FETCH_TOPIC = StructTable(
     "FetchTopic",
     "FetchTopic",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, True, '', False),
-        FieldTable('partitions', 'partitions', 'struct', True, FETCH_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, True, "", False),
+        FieldTable("partitions", "partitions", "struct", True, FETCH_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 FORGOTTEN_TOPIC = StructTable(
     "ForgottenTopic",
     "ForgottenTopic",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 SHARE_FETCH_REQUEST = StructTable(
     "ShareFetchRequest",
     "ShareFetchRequest",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, 'groupId', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('share_session_epoch', 'shareSessionEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('max_wait_ms', 'maxWaitMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('min_bytes', 'minBytes', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('max_bytes', 'maxBytes', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 2147483647, False, False, '', False),
-        FieldTable('max_records', 'maxRecords', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('batch_size', 'batchSize', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('share_acquire_mode', 'shareAcquireMode', 'int8', False, None, (2, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('is_renew_ack', 'isRenewAck', 'bool', False, None, (2, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, FETCH_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('forgotten_topics_data', 'forgottenTopicsData', 'struct', True, FORGOTTEN_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "groupId", False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("share_session_epoch", "shareSessionEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("max_wait_ms", "maxWaitMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("min_bytes", "minBytes", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("max_bytes", "maxBytes", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 2147483647, False, False, "", False),
+        FieldTable("max_records", "maxRecords", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("batch_size", "batchSize", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("share_acquire_mode", "shareAcquireMode", "int8", False, None, (2, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("is_renew_ack", "isRenewAck", "bool", False, None, (2, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, FETCH_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("forgotten_topics_data", "forgottenTopicsData", "struct", True, FORGOTTEN_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 LEADER_ID_AND_EPOCH = StructTable(
     "LeaderIdAndEpoch",
     "LeaderIdAndEpoch",
     (
-        FieldTable('leader_id', 'leaderId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('leader_epoch', 'leaderEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("leader_id", "leaderId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 ACQUIRED_RECORDS = StructTable(
     "AcquiredRecords",
     "AcquiredRecords",
     (
-        FieldTable('first_offset', 'firstOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('last_offset', 'lastOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('delivery_count', 'deliveryCount', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("first_offset", "firstOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("last_offset", "lastOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("delivery_count", "deliveryCount", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 PARTITION_DATA = StructTable(
     "PartitionData",
     "PartitionData",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('acknowledge_error_code', 'acknowledgeErrorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('acknowledge_error_message', 'acknowledgeErrorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('current_leader', 'currentLeader', 'struct', False, LEADER_ID_AND_EPOCH, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('records', 'records', 'records', False, None, (0, 32767), (0, 0), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('acquired_records', 'acquiredRecords', 'struct', True, ACQUIRED_RECORDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("acknowledge_error_code", "acknowledgeErrorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("acknowledge_error_message", "acknowledgeErrorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("current_leader", "currentLeader", "struct", False, LEADER_ID_AND_EPOCH, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("records", "records", "records", False, None, (0, 32767), (0, 0), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("acquired_records", "acquiredRecords", "struct", True, ACQUIRED_RECORDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 SHARE_FETCHABLE_TOPIC_RESPONSE = StructTable(
     "ShareFetchableTopicResponse",
     "ShareFetchableTopicResponse",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, True, '', False),
-        FieldTable('partitions', 'partitions', 'struct', True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, True, "", False),
+        FieldTable("partitions", "partitions", "struct", True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 NODE_ENDPOINT = StructTable(
     "NodeEndpoint",
     "NodeEndpoint",
     (
-        FieldTable('node_id', 'nodeId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, 'brokerId', False),
-        FieldTable('host', 'host', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('port', 'port', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('rack', 'rack', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("node_id", "nodeId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "brokerId", False),
+        FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("port", "port", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("rack", "rack", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 SHARE_FETCH_RESPONSE = StructTable(
     "ShareFetchResponse",
     "ShareFetchResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('acquisition_lock_timeout_ms', 'acquisitionLockTimeoutMs', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('responses', 'responses', 'struct', True, SHARE_FETCHABLE_TOPIC_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('node_endpoints', 'nodeEndpoints', 'struct', True, NODE_ENDPOINT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("acquisition_lock_timeout_ms", "acquisitionLockTimeoutMs", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("responses", "responses", "struct", True, SHARE_FETCHABLE_TOPIC_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("node_endpoints", "nodeEndpoints", "struct", True, NODE_ENDPOINT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ShareFetchRequest": MessageTable('ShareFetchRequest', 'request', 'share_fetch', 78, 1, 2, (0, 32767), False, SHARE_FETCH_REQUEST),
-    "ShareFetchResponse": MessageTable('ShareFetchResponse', 'response', 'share_fetch', 78, 1, 2, (0, 32767), False, SHARE_FETCH_RESPONSE),
+    "ShareFetchRequest": MessageTable("ShareFetchRequest", "request", "share_fetch", 78, 1, 2, (0, 32767), False, SHARE_FETCH_REQUEST),
+    "ShareFetchResponse": MessageTable("ShareFetchResponse", "response", "share_fetch", 78, 1, 2, (0, 32767), False, SHARE_FETCH_RESPONSE),
 }

@@ -9,10 +9,10 @@ SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = StructTable(
     "ShareGroupCurrentMemberAssignmentKey",
     "ShareGroupCurrentMemberAssignmentKey",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ShareGroupCurrentMemberAssignmentKey": MessageTable('ShareGroupCurrentMemberAssignmentKey', 'coordinator_key', 'share_group_current_member_assignment_key', 14, 0, 0, (0, -1), False, SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY),
+    "ShareGroupCurrentMemberAssignmentKey": MessageTable("ShareGroupCurrentMemberAssignmentKey", "coordinator_key", "share_group_current_member_assignment_key", 14, 0, 0, (0, -1), False, SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY),
 }

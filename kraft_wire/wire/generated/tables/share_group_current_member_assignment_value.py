@@ -9,20 +9,20 @@ TOPIC_PARTITIONS = StructTable(
     "TopicPartitions",
     "TopicPartitions",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE = StructTable(
     "ShareGroupCurrentMemberAssignmentValue",
     "ShareGroupCurrentMemberAssignmentValue",
     (
-        FieldTable('member_epoch', 'memberEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('previous_member_epoch', 'previousMemberEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('state', 'state', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('assigned_partitions', 'assignedPartitions', 'struct', True, TOPIC_PARTITIONS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("member_epoch", "memberEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("previous_member_epoch", "previousMemberEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("state", "state", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("assigned_partitions", "assignedPartitions", "struct", True, TOPIC_PARTITIONS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ShareGroupCurrentMemberAssignmentValue": MessageTable('ShareGroupCurrentMemberAssignmentValue', 'coordinator_value', 'share_group_current_member_assignment_value', 14, 0, 0, (0, 32767), False, SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE),
+    "ShareGroupCurrentMemberAssignmentValue": MessageTable("ShareGroupCurrentMemberAssignmentValue", "coordinator_value", "share_group_current_member_assignment_value", 14, 0, 0, (0, 32767), False, SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE),
 }

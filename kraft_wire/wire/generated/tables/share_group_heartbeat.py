@@ -9,42 +9,42 @@ SHARE_GROUP_HEARTBEAT_REQUEST = StructTable(
     "ShareGroupHeartbeatRequest",
     "ShareGroupHeartbeatRequest",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'groupId', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('member_epoch', 'memberEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('rack_id', 'rackId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('subscribed_topic_names', 'subscribedTopicNames', 'string', True, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, 'topicName', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("member_epoch", "memberEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("rack_id", "rackId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("subscribed_topic_names", "subscribedTopicNames", "string", True, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "topicName", False),
     ),
 )
 TOPIC_PARTITIONS = StructTable(
     "TopicPartitions",
     "TopicPartitions",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ASSIGNMENT = StructTable(
     "Assignment",
     "Assignment",
     (
-        FieldTable('topic_partitions', 'topicPartitions', 'struct', True, TOPIC_PARTITIONS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_partitions", "topicPartitions", "struct", True, TOPIC_PARTITIONS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 SHARE_GROUP_HEARTBEAT_RESPONSE = StructTable(
     "ShareGroupHeartbeatResponse",
     "ShareGroupHeartbeatResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('member_epoch', 'memberEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('heartbeat_interval_ms', 'heartbeatIntervalMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('assignment', 'assignment', 'struct', False, ASSIGNMENT, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("member_epoch", "memberEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("heartbeat_interval_ms", "heartbeatIntervalMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("assignment", "assignment", "struct", False, ASSIGNMENT, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ShareGroupHeartbeatRequest": MessageTable('ShareGroupHeartbeatRequest', 'request', 'share_group_heartbeat', 76, 1, 1, (0, 32767), False, SHARE_GROUP_HEARTBEAT_REQUEST),
-    "ShareGroupHeartbeatResponse": MessageTable('ShareGroupHeartbeatResponse', 'response', 'share_group_heartbeat', 76, 1, 1, (0, 32767), False, SHARE_GROUP_HEARTBEAT_RESPONSE),
+    "ShareGroupHeartbeatRequest": MessageTable("ShareGroupHeartbeatRequest", "request", "share_group_heartbeat", 76, 1, 1, (0, 32767), False, SHARE_GROUP_HEARTBEAT_REQUEST),
+    "ShareGroupHeartbeatResponse": MessageTable("ShareGroupHeartbeatResponse", "response", "share_group_heartbeat", 76, 1, 1, (0, 32767), False, SHARE_GROUP_HEARTBEAT_RESPONSE),
 }

@@ -9,10 +9,10 @@ SHARE_GROUP_MEMBER_METADATA_KEY = StructTable(
     "ShareGroupMemberMetadataKey",
     "ShareGroupMemberMetadataKey",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ShareGroupMemberMetadataKey": MessageTable('ShareGroupMemberMetadataKey', 'coordinator_key', 'share_group_member_metadata_key', 10, 0, 0, (0, -1), False, SHARE_GROUP_MEMBER_METADATA_KEY),
+    "ShareGroupMemberMetadataKey": MessageTable("ShareGroupMemberMetadataKey", "coordinator_key", "share_group_member_metadata_key", 10, 0, 0, (0, -1), False, SHARE_GROUP_MEMBER_METADATA_KEY),
 }

@@ -9,12 +9,12 @@ SHARE_GROUP_MEMBER_METADATA_VALUE = StructTable(
     "ShareGroupMemberMetadataValue",
     "ShareGroupMemberMetadataValue",
     (
-        FieldTable('rack_id', 'rackId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('client_id', 'clientId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('client_host', 'clientHost', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('subscribed_topic_names', 'subscribedTopicNames', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("rack_id", "rackId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("client_id", "clientId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("client_host", "clientHost", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("subscribed_topic_names", "subscribedTopicNames", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ShareGroupMemberMetadataValue": MessageTable('ShareGroupMemberMetadataValue', 'coordinator_value', 'share_group_member_metadata_value', 10, 0, 0, (0, 32767), False, SHARE_GROUP_MEMBER_METADATA_VALUE),
+    "ShareGroupMemberMetadataValue": MessageTable("ShareGroupMemberMetadataValue", "coordinator_value", "share_group_member_metadata_value", 10, 0, 0, (0, 32767), False, SHARE_GROUP_MEMBER_METADATA_VALUE),
 }

@@ -9,9 +9,9 @@ SHARE_GROUP_METADATA_KEY = StructTable(
     "ShareGroupMetadataKey",
     "ShareGroupMetadataKey",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ShareGroupMetadataKey": MessageTable('ShareGroupMetadataKey', 'coordinator_key', 'share_group_metadata_key', 11, 0, 0, (0, -1), False, SHARE_GROUP_METADATA_KEY),
+    "ShareGroupMetadataKey": MessageTable("ShareGroupMetadataKey", "coordinator_key", "share_group_metadata_key", 11, 0, 0, (0, -1), False, SHARE_GROUP_METADATA_KEY),
 }

@@ -9,10 +9,10 @@ SHARE_GROUP_METADATA_VALUE = StructTable(
     "ShareGroupMetadataValue",
     "ShareGroupMetadataValue",
     (
-        FieldTable('epoch', 'epoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('metadata_hash', 'metadataHash', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("epoch", "epoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("metadata_hash", "metadataHash", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ShareGroupMetadataValue": MessageTable('ShareGroupMetadataValue', 'coordinator_value', 'share_group_metadata_value', 11, 0, 0, (0, 32767), False, SHARE_GROUP_METADATA_VALUE),
+    "ShareGroupMetadataValue": MessageTable("ShareGroupMetadataValue", "coordinator_value", "share_group_metadata_value", 11, 0, 0, (0, 32767), False, SHARE_GROUP_METADATA_VALUE),
 }

@@ -9,9 +9,9 @@ SHARE_GROUP_STATE_PARTITION_METADATA_KEY = StructTable(
     "ShareGroupStatePartitionMetadataKey",
     "ShareGroupStatePartitionMetadataKey",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ShareGroupStatePartitionMetadataKey": MessageTable('ShareGroupStatePartitionMetadataKey', 'coordinator_key', 'share_group_state_partition_metadata_key', 15, 0, 0, (0, -1), False, SHARE_GROUP_STATE_PARTITION_METADATA_KEY),
+    "ShareGroupStatePartitionMetadataKey": MessageTable("ShareGroupStatePartitionMetadataKey", "coordinator_key", "share_group_state_partition_metadata_key", 15, 0, 0, (0, -1), False, SHARE_GROUP_STATE_PARTITION_METADATA_KEY),
 }

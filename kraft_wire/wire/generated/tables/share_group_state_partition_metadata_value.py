@@ -9,28 +9,28 @@ TOPIC_PARTITIONS_INFO = StructTable(
     "TopicPartitionsInfo",
     "TopicPartitionsInfo",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('topic_name', 'topicName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TOPIC_INFO = StructTable(
     "TopicInfo",
     "TopicInfo",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('topic_name', 'topicName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 SHARE_GROUP_STATE_PARTITION_METADATA_VALUE = StructTable(
     "ShareGroupStatePartitionMetadataValue",
     "ShareGroupStatePartitionMetadataValue",
     (
-        FieldTable('initializing_topics', 'initializingTopics', 'struct', True, TOPIC_PARTITIONS_INFO, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('initialized_topics', 'initializedTopics', 'struct', True, TOPIC_PARTITIONS_INFO, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('deleting_topics', 'deletingTopics', 'struct', True, TOPIC_INFO, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("initializing_topics", "initializingTopics", "struct", True, TOPIC_PARTITIONS_INFO, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("initialized_topics", "initializedTopics", "struct", True, TOPIC_PARTITIONS_INFO, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("deleting_topics", "deletingTopics", "struct", True, TOPIC_INFO, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ShareGroupStatePartitionMetadataValue": MessageTable('ShareGroupStatePartitionMetadataValue', 'coordinator_value', 'share_group_state_partition_metadata_value', 15, 0, 0, (0, 32767), False, SHARE_GROUP_STATE_PARTITION_METADATA_VALUE),
+    "ShareGroupStatePartitionMetadataValue": MessageTable("ShareGroupStatePartitionMetadataValue", "coordinator_value", "share_group_state_partition_metadata_value", 15, 0, 0, (0, 32767), False, SHARE_GROUP_STATE_PARTITION_METADATA_VALUE),
 }

@@ -9,10 +9,10 @@ SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = StructTable(
     "ShareGroupTargetAssignmentMemberKey",
     "ShareGroupTargetAssignmentMemberKey",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ShareGroupTargetAssignmentMemberKey": MessageTable('ShareGroupTargetAssignmentMemberKey', 'coordinator_key', 'share_group_target_assignment_member_key', 13, 0, 0, (0, -1), False, SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY),
+    "ShareGroupTargetAssignmentMemberKey": MessageTable("ShareGroupTargetAssignmentMemberKey", "coordinator_key", "share_group_target_assignment_member_key", 13, 0, 0, (0, -1), False, SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY),
 }

@@ -9,17 +9,17 @@ TOPIC_PARTITION = StructTable(
     "TopicPartition",
     "TopicPartition",
     (
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE = StructTable(
     "ShareGroupTargetAssignmentMemberValue",
     "ShareGroupTargetAssignmentMemberValue",
     (
-        FieldTable('topic_partitions', 'topicPartitions', 'struct', True, TOPIC_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_partitions", "topicPartitions", "struct", True, TOPIC_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ShareGroupTargetAssignmentMemberValue": MessageTable('ShareGroupTargetAssignmentMemberValue', 'coordinator_value', 'share_group_target_assignment_member_value', 13, 0, 0, (0, 32767), False, SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE),
+    "ShareGroupTargetAssignmentMemberValue": MessageTable("ShareGroupTargetAssignmentMemberValue", "coordinator_value", "share_group_target_assignment_member_value", 13, 0, 0, (0, 32767), False, SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE),
 }

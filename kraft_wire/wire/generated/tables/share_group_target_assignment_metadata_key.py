@@ -9,9 +9,9 @@ SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = StructTable(
     "ShareGroupTargetAssignmentMetadataKey",
     "ShareGroupTargetAssignmentMetadataKey",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ShareGroupTargetAssignmentMetadataKey": MessageTable('ShareGroupTargetAssignmentMetadataKey', 'coordinator_key', 'share_group_target_assignment_metadata_key', 12, 0, 0, (0, -1), False, SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_KEY),
+    "ShareGroupTargetAssignmentMetadataKey": MessageTable("ShareGroupTargetAssignmentMetadataKey", "coordinator_key", "share_group_target_assignment_metadata_key", 12, 0, 0, (0, -1), False, SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_KEY),
 }

@@ -9,10 +9,10 @@ SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE = StructTable(
     "ShareGroupTargetAssignmentMetadataValue",
     "ShareGroupTargetAssignmentMetadataValue",
     (
-        FieldTable('assignment_epoch', 'assignmentEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('assignment_timestamp', 'assignmentTimestamp', 'int64', False, None, (0, 32767), (0, -1), (0, 32767), 0, None, 0, True, False, '', False),
+        FieldTable("assignment_epoch", "assignmentEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("assignment_timestamp", "assignmentTimestamp", "int64", False, None, (0, 32767), (0, -1), (0, 32767), 0, None, 0, True, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ShareGroupTargetAssignmentMetadataValue": MessageTable('ShareGroupTargetAssignmentMetadataValue', 'coordinator_value', 'share_group_target_assignment_metadata_value', 12, 0, 0, (0, 32767), False, SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE),
+    "ShareGroupTargetAssignmentMetadataValue": MessageTable("ShareGroupTargetAssignmentMetadataValue", "coordinator_value", "share_group_target_assignment_metadata_value", 12, 0, 0, (0, 32767), False, SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE),
 }

@@ -9,11 +9,11 @@ SHARE_SNAPSHOT_KEY = StructTable(
     "ShareSnapshotKey",
     "ShareSnapshotKey",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 0), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
-        FieldTable('partition', 'partition', 'int32', False, None, (0, 0), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 0), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
+        FieldTable("partition", "partition", "int32", False, None, (0, 0), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ShareSnapshotKey": MessageTable('ShareSnapshotKey', 'coordinator_key', 'share_snapshot_key', 0, 0, 0, (0, -1), False, SHARE_SNAPSHOT_KEY),
+    "ShareSnapshotKey": MessageTable("ShareSnapshotKey", "coordinator_key", "share_snapshot_key", 0, 0, 0, (0, -1), False, SHARE_SNAPSHOT_KEY),
 }

@@ -9,26 +9,26 @@ STATE_BATCH = StructTable(
     "StateBatch",
     "StateBatch",
     (
-        FieldTable('first_offset', 'firstOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('last_offset', 'lastOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('delivery_state', 'deliveryState', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('delivery_count', 'deliveryCount', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("first_offset", "firstOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("last_offset", "lastOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("delivery_state", "deliveryState", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("delivery_count", "deliveryCount", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 SHARE_SNAPSHOT_VALUE = StructTable(
     "ShareSnapshotValue",
     "ShareSnapshotValue",
     (
-        FieldTable('snapshot_epoch', 'snapshotEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('state_epoch', 'stateEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('leader_epoch', 'leaderEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('start_offset', 'startOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('delivery_complete_count', 'deliveryCompleteCount', 'int32', False, None, (0, 32767), (0, -1), (0, 32767), 0, None, -1, False, False, '', False),
-        FieldTable('create_timestamp', 'createTimestamp', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('write_timestamp', 'writeTimestamp', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('state_batches', 'stateBatches', 'struct', True, STATE_BATCH, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("snapshot_epoch", "snapshotEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("state_epoch", "stateEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("start_offset", "startOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("delivery_complete_count", "deliveryCompleteCount", "int32", False, None, (0, 32767), (0, -1), (0, 32767), 0, None, -1, False, False, "", False),
+        FieldTable("create_timestamp", "createTimestamp", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("write_timestamp", "writeTimestamp", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("state_batches", "stateBatches", "struct", True, STATE_BATCH, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ShareSnapshotValue": MessageTable('ShareSnapshotValue', 'coordinator_value', 'share_snapshot_value', 0, 0, 0, (0, 32767), False, SHARE_SNAPSHOT_VALUE),
+    "ShareSnapshotValue": MessageTable("ShareSnapshotValue", "coordinator_value", "share_snapshot_value", 0, 0, 0, (0, 32767), False, SHARE_SNAPSHOT_VALUE),
 }

@@ -9,23 +9,23 @@ STATE_BATCH = StructTable(
     "StateBatch",
     "StateBatch",
     (
-        FieldTable('first_offset', 'firstOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('last_offset', 'lastOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('delivery_state', 'deliveryState', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('delivery_count', 'deliveryCount', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("first_offset", "firstOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("last_offset", "lastOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("delivery_state", "deliveryState", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("delivery_count", "deliveryCount", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 SHARE_UPDATE_VALUE = StructTable(
     "ShareUpdateValue",
     "ShareUpdateValue",
     (
-        FieldTable('snapshot_epoch', 'snapshotEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('leader_epoch', 'leaderEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('start_offset', 'startOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('delivery_complete_count', 'deliveryCompleteCount', 'int32', False, None, (0, 32767), (0, -1), (0, 32767), 0, None, -1, False, False, '', False),
-        FieldTable('state_batches', 'stateBatches', 'struct', True, STATE_BATCH, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("snapshot_epoch", "snapshotEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("start_offset", "startOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("delivery_complete_count", "deliveryCompleteCount", "int32", False, None, (0, 32767), (0, -1), (0, 32767), 0, None, -1, False, False, "", False),
+        FieldTable("state_batches", "stateBatches", "struct", True, STATE_BATCH, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ShareUpdateValue": MessageTable('ShareUpdateValue', 'coordinator_value', 'share_update_value', 1, 0, 0, (0, 32767), False, SHARE_UPDATE_VALUE),
+    "ShareUpdateValue": MessageTable("ShareUpdateValue", "coordinator_value", "share_update_value", 1, 0, 0, (0, 32767), False, SHARE_UPDATE_VALUE),
 }

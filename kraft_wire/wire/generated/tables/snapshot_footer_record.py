@@ -9,9 +9,9 @@ SNAPSHOT_FOOTER_RECORD = StructTable(
     "SnapshotFooterRecord",
     "SnapshotFooterRecord",
     (
-        FieldTable('version', 'version', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("version", "version", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "SnapshotFooterRecord": MessageTable('SnapshotFooterRecord', 'raft_record', 'snapshot_footer_record', -1, 0, 0, (0, 32767), False, SNAPSHOT_FOOTER_RECORD),
+    "SnapshotFooterRecord": MessageTable("SnapshotFooterRecord", "raft_record", "snapshot_footer_record", -1, 0, 0, (0, 32767), False, SNAPSHOT_FOOTER_RECORD),
 }

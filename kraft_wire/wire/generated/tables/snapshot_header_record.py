@@ -9,10 +9,10 @@ SNAPSHOT_HEADER_RECORD = StructTable(
     "SnapshotHeaderRecord",
     "SnapshotHeaderRecord",
     (
-        FieldTable('version', 'version', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('last_contained_log_timestamp', 'lastContainedLogTimestamp', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("version", "version", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("last_contained_log_timestamp", "lastContainedLogTimestamp", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "SnapshotHeaderRecord": MessageTable('SnapshotHeaderRecord', 'raft_record', 'snapshot_header_record', -1, 0, 0, (0, 32767), False, SNAPSHOT_HEADER_RECORD),
+    "SnapshotHeaderRecord": MessageTable("SnapshotHeaderRecord", "raft_record", "snapshot_header_record", -1, 0, 0, (0, 32767), False, SNAPSHOT_HEADER_RECORD),
 }

@@ -9,10 +9,10 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = StructTable(
     "StreamsGroupCurrentMemberAssignmentKey",
     "StreamsGroupCurrentMemberAssignmentKey",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "StreamsGroupCurrentMemberAssignmentKey": MessageTable('StreamsGroupCurrentMemberAssignmentKey', 'coordinator_key', 'streams_group_current_member_assignment_key', 22, 0, 0, (0, -1), False, STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY),
+    "StreamsGroupCurrentMemberAssignmentKey": MessageTable("StreamsGroupCurrentMemberAssignmentKey", "coordinator_key", "streams_group_current_member_assignment_key", 22, 0, 0, (0, -1), False, STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY),
 }

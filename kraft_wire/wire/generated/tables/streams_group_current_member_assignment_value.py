@@ -9,26 +9,26 @@ TASK_IDS = StructTable(
     "TaskIds",
     "TaskIds",
     (
-        FieldTable('subtopology_id', 'subtopologyId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('assignment_epochs', 'assignmentEpochs', 'int32', True, None, (0, 32767), (0, 32767), (0, 32767), 0, None, (), False, False, '', False),
+        FieldTable("subtopology_id", "subtopologyId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("assignment_epochs", "assignmentEpochs", "int32", True, None, (0, 32767), (0, 32767), (0, 32767), 0, None, (), False, False, "", False),
     ),
 )
 STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE = StructTable(
     "StreamsGroupCurrentMemberAssignmentValue",
     "StreamsGroupCurrentMemberAssignmentValue",
     (
-        FieldTable('member_epoch', 'memberEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('previous_member_epoch', 'previousMemberEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('state', 'state', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('active_tasks', 'activeTasks', 'struct', True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('standby_tasks', 'standbyTasks', 'struct', True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('warmup_tasks', 'warmupTasks', 'struct', True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('active_tasks_pending_revocation', 'activeTasksPendingRevocation', 'struct', True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('standby_tasks_pending_revocation', 'standbyTasksPendingRevocation', 'struct', True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('warmup_tasks_pending_revocation', 'warmupTasksPendingRevocation', 'struct', True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("member_epoch", "memberEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("previous_member_epoch", "previousMemberEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("state", "state", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("active_tasks", "activeTasks", "struct", True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("standby_tasks", "standbyTasks", "struct", True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("warmup_tasks", "warmupTasks", "struct", True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("active_tasks_pending_revocation", "activeTasksPendingRevocation", "struct", True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("standby_tasks_pending_revocation", "standbyTasksPendingRevocation", "struct", True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("warmup_tasks_pending_revocation", "warmupTasksPendingRevocation", "struct", True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "StreamsGroupCurrentMemberAssignmentValue": MessageTable('StreamsGroupCurrentMemberAssignmentValue', 'coordinator_value', 'streams_group_current_member_assignment_value', 22, 0, 0, (0, 32767), False, STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE),
+    "StreamsGroupCurrentMemberAssignmentValue": MessageTable("StreamsGroupCurrentMemberAssignmentValue", "coordinator_value", "streams_group_current_member_assignment_value", 22, 0, 0, (0, 32767), False, STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE),
 }

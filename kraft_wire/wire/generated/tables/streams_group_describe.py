@@ -9,126 +9,126 @@ STREAMS_GROUP_DESCRIBE_REQUEST = StructTable(
     "StreamsGroupDescribeRequest",
     "StreamsGroupDescribeRequest",
     (
-        FieldTable('group_ids', 'groupIds', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, 'groupId', False),
-        FieldTable('include_authorized_operations', 'includeAuthorizedOperations', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("group_ids", "groupIds", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "groupId", False),
+        FieldTable("include_authorized_operations", "includeAuthorizedOperations", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 KEY_VALUE = StructTable(
     "KeyValue",
     "KeyValue",
     (
-        FieldTable('key', 'key', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('value', 'value', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("key", "key", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("value", "value", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TOPIC_INFO = StructTable(
     "TopicInfo",
     "TopicInfo",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('replication_factor', 'replicationFactor', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('topic_configs', 'topicConfigs', 'struct', True, KEY_VALUE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("replication_factor", "replicationFactor", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("topic_configs", "topicConfigs", "struct", True, KEY_VALUE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 SUBTOPOLOGY = StructTable(
     "Subtopology",
     "Subtopology",
     (
-        FieldTable('subtopology_id', 'subtopologyId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('source_topics', 'sourceTopics', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, 'topicName', False),
-        FieldTable('repartition_sink_topics', 'repartitionSinkTopics', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, 'topicName', False),
-        FieldTable('state_changelog_topics', 'stateChangelogTopics', 'struct', True, TOPIC_INFO, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('repartition_source_topics', 'repartitionSourceTopics', 'struct', True, TOPIC_INFO, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("subtopology_id", "subtopologyId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("source_topics", "sourceTopics", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "topicName", False),
+        FieldTable("repartition_sink_topics", "repartitionSinkTopics", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "topicName", False),
+        FieldTable("state_changelog_topics", "stateChangelogTopics", "struct", True, TOPIC_INFO, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("repartition_source_topics", "repartitionSourceTopics", "struct", True, TOPIC_INFO, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TOPOLOGY = StructTable(
     "Topology",
     "Topology",
     (
-        FieldTable('epoch', 'epoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('subtopologies', 'subtopologies', 'struct', True, SUBTOPOLOGY, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("epoch", "epoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("subtopologies", "subtopologies", "struct", True, SUBTOPOLOGY, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 ENDPOINT = StructTable(
     "Endpoint",
     "Endpoint",
     (
-        FieldTable('host', 'host', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('port', 'port', 'uint16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("port", "port", "uint16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TASK_OFFSET = StructTable(
     "TaskOffset",
     "TaskOffset",
     (
-        FieldTable('subtopology_id', 'subtopologyId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('partition', 'partition', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('offset', 'offset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("subtopology_id", "subtopologyId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("offset", "offset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TASK_IDS = StructTable(
     "TaskIds",
     "TaskIds",
     (
-        FieldTable('subtopology_id', 'subtopologyId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("subtopology_id", "subtopologyId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ASSIGNMENT = StructTable(
     "Assignment",
     "Assignment",
     (
-        FieldTable('active_tasks', 'activeTasks', 'struct', True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('standby_tasks', 'standbyTasks', 'struct', True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('warmup_tasks', 'warmupTasks', 'struct', True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("active_tasks", "activeTasks", "struct", True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("standby_tasks", "standbyTasks", "struct", True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("warmup_tasks", "warmupTasks", "struct", True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 MEMBER = StructTable(
     "Member",
     "Member",
     (
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('member_epoch', 'memberEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('instance_id', 'instanceId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('rack_id', 'rackId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('client_id', 'clientId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('client_host', 'clientHost', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('topology_epoch', 'topologyEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('process_id', 'processId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('user_endpoint', 'userEndpoint', 'struct', False, ENDPOINT, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('client_tags', 'clientTags', 'struct', True, KEY_VALUE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('task_offsets', 'taskOffsets', 'struct', True, TASK_OFFSET, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('task_end_offsets', 'taskEndOffsets', 'struct', True, TASK_OFFSET, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('assignment', 'assignment', 'struct', False, ASSIGNMENT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('target_assignment', 'targetAssignment', 'struct', False, ASSIGNMENT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('is_classic', 'isClassic', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("member_epoch", "memberEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("instance_id", "instanceId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("rack_id", "rackId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("client_id", "clientId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("client_host", "clientHost", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("topology_epoch", "topologyEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("process_id", "processId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("user_endpoint", "userEndpoint", "struct", False, ENDPOINT, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("client_tags", "clientTags", "struct", True, KEY_VALUE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("task_offsets", "taskOffsets", "struct", True, TASK_OFFSET, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("task_end_offsets", "taskEndOffsets", "struct", True, TASK_OFFSET, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("assignment", "assignment", "struct", False, ASSIGNMENT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("target_assignment", "targetAssignment", "struct", False, ASSIGNMENT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("is_classic", "isClassic", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 DESCRIBED_GROUP = StructTable(
     "DescribedGroup",
     "DescribedGroup",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'groupId', False),
-        FieldTable('group_state', 'groupState', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('group_epoch', 'groupEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('assignment_epoch', 'assignmentEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('topology', 'topology', 'struct', False, TOPOLOGY, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('members', 'members', 'struct', True, MEMBER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('authorized_operations', 'authorizedOperations', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -2147483648, False, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
+        FieldTable("group_state", "groupState", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("group_epoch", "groupEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("assignment_epoch", "assignmentEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("topology", "topology", "struct", False, TOPOLOGY, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("members", "members", "struct", True, MEMBER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("authorized_operations", "authorizedOperations", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -2147483648, False, False, "", False),
     ),
 )
 STREAMS_GROUP_DESCRIBE_RESPONSE = StructTable(
     "StreamsGroupDescribeResponse",
     "StreamsGroupDescribeResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('groups', 'groups', 'struct', True, DESCRIBED_GROUP, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("groups", "groups", "struct", True, DESCRIBED_GROUP, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "StreamsGroupDescribeRequest": MessageTable('StreamsGroupDescribeRequest', 'request', 'streams_group_describe', 89, 0, 0, (0, 32767), False, STREAMS_GROUP_DESCRIBE_REQUEST),
-    "StreamsGroupDescribeResponse": MessageTable('StreamsGroupDescribeResponse', 'response', 'streams_group_describe', 89, 0, 0, (0, 32767), False, STREAMS_GROUP_DESCRIBE_RESPONSE),
+    "StreamsGroupDescribeRequest": MessageTable("StreamsGroupDescribeRequest", "request", "streams_group_describe", 89, 0, 0, (0, 32767), False, STREAMS_GROUP_DESCRIBE_REQUEST),
+    "StreamsGroupDescribeResponse": MessageTable("StreamsGroupDescribeResponse", "response", "streams_group_describe", 89, 0, 0, (0, 32767), False, STREAMS_GROUP_DESCRIBE_RESPONSE),
 }

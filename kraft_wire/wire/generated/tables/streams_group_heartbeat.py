@@ -9,160 +9,160 @@ KEY_VALUE = StructTable(
     "KeyValue",
     "KeyValue",
     (
-        FieldTable('key', 'key', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('value', 'value', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("key", "key", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("value", "value", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TOPIC_INFO = StructTable(
     "TopicInfo",
     "TopicInfo",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('replication_factor', 'replicationFactor', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('topic_configs', 'topicConfigs', 'struct', True, KEY_VALUE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("replication_factor", "replicationFactor", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("topic_configs", "topicConfigs", "struct", True, KEY_VALUE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 COPARTITION_GROUP = StructTable(
     "CopartitionGroup",
     "CopartitionGroup",
     (
-        FieldTable('source_topics', 'sourceTopics', 'int16', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('source_topic_regex', 'sourceTopicRegex', 'int16', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('repartition_source_topics', 'repartitionSourceTopics', 'int16', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("source_topics", "sourceTopics", "int16", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("source_topic_regex", "sourceTopicRegex", "int16", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("repartition_source_topics", "repartitionSourceTopics", "int16", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 SUBTOPOLOGY = StructTable(
     "Subtopology",
     "Subtopology",
     (
-        FieldTable('subtopology_id', 'subtopologyId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('source_topics', 'sourceTopics', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, 'topicName', False),
-        FieldTable('source_topic_regex', 'sourceTopicRegex', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('state_changelog_topics', 'stateChangelogTopics', 'struct', True, TOPIC_INFO, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('repartition_sink_topics', 'repartitionSinkTopics', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, 'topicName', False),
-        FieldTable('repartition_source_topics', 'repartitionSourceTopics', 'struct', True, TOPIC_INFO, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('copartition_groups', 'copartitionGroups', 'struct', True, COPARTITION_GROUP, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("subtopology_id", "subtopologyId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("source_topics", "sourceTopics", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "topicName", False),
+        FieldTable("source_topic_regex", "sourceTopicRegex", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("state_changelog_topics", "stateChangelogTopics", "struct", True, TOPIC_INFO, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("repartition_sink_topics", "repartitionSinkTopics", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "topicName", False),
+        FieldTable("repartition_source_topics", "repartitionSourceTopics", "struct", True, TOPIC_INFO, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("copartition_groups", "copartitionGroups", "struct", True, COPARTITION_GROUP, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TOPOLOGY = StructTable(
     "Topology",
     "Topology",
     (
-        FieldTable('epoch', 'epoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('subtopologies', 'subtopologies', 'struct', True, SUBTOPOLOGY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("epoch", "epoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("subtopologies", "subtopologies", "struct", True, SUBTOPOLOGY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TASK_IDS = StructTable(
     "TaskIds",
     "TaskIds",
     (
-        FieldTable('subtopology_id', 'subtopologyId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("subtopology_id", "subtopologyId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ENDPOINT = StructTable(
     "Endpoint",
     "Endpoint",
     (
-        FieldTable('host', 'host', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('port', 'port', 'uint16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("port", "port", "uint16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TASK_OFFSET = StructTable(
     "TaskOffset",
     "TaskOffset",
     (
-        FieldTable('subtopology_id', 'subtopologyId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('partition', 'partition', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('offset', 'offset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("subtopology_id", "subtopologyId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("offset", "offset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 STREAMS_GROUP_HEARTBEAT_REQUEST = StructTable(
     "StreamsGroupHeartbeatRequest",
     "StreamsGroupHeartbeatRequest",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'groupId', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('member_epoch', 'memberEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('endpoint_information_epoch', 'endpointInformationEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('instance_id', 'instanceId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('rack_id', 'rackId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('rebalance_timeout_ms', 'rebalanceTimeoutMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
-        FieldTable('topology', 'topology', 'struct', False, TOPOLOGY, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('active_tasks', 'activeTasks', 'struct', True, TASK_IDS, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('standby_tasks', 'standbyTasks', 'struct', True, TASK_IDS, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('warmup_tasks', 'warmupTasks', 'struct', True, TASK_IDS, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('process_id', 'processId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('user_endpoint', 'userEndpoint', 'struct', False, ENDPOINT, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('client_tags', 'clientTags', 'struct', True, KEY_VALUE, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('task_offsets', 'taskOffsets', 'struct', True, TASK_OFFSET, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('task_end_offsets', 'taskEndOffsets', 'struct', True, TASK_OFFSET, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('shutdown_application', 'shutdownApplication', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("member_epoch", "memberEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("endpoint_information_epoch", "endpointInformationEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("instance_id", "instanceId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("rack_id", "rackId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("rebalance_timeout_ms", "rebalanceTimeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
+        FieldTable("topology", "topology", "struct", False, TOPOLOGY, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("active_tasks", "activeTasks", "struct", True, TASK_IDS, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("standby_tasks", "standbyTasks", "struct", True, TASK_IDS, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("warmup_tasks", "warmupTasks", "struct", True, TASK_IDS, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("process_id", "processId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("user_endpoint", "userEndpoint", "struct", False, ENDPOINT, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("client_tags", "clientTags", "struct", True, KEY_VALUE, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("task_offsets", "taskOffsets", "struct", True, TASK_OFFSET, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("task_end_offsets", "taskEndOffsets", "struct", True, TASK_OFFSET, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("shutdown_application", "shutdownApplication", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 STATUS = StructTable(
     "Status",
     "Status",
     (
-        FieldTable('status_code', 'statusCode', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('status_detail', 'statusDetail', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("status_code", "statusCode", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("status_detail", "statusDetail", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 RESPONSE_TASK_IDS = StructTable(
     "TaskIds",
     "ResponseTaskIds",
     (
-        FieldTable('subtopology_id', 'subtopologyId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("subtopology_id", "subtopologyId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 RESPONSE_ENDPOINT = StructTable(
     "Endpoint",
     "ResponseEndpoint",
     (
-        FieldTable('host', 'host', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('port', 'port', 'uint16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("port", "port", "uint16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TOPIC_PARTITION = StructTable(
     "TopicPartition",
     "TopicPartition",
     (
-        FieldTable('topic', 'topic', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic", "topic", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 ENDPOINT_TO_PARTITIONS = StructTable(
     "EndpointToPartitions",
     "EndpointToPartitions",
     (
-        FieldTable('user_endpoint', 'userEndpoint', 'struct', False, RESPONSE_ENDPOINT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('active_partitions', 'activePartitions', 'struct', True, TOPIC_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('standby_partitions', 'standbyPartitions', 'struct', True, TOPIC_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("user_endpoint", "userEndpoint", "struct", False, RESPONSE_ENDPOINT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("active_partitions", "activePartitions", "struct", True, TOPIC_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("standby_partitions", "standbyPartitions", "struct", True, TOPIC_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 STREAMS_GROUP_HEARTBEAT_RESPONSE = StructTable(
     "StreamsGroupHeartbeatResponse",
     "StreamsGroupHeartbeatResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('member_epoch', 'memberEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('heartbeat_interval_ms', 'heartbeatIntervalMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('acceptable_recovery_lag', 'acceptableRecoveryLag', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('task_offset_interval_ms', 'taskOffsetIntervalMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('status', 'status', 'struct', True, STATUS, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('active_tasks', 'activeTasks', 'struct', True, RESPONSE_TASK_IDS, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('standby_tasks', 'standbyTasks', 'struct', True, RESPONSE_TASK_IDS, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('warmup_tasks', 'warmupTasks', 'struct', True, RESPONSE_TASK_IDS, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('endpoint_information_epoch', 'endpointInformationEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('partitions_by_user_endpoint', 'partitionsByUserEndpoint', 'struct', True, ENDPOINT_TO_PARTITIONS, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("member_epoch", "memberEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("heartbeat_interval_ms", "heartbeatIntervalMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("acceptable_recovery_lag", "acceptableRecoveryLag", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("task_offset_interval_ms", "taskOffsetIntervalMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("status", "status", "struct", True, STATUS, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("active_tasks", "activeTasks", "struct", True, RESPONSE_TASK_IDS, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("standby_tasks", "standbyTasks", "struct", True, RESPONSE_TASK_IDS, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("warmup_tasks", "warmupTasks", "struct", True, RESPONSE_TASK_IDS, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("endpoint_information_epoch", "endpointInformationEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("partitions_by_user_endpoint", "partitionsByUserEndpoint", "struct", True, ENDPOINT_TO_PARTITIONS, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "StreamsGroupHeartbeatRequest": MessageTable('StreamsGroupHeartbeatRequest', 'request', 'streams_group_heartbeat', 88, 0, 0, (0, 32767), False, STREAMS_GROUP_HEARTBEAT_REQUEST),
-    "StreamsGroupHeartbeatResponse": MessageTable('StreamsGroupHeartbeatResponse', 'response', 'streams_group_heartbeat', 88, 0, 0, (0, 32767), False, STREAMS_GROUP_HEARTBEAT_RESPONSE),
+    "StreamsGroupHeartbeatRequest": MessageTable("StreamsGroupHeartbeatRequest", "request", "streams_group_heartbeat", 88, 0, 0, (0, 32767), False, STREAMS_GROUP_HEARTBEAT_REQUEST),
+    "StreamsGroupHeartbeatResponse": MessageTable("StreamsGroupHeartbeatResponse", "response", "streams_group_heartbeat", 88, 0, 0, (0, 32767), False, STREAMS_GROUP_HEARTBEAT_RESPONSE),
 }

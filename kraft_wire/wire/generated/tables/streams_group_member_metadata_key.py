@@ -9,10 +9,10 @@ STREAMS_GROUP_MEMBER_METADATA_KEY = StructTable(
     "StreamsGroupMemberMetadataKey",
     "StreamsGroupMemberMetadataKey",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "StreamsGroupMemberMetadataKey": MessageTable('StreamsGroupMemberMetadataKey', 'coordinator_key', 'streams_group_member_metadata_key', 19, 0, 0, (0, -1), False, STREAMS_GROUP_MEMBER_METADATA_KEY),
+    "StreamsGroupMemberMetadataKey": MessageTable("StreamsGroupMemberMetadataKey", "coordinator_key", "streams_group_member_metadata_key", 19, 0, 0, (0, -1), False, STREAMS_GROUP_MEMBER_METADATA_KEY),
 }

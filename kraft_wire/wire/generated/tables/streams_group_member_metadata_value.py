@@ -9,33 +9,33 @@ ENDPOINT = StructTable(
     "Endpoint",
     "Endpoint",
     (
-        FieldTable('host', 'host', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('port', 'port', 'uint16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("port", "port", "uint16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 KEY_VALUE = StructTable(
     "KeyValue",
     "KeyValue",
     (
-        FieldTable('key', 'key', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('value', 'value', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("key", "key", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("value", "value", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 STREAMS_GROUP_MEMBER_METADATA_VALUE = StructTable(
     "StreamsGroupMemberMetadataValue",
     "StreamsGroupMemberMetadataValue",
     (
-        FieldTable('instance_id', 'instanceId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('rack_id', 'rackId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('client_id', 'clientId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('client_host', 'clientHost', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('rebalance_timeout_ms', 'rebalanceTimeoutMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
-        FieldTable('topology_epoch', 'topologyEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('process_id', 'processId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('user_endpoint', 'userEndpoint', 'struct', False, ENDPOINT, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('client_tags', 'clientTags', 'struct', True, KEY_VALUE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("instance_id", "instanceId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("rack_id", "rackId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("client_id", "clientId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("client_host", "clientHost", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("rebalance_timeout_ms", "rebalanceTimeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
+        FieldTable("topology_epoch", "topologyEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("process_id", "processId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("user_endpoint", "userEndpoint", "struct", False, ENDPOINT, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("client_tags", "clientTags", "struct", True, KEY_VALUE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "StreamsGroupMemberMetadataValue": MessageTable('StreamsGroupMemberMetadataValue', 'coordinator_value', 'streams_group_member_metadata_value', 19, 0, 0, (0, 32767), False, STREAMS_GROUP_MEMBER_METADATA_VALUE),
+    "StreamsGroupMemberMetadataValue": MessageTable("StreamsGroupMemberMetadataValue", "coordinator_value", "streams_group_member_metadata_value", 19, 0, 0, (0, 32767), False, STREAMS_GROUP_MEMBER_METADATA_VALUE),
 }

@@ -9,9 +9,9 @@ STREAMS_GROUP_METADATA_KEY = StructTable(
     "StreamsGroupMetadataKey",
     "StreamsGroupMetadataKey",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "StreamsGroupMetadataKey": MessageTable('StreamsGroupMetadataKey', 'coordinator_key', 'streams_group_metadata_key', 17, 0, 0, (0, -1), False, STREAMS_GROUP_METADATA_KEY),
+    "StreamsGroupMetadataKey": MessageTable("StreamsGroupMetadataKey", "coordinator_key", "streams_group_metadata_key", 17, 0, 0, (0, -1), False, STREAMS_GROUP_METADATA_KEY),
 }

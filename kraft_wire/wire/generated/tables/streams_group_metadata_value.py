@@ -9,20 +9,20 @@ LAST_ASSIGNMENT_CONFIG = StructTable(
     "LastAssignmentConfig",
     "LastAssignmentConfig",
     (
-        FieldTable('key', 'key', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('value', 'value', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("key", "key", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("value", "value", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 STREAMS_GROUP_METADATA_VALUE = StructTable(
     "StreamsGroupMetadataValue",
     "StreamsGroupMetadataValue",
     (
-        FieldTable('epoch', 'epoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('metadata_hash', 'metadataHash', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('validated_topology_epoch', 'validatedTopologyEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, 32767), 0, None, -1, False, False, '', False),
-        FieldTable('last_assignment_configs', 'lastAssignmentConfigs', 'struct', True, LAST_ASSIGNMENT_CONFIG, (0, 32767), (0, 32767), (0, 32767), 1, None, (), False, False, '', False),
+        FieldTable("epoch", "epoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("metadata_hash", "metadataHash", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("validated_topology_epoch", "validatedTopologyEpoch", "int32", False, None, (0, 32767), (0, -1), (0, 32767), 0, None, -1, False, False, "", False),
+        FieldTable("last_assignment_configs", "lastAssignmentConfigs", "struct", True, LAST_ASSIGNMENT_CONFIG, (0, 32767), (0, 32767), (0, 32767), 1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "StreamsGroupMetadataValue": MessageTable('StreamsGroupMetadataValue', 'coordinator_value', 'streams_group_metadata_value', 17, 0, 0, (0, 32767), False, STREAMS_GROUP_METADATA_VALUE),
+    "StreamsGroupMetadataValue": MessageTable("StreamsGroupMetadataValue", "coordinator_value", "streams_group_metadata_value", 17, 0, 0, (0, 32767), False, STREAMS_GROUP_METADATA_VALUE),
 }

@@ -9,10 +9,10 @@ STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = StructTable(
     "StreamsGroupTargetAssignmentMemberKey",
     "StreamsGroupTargetAssignmentMemberKey",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "StreamsGroupTargetAssignmentMemberKey": MessageTable('StreamsGroupTargetAssignmentMemberKey', 'coordinator_key', 'streams_group_target_assignment_member_key', 21, 0, 0, (0, -1), False, STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY),
+    "StreamsGroupTargetAssignmentMemberKey": MessageTable("StreamsGroupTargetAssignmentMemberKey", "coordinator_key", "streams_group_target_assignment_member_key", 21, 0, 0, (0, -1), False, STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY),
 }

@@ -9,19 +9,19 @@ TASK_IDS = StructTable(
     "TaskIds",
     "TaskIds",
     (
-        FieldTable('subtopology_id', 'subtopologyId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("subtopology_id", "subtopologyId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE = StructTable(
     "StreamsGroupTargetAssignmentMemberValue",
     "StreamsGroupTargetAssignmentMemberValue",
     (
-        FieldTable('active_tasks', 'activeTasks', 'struct', True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('standby_tasks', 'standbyTasks', 'struct', True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('warmup_tasks', 'warmupTasks', 'struct', True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("active_tasks", "activeTasks", "struct", True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("standby_tasks", "standbyTasks", "struct", True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("warmup_tasks", "warmupTasks", "struct", True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "StreamsGroupTargetAssignmentMemberValue": MessageTable('StreamsGroupTargetAssignmentMemberValue', 'coordinator_value', 'streams_group_target_assignment_member_value', 21, 0, 0, (0, 32767), False, STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE),
+    "StreamsGroupTargetAssignmentMemberValue": MessageTable("StreamsGroupTargetAssignmentMemberValue", "coordinator_value", "streams_group_target_assignment_member_value", 21, 0, 0, (0, 32767), False, STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE),
 }

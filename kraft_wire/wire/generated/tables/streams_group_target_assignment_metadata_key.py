@@ -9,9 +9,9 @@ STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = StructTable(
     "StreamsGroupTargetAssignmentMetadataKey",
     "StreamsGroupTargetAssignmentMetadataKey",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "StreamsGroupTargetAssignmentMetadataKey": MessageTable('StreamsGroupTargetAssignmentMetadataKey', 'coordinator_key', 'streams_group_target_assignment_metadata_key', 20, 0, 0, (0, -1), False, STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_KEY),
+    "StreamsGroupTargetAssignmentMetadataKey": MessageTable("StreamsGroupTargetAssignmentMetadataKey", "coordinator_key", "streams_group_target_assignment_metadata_key", 20, 0, 0, (0, -1), False, STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_KEY),
 }

@@ -9,10 +9,10 @@ STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE = StructTable(
     "StreamsGroupTargetAssignmentMetadataValue",
     "StreamsGroupTargetAssignmentMetadataValue",
     (
-        FieldTable('assignment_epoch', 'assignmentEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('assignment_timestamp', 'assignmentTimestamp', 'int64', False, None, (0, 32767), (0, -1), (0, 32767), 0, None, 0, True, False, '', False),
+        FieldTable("assignment_epoch", "assignmentEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("assignment_timestamp", "assignmentTimestamp", "int64", False, None, (0, 32767), (0, -1), (0, 32767), 0, None, 0, True, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "StreamsGroupTargetAssignmentMetadataValue": MessageTable('StreamsGroupTargetAssignmentMetadataValue', 'coordinator_value', 'streams_group_target_assignment_metadata_value', 20, 0, 0, (0, 32767), False, STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE),
+    "StreamsGroupTargetAssignmentMetadataValue": MessageTable("StreamsGroupTargetAssignmentMetadataValue", "coordinator_value", "streams_group_target_assignment_metadata_value", 20, 0, 0, (0, 32767), False, STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE),
 }

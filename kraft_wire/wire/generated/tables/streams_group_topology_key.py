@@ -9,9 +9,9 @@ STREAMS_GROUP_TOPOLOGY_KEY = StructTable(
     "StreamsGroupTopologyKey",
     "StreamsGroupTopologyKey",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "StreamsGroupTopologyKey": MessageTable('StreamsGroupTopologyKey', 'coordinator_key', 'streams_group_topology_key', 23, 0, 0, (0, -1), False, STREAMS_GROUP_TOPOLOGY_KEY),
+    "StreamsGroupTopologyKey": MessageTable("StreamsGroupTopologyKey", "coordinator_key", "streams_group_topology_key", 23, 0, 0, (0, -1), False, STREAMS_GROUP_TOPOLOGY_KEY),
 }

@@ -9,50 +9,50 @@ TOPIC_CONFIG = StructTable(
     "TopicConfig",
     "TopicConfig",
     (
-        FieldTable('key', 'key', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('value', 'value', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("key", "key", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("value", "value", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TOPIC_INFO = StructTable(
     "TopicInfo",
     "TopicInfo",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('partitions', 'partitions', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('replication_factor', 'replicationFactor', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('topic_configs', 'topicConfigs', 'struct', True, TOPIC_CONFIG, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("partitions", "partitions", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("replication_factor", "replicationFactor", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("topic_configs", "topicConfigs", "struct", True, TOPIC_CONFIG, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 COPARTITION_GROUP = StructTable(
     "CopartitionGroup",
     "CopartitionGroup",
     (
-        FieldTable('source_topics', 'sourceTopics', 'int16', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('source_topic_regex', 'sourceTopicRegex', 'int16', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('repartition_source_topics', 'repartitionSourceTopics', 'int16', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("source_topics", "sourceTopics", "int16", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("source_topic_regex", "sourceTopicRegex", "int16", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("repartition_source_topics", "repartitionSourceTopics", "int16", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 SUBTOPOLOGY = StructTable(
     "Subtopology",
     "Subtopology",
     (
-        FieldTable('subtopology_id', 'subtopologyId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('source_topics', 'sourceTopics', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('source_topic_regex', 'sourceTopicRegex', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('state_changelog_topics', 'stateChangelogTopics', 'struct', True, TOPIC_INFO, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('repartition_sink_topics', 'repartitionSinkTopics', 'string', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('repartition_source_topics', 'repartitionSourceTopics', 'struct', True, TOPIC_INFO, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('copartition_groups', 'copartitionGroups', 'struct', True, COPARTITION_GROUP, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("subtopology_id", "subtopologyId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("source_topics", "sourceTopics", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("source_topic_regex", "sourceTopicRegex", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("state_changelog_topics", "stateChangelogTopics", "struct", True, TOPIC_INFO, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("repartition_sink_topics", "repartitionSinkTopics", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("repartition_source_topics", "repartitionSourceTopics", "struct", True, TOPIC_INFO, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("copartition_groups", "copartitionGroups", "struct", True, COPARTITION_GROUP, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 STREAMS_GROUP_TOPOLOGY_VALUE = StructTable(
     "StreamsGroupTopologyValue",
     "StreamsGroupTopologyValue",
     (
-        FieldTable('epoch', 'epoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('subtopologies', 'subtopologies', 'struct', True, SUBTOPOLOGY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("epoch", "epoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("subtopologies", "subtopologies", "struct", True, SUBTOPOLOGY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "StreamsGroupTopologyValue": MessageTable('StreamsGroupTopologyValue', 'coordinator_value', 'streams_group_topology_value', 23, 0, 0, (0, 32767), False, STREAMS_GROUP_TOPOLOGY_VALUE),
+    "StreamsGroupTopologyValue": MessageTable("StreamsGroupTopologyValue", "coordinator_value", "streams_group_topology_value", 23, 0, 0, (0, 32767), False, STREAMS_GROUP_TOPOLOGY_VALUE),
 }

@@ -9,35 +9,35 @@ SYNC_GROUP_REQUEST_ASSIGNMENT = StructTable(
     "SyncGroupRequestAssignment",
     "SyncGroupRequestAssignment",
     (
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('assignment', 'assignment', 'bytes', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'', False, False, '', False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("assignment", "assignment", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
     ),
 )
 SYNC_GROUP_REQUEST = StructTable(
     "SyncGroupRequest",
     "SyncGroupRequest",
     (
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'groupId', False),
-        FieldTable('generation_id', 'generationId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('group_instance_id', 'groupInstanceId', 'string', False, None, (3, 32767), (3, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('protocol_type', 'protocolType', 'string', False, None, (5, 32767), (5, 32767), (0, -1), -1, None, None, True, False, '', False),
-        FieldTable('protocol_name', 'protocolName', 'string', False, None, (5, 32767), (5, 32767), (0, -1), -1, None, None, True, False, '', False),
-        FieldTable('assignments', 'assignments', 'struct', True, SYNC_GROUP_REQUEST_ASSIGNMENT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
+        FieldTable("generation_id", "generationId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("group_instance_id", "groupInstanceId", "string", False, None, (3, 32767), (3, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("protocol_type", "protocolType", "string", False, None, (5, 32767), (5, 32767), (0, -1), -1, None, None, True, False, "", False),
+        FieldTable("protocol_name", "protocolName", "string", False, None, (5, 32767), (5, 32767), (0, -1), -1, None, None, True, False, "", False),
+        FieldTable("assignments", "assignments", "struct", True, SYNC_GROUP_REQUEST_ASSIGNMENT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 SYNC_GROUP_RESPONSE = StructTable(
     "SyncGroupResponse",
     "SyncGroupResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('protocol_type', 'protocolType', 'string', False, None, (5, 32767), (5, 32767), (0, -1), -1, None, None, True, False, '', False),
-        FieldTable('protocol_name', 'protocolName', 'string', False, None, (5, 32767), (5, 32767), (0, -1), -1, None, None, True, False, '', False),
-        FieldTable('assignment', 'assignment', 'bytes', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'', False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("protocol_type", "protocolType", "string", False, None, (5, 32767), (5, 32767), (0, -1), -1, None, None, True, False, "", False),
+        FieldTable("protocol_name", "protocolName", "string", False, None, (5, 32767), (5, 32767), (0, -1), -1, None, None, True, False, "", False),
+        FieldTable("assignment", "assignment", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "SyncGroupRequest": MessageTable('SyncGroupRequest', 'request', 'sync_group', 14, 0, 5, (4, 32767), False, SYNC_GROUP_REQUEST),
-    "SyncGroupResponse": MessageTable('SyncGroupResponse', 'response', 'sync_group', 14, 0, 5, (4, 32767), False, SYNC_GROUP_RESPONSE),
+    "SyncGroupRequest": MessageTable("SyncGroupRequest", "request", "sync_group", 14, 0, 5, (4, 32767), False, SYNC_GROUP_REQUEST),
+    "SyncGroupResponse": MessageTable("SyncGroupResponse", "response", "sync_group", 14, 0, 5, (4, 32767), False, SYNC_GROUP_RESPONSE),
 }

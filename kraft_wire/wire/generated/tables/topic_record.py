@@ -9,10 +9,10 @@ TOPIC_RECORD = StructTable(
     "TopicRecord",
     "TopicRecord",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('topic_id', 'topicId', 'uuid', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "TopicRecord": MessageTable('TopicRecord', 'metadata_record', 'topic_record', 2, 0, 0, (0, 32767), False, TOPIC_RECORD),
+    "TopicRecord": MessageTable("TopicRecord", "metadata_record", "topic_record", 2, 0, 0, (0, 32767), False, TOPIC_RECORD),
 }

@@ -9,9 +9,9 @@ TRANSACTION_LOG_KEY = StructTable(
     "TransactionLogKey",
     "TransactionLogKey",
     (
-        FieldTable('transactional_id', 'transactionalId', 'string', False, None, (0, 0), (0, -1), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("transactional_id", "transactionalId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "TransactionLogKey": MessageTable('TransactionLogKey', 'coordinator_key', 'transaction_log_key', 0, 0, 0, (0, -1), False, TRANSACTION_LOG_KEY),
+    "TransactionLogKey": MessageTable("TransactionLogKey", "coordinator_key", "transaction_log_key", 0, 0, 0, (0, -1), False, TRANSACTION_LOG_KEY),
 }

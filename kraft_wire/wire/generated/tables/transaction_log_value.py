@@ -9,27 +9,27 @@ PARTITIONS_SCHEMA = StructTable(
     "PartitionsSchema",
     "PartitionsSchema",
     (
-        FieldTable('topic', 'topic', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('partition_ids', 'partitionIds', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic", "topic", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("partition_ids", "partitionIds", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TRANSACTION_LOG_VALUE = StructTable(
     "TransactionLogValue",
     "TransactionLogValue",
     (
-        FieldTable('producer_id', 'producerId', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('previous_producer_id', 'previousProducerId', 'int64', False, None, (1, 32767), (0, -1), (1, 32767), 0, None, -1, False, False, '', False),
-        FieldTable('next_producer_id', 'nextProducerId', 'int64', False, None, (1, 32767), (0, -1), (1, 32767), 1, None, -1, False, False, '', False),
-        FieldTable('producer_epoch', 'producerEpoch', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('next_producer_epoch', 'nextProducerEpoch', 'int16', False, None, (1, 32767), (0, -1), (1, 32767), 3, None, -1, False, False, '', False),
-        FieldTable('transaction_timeout_ms', 'transactionTimeoutMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('transaction_status', 'transactionStatus', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('transaction_partitions', 'transactionPartitions', 'struct', True, PARTITIONS_SCHEMA, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('transaction_last_update_timestamp_ms', 'transactionLastUpdateTimestampMs', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('transaction_start_timestamp_ms', 'transactionStartTimestampMs', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('client_transaction_version', 'clientTransactionVersion', 'int16', False, None, (1, 32767), (0, -1), (1, 32767), 2, None, 0, False, False, '', False),
+        FieldTable("producer_id", "producerId", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("previous_producer_id", "previousProducerId", "int64", False, None, (1, 32767), (0, -1), (1, 32767), 0, None, -1, False, False, "", False),
+        FieldTable("next_producer_id", "nextProducerId", "int64", False, None, (1, 32767), (0, -1), (1, 32767), 1, None, -1, False, False, "", False),
+        FieldTable("producer_epoch", "producerEpoch", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("next_producer_epoch", "nextProducerEpoch", "int16", False, None, (1, 32767), (0, -1), (1, 32767), 3, None, -1, False, False, "", False),
+        FieldTable("transaction_timeout_ms", "transactionTimeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("transaction_status", "transactionStatus", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("transaction_partitions", "transactionPartitions", "struct", True, PARTITIONS_SCHEMA, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("transaction_last_update_timestamp_ms", "transactionLastUpdateTimestampMs", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("transaction_start_timestamp_ms", "transactionStartTimestampMs", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("client_transaction_version", "clientTransactionVersion", "int16", False, None, (1, 32767), (0, -1), (1, 32767), 2, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "TransactionLogValue": MessageTable('TransactionLogValue', 'coordinator_value', 'transaction_log_value', 0, 0, 1, (1, 32767), False, TRANSACTION_LOG_VALUE),
+    "TransactionLogValue": MessageTable("TransactionLogValue", "coordinator_value", "transaction_log_value", 0, 0, 1, (1, 32767), False, TRANSACTION_LOG_VALUE),
 }

@@ -9,59 +9,59 @@ TXN_OFFSET_COMMIT_REQUEST_PARTITION = StructTable(
     "TxnOffsetCommitRequestPartition",
     "TxnOffsetCommitRequestPartition",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('committed_offset', 'committedOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('committed_leader_epoch', 'committedLeaderEpoch', 'int32', False, None, (2, 32767), (0, -1), (0, -1), -1, None, -1, True, False, '', False),
-        FieldTable('committed_metadata', 'committedMetadata', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("committed_offset", "committedOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("committed_leader_epoch", "committedLeaderEpoch", "int32", False, None, (2, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
+        FieldTable("committed_metadata", "committedMetadata", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TXN_OFFSET_COMMIT_REQUEST_TOPIC = StructTable(
     "TxnOffsetCommitRequestTopic",
     "TxnOffsetCommitRequestTopic",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, TXN_OFFSET_COMMIT_REQUEST_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, TXN_OFFSET_COMMIT_REQUEST_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TXN_OFFSET_COMMIT_REQUEST = StructTable(
     "TxnOffsetCommitRequest",
     "TxnOffsetCommitRequest",
     (
-        FieldTable('transactional_id', 'transactionalId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'transactionalId', False),
-        FieldTable('group_id', 'groupId', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'groupId', False),
-        FieldTable('producer_id', 'producerId', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'producerId', False),
-        FieldTable('producer_epoch', 'producerEpoch', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('generation_id', 'generationId', 'int32', False, None, (3, 32767), (0, -1), (0, -1), -1, None, -1, False, False, '', False),
-        FieldTable('member_id', 'memberId', 'string', False, None, (3, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('group_instance_id', 'groupInstanceId', 'string', False, None, (3, 32767), (3, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, TXN_OFFSET_COMMIT_REQUEST_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("transactional_id", "transactionalId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "transactionalId", False),
+        FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
+        FieldTable("producer_id", "producerId", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "producerId", False),
+        FieldTable("producer_epoch", "producerEpoch", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("generation_id", "generationId", "int32", False, None, (3, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
+        FieldTable("member_id", "memberId", "string", False, None, (3, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("group_instance_id", "groupInstanceId", "string", False, None, (3, 32767), (3, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, TXN_OFFSET_COMMIT_REQUEST_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TXN_OFFSET_COMMIT_RESPONSE_PARTITION = StructTable(
     "TxnOffsetCommitResponsePartition",
     "TxnOffsetCommitResponsePartition",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TXN_OFFSET_COMMIT_RESPONSE_TOPIC = StructTable(
     "TxnOffsetCommitResponseTopic",
     "TxnOffsetCommitResponseTopic",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, TXN_OFFSET_COMMIT_RESPONSE_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, TXN_OFFSET_COMMIT_RESPONSE_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TXN_OFFSET_COMMIT_RESPONSE = StructTable(
     "TxnOffsetCommitResponse",
     "TxnOffsetCommitResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, TXN_OFFSET_COMMIT_RESPONSE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, TXN_OFFSET_COMMIT_RESPONSE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "TxnOffsetCommitRequest": MessageTable('TxnOffsetCommitRequest', 'request', 'txn_offset_commit', 28, 0, 5, (3, 32767), False, TXN_OFFSET_COMMIT_REQUEST),
-    "TxnOffsetCommitResponse": MessageTable('TxnOffsetCommitResponse', 'response', 'txn_offset_commit', 28, 0, 5, (3, 32767), False, TXN_OFFSET_COMMIT_RESPONSE),
+    "TxnOffsetCommitRequest": MessageTable("TxnOffsetCommitRequest", "request", "txn_offset_commit", 28, 0, 5, (3, 32767), False, TXN_OFFSET_COMMIT_REQUEST),
+    "TxnOffsetCommitResponse": MessageTable("TxnOffsetCommitResponse", "response", "txn_offset_commit", 28, 0, 5, (3, 32767), False, TXN_OFFSET_COMMIT_RESPONSE),
 }

@@ -9,10 +9,10 @@ UNFENCE_BROKER_RECORD = StructTable(
     "UnfenceBrokerRecord",
     "UnfenceBrokerRecord",
     (
-        FieldTable('id', 'id', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'brokerId', False),
-        FieldTable('epoch', 'epoch', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("id", "id", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
+        FieldTable("epoch", "epoch", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "UnfenceBrokerRecord": MessageTable('UnfenceBrokerRecord', 'metadata_record', 'unfence_broker_record', 8, 0, 0, (0, 32767), False, UNFENCE_BROKER_RECORD),
+    "UnfenceBrokerRecord": MessageTable("UnfenceBrokerRecord", "metadata_record", "unfence_broker_record", 8, 0, 0, (0, 32767), False, UNFENCE_BROKER_RECORD),
 }

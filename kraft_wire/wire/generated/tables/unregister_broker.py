@@ -9,19 +9,19 @@ UNREGISTER_BROKER_REQUEST = StructTable(
     "UnregisterBrokerRequest",
     "UnregisterBrokerRequest",
     (
-        FieldTable('broker_id', 'brokerId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'brokerId', False),
+        FieldTable("broker_id", "brokerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
     ),
 )
 UNREGISTER_BROKER_RESPONSE = StructTable(
     "UnregisterBrokerResponse",
     "UnregisterBrokerResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "UnregisterBrokerRequest": MessageTable('UnregisterBrokerRequest', 'request', 'unregister_broker', 64, 0, 0, (0, 32767), False, UNREGISTER_BROKER_REQUEST),
-    "UnregisterBrokerResponse": MessageTable('UnregisterBrokerResponse', 'response', 'unregister_broker', 64, 0, 0, (0, 32767), False, UNREGISTER_BROKER_RESPONSE),
+    "UnregisterBrokerRequest": MessageTable("UnregisterBrokerRequest", "request", "unregister_broker", 64, 0, 0, (0, 32767), False, UNREGISTER_BROKER_REQUEST),
+    "UnregisterBrokerResponse": MessageTable("UnregisterBrokerResponse", "response", "unregister_broker", 64, 0, 0, (0, 32767), False, UNREGISTER_BROKER_RESPONSE),
 }

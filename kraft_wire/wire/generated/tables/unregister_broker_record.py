@@ -9,10 +9,10 @@ UNREGISTER_BROKER_RECORD = StructTable(
     "UnregisterBrokerRecord",
     "UnregisterBrokerRecord",
     (
-        FieldTable('broker_id', 'brokerId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'brokerId', False),
-        FieldTable('broker_epoch', 'brokerEpoch', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("broker_id", "brokerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
+        FieldTable("broker_epoch", "brokerEpoch", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "UnregisterBrokerRecord": MessageTable('UnregisterBrokerRecord', 'metadata_record', 'unregister_broker_record', 1, 0, 0, (0, 32767), False, UNREGISTER_BROKER_RECORD),
+    "UnregisterBrokerRecord": MessageTable("UnregisterBrokerRecord", "metadata_record", "unregister_broker_record", 1, 0, 0, (0, 32767), False, UNREGISTER_BROKER_RECORD),
 }

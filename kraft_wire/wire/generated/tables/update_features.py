@@ -9,41 +9,41 @@ FEATURE_UPDATE_KEY = StructTable(
     "FeatureUpdateKey",
     "FeatureUpdateKey",
     (
-        FieldTable('feature', 'feature', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, '', False),
-        FieldTable('max_version_level', 'maxVersionLevel', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('allow_downgrade', 'allowDowngrade', 'bool', False, None, (0, 0), (0, -1), (0, -1), -1, None, False, False, False, '', False),
-        FieldTable('upgrade_type', 'upgradeType', 'int8', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 1, False, False, '', False),
+        FieldTable("feature", "feature", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
+        FieldTable("max_version_level", "maxVersionLevel", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("allow_downgrade", "allowDowngrade", "bool", False, None, (0, 0), (0, -1), (0, -1), -1, None, False, False, False, "", False),
+        FieldTable("upgrade_type", "upgradeType", "int8", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 1, False, False, "", False),
     ),
 )
 UPDATE_FEATURES_REQUEST = StructTable(
     "UpdateFeaturesRequest",
     "UpdateFeaturesRequest",
     (
-        FieldTable('timeout_ms', 'timeoutMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 60000, False, False, '', False),
-        FieldTable('feature_updates', 'featureUpdates', 'struct', True, FEATURE_UPDATE_KEY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('validate_only', 'validateOnly', 'bool', False, None, (1, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("timeout_ms", "timeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 60000, False, False, "", False),
+        FieldTable("feature_updates", "featureUpdates", "struct", True, FEATURE_UPDATE_KEY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("validate_only", "validateOnly", "bool", False, None, (1, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 UPDATABLE_FEATURE_RESULT = StructTable(
     "UpdatableFeatureResult",
     "UpdatableFeatureResult",
     (
-        FieldTable('feature', 'feature', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, True, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
+        FieldTable("feature", "feature", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
     ),
 )
 UPDATE_FEATURES_RESPONSE = StructTable(
     "UpdateFeaturesResponse",
     "UpdateFeaturesResponse",
     (
-        FieldTable('throttle_time_ms', 'throttleTimeMs', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_message', 'errorMessage', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('results', 'results', 'struct', True, UPDATABLE_FEATURE_RESULT, (0, 1), (0, -1), (0, -1), -1, None, (), True, False, '', False),
+        FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("results", "results", "struct", True, UPDATABLE_FEATURE_RESULT, (0, 1), (0, -1), (0, -1), -1, None, (), True, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "UpdateFeaturesRequest": MessageTable('UpdateFeaturesRequest', 'request', 'update_features', 57, 0, 2, (0, 32767), False, UPDATE_FEATURES_REQUEST),
-    "UpdateFeaturesResponse": MessageTable('UpdateFeaturesResponse', 'response', 'update_features', 57, 0, 2, (0, 32767), False, UPDATE_FEATURES_RESPONSE),
+    "UpdateFeaturesRequest": MessageTable("UpdateFeaturesRequest", "request", "update_features", 57, 0, 2, (0, 32767), False, UPDATE_FEATURES_REQUEST),
+    "UpdateFeaturesResponse": MessageTable("UpdateFeaturesResponse", "response", "update_features", 57, 0, 2, (0, 32767), False, UPDATE_FEATURES_RESPONSE),
 }

@@ -9,14 +9,14 @@ USER_SCRAM_CREDENTIAL_RECORD = StructTable(
     "UserScramCredentialRecord",
     "UserScramCredentialRecord",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('mechanism', 'mechanism', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('salt', 'salt', 'bytes', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'', False, False, '', False),
-        FieldTable('stored_key', 'storedKey', 'bytes', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'', False, False, '', False),
-        FieldTable('server_key', 'serverKey', 'bytes', False, None, (0, 32767), (0, -1), (0, -1), -1, None, b'', False, False, '', False),
-        FieldTable('iterations', 'iterations', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("mechanism", "mechanism", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("salt", "salt", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
+        FieldTable("stored_key", "storedKey", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
+        FieldTable("server_key", "serverKey", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
+        FieldTable("iterations", "iterations", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "UserScramCredentialRecord": MessageTable('UserScramCredentialRecord', 'metadata_record', 'user_scram_credential_record', 11, 0, 0, (0, 32767), False, USER_SCRAM_CREDENTIAL_RECORD),
+    "UserScramCredentialRecord": MessageTable("UserScramCredentialRecord", "metadata_record", "user_scram_credential_record", 11, 0, 0, (0, 32767), False, USER_SCRAM_CREDENTIAL_RECORD),
 }

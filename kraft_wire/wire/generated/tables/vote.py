@@ -9,71 +9,71 @@ PARTITION_DATA = StructTable(
     "PartitionData",
     "PartitionData",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('replica_epoch', 'replicaEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('replica_id', 'replicaId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'brokerId', False),
-        FieldTable('replica_directory_id', 'replicaDirectoryId', 'uuid', False, None, (1, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', True, False, '', False),
-        FieldTable('voter_directory_id', 'voterDirectoryId', 'uuid', False, None, (1, 32767), (0, -1), (0, -1), -1, None, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', True, False, '', False),
-        FieldTable('last_offset_epoch', 'lastOffsetEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('last_offset', 'lastOffset', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('pre_vote', 'preVote', 'bool', False, None, (2, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("replica_epoch", "replicaEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("replica_id", "replicaId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
+        FieldTable("replica_directory_id", "replicaDirectoryId", "uuid", False, None, (1, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
+        FieldTable("voter_directory_id", "voterDirectoryId", "uuid", False, None, (1, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
+        FieldTable("last_offset_epoch", "lastOffsetEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("last_offset", "lastOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("pre_vote", "preVote", "bool", False, None, (2, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 TOPIC_DATA = StructTable(
     "TopicData",
     "TopicData",
     (
-        FieldTable('topic_name', 'topicName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 VOTE_REQUEST = StructTable(
     "VoteRequest",
     "VoteRequest",
     (
-        FieldTable('cluster_id', 'clusterId', 'string', False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, '', False),
-        FieldTable('voter_id', 'voterId', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, True, False, 'brokerId', False),
-        FieldTable('topics', 'topics', 'struct', True, TOPIC_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("cluster_id", "clusterId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
+        FieldTable("voter_id", "voterId", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "brokerId", False),
+        FieldTable("topics", "topics", "struct", True, TOPIC_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 RESPONSE_PARTITION_DATA = StructTable(
     "PartitionData",
     "ResponsePartitionData",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('leader_id', 'leaderId', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'brokerId', False),
-        FieldTable('leader_epoch', 'leaderEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('vote_granted', 'voteGranted', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("leader_id", "leaderId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
+        FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("vote_granted", "voteGranted", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
     ),
 )
 RESPONSE_TOPIC_DATA = StructTable(
     "TopicData",
     "ResponseTopicData",
     (
-        FieldTable('topic_name', 'topicName', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, RESPONSE_PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, RESPONSE_PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 NODE_ENDPOINT = StructTable(
     "NodeEndpoint",
     "NodeEndpoint",
     (
-        FieldTable('node_id', 'nodeId', 'int32', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, True, 'brokerId', False),
-        FieldTable('host', 'host', 'string', False, None, (1, 32767), (0, -1), (0, -1), -1, None, '', False, False, '', False),
-        FieldTable('port', 'port', 'uint16', False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("node_id", "nodeId", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "brokerId", False),
+        FieldTable("host", "host", "string", False, None, (1, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
+        FieldTable("port", "port", "uint16", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 VOTE_RESPONSE = StructTable(
     "VoteResponse",
     "VoteResponse",
     (
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, RESPONSE_TOPIC_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('node_endpoints', 'nodeEndpoints', 'struct', True, NODE_ENDPOINT, (1, 32767), (0, -1), (1, 32767), 0, None, (), False, False, '', False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, RESPONSE_TOPIC_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("node_endpoints", "nodeEndpoints", "struct", True, NODE_ENDPOINT, (1, 32767), (0, -1), (1, 32767), 0, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "VoteRequest": MessageTable('VoteRequest', 'request', 'vote', 52, 0, 2, (0, 32767), False, VOTE_REQUEST),
-    "VoteResponse": MessageTable('VoteResponse', 'response', 'vote', 52, 0, 2, (0, 32767), False, VOTE_RESPONSE),
+    "VoteRequest": MessageTable("VoteRequest", "request", "vote", 52, 0, 2, (0, 32767), False, VOTE_REQUEST),
+    "VoteResponse": MessageTable("VoteResponse", "response", "vote", 52, 0, 2, (0, 32767), False, VOTE_RESPONSE),
 }

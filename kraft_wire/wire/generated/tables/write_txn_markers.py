@@ -9,61 +9,61 @@ WRITABLE_TXN_MARKER_TOPIC = StructTable(
     "WritableTxnMarkerTopic",
     "WritableTxnMarkerTopic",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partition_indexes', 'partitionIndexes', 'int32', True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partition_indexes", "partitionIndexes", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 WRITABLE_TXN_MARKER = StructTable(
     "WritableTxnMarker",
     "WritableTxnMarker",
     (
-        FieldTable('producer_id', 'producerId', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'producerId', False),
-        FieldTable('producer_epoch', 'producerEpoch', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('transaction_result', 'transactionResult', 'bool', False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, '', False),
-        FieldTable('topics', 'topics', 'struct', True, WRITABLE_TXN_MARKER_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
-        FieldTable('coordinator_epoch', 'coordinatorEpoch', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('transaction_version', 'transactionVersion', 'int8', False, None, (2, 32767), (0, -1), (0, -1), -1, None, 0, True, False, '', False),
+        FieldTable("producer_id", "producerId", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "producerId", False),
+        FieldTable("producer_epoch", "producerEpoch", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("transaction_result", "transactionResult", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
+        FieldTable("topics", "topics", "struct", True, WRITABLE_TXN_MARKER_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
+        FieldTable("coordinator_epoch", "coordinatorEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("transaction_version", "transactionVersion", "int8", False, None, (2, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
     ),
 )
 WRITE_TXN_MARKERS_REQUEST = StructTable(
     "WriteTxnMarkersRequest",
     "WriteTxnMarkersRequest",
     (
-        FieldTable('markers', 'markers', 'struct', True, WRITABLE_TXN_MARKER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("markers", "markers", "struct", True, WRITABLE_TXN_MARKER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 WRITABLE_TXN_MARKER_PARTITION_RESULT = StructTable(
     "WritableTxnMarkerPartitionResult",
     "WritableTxnMarkerPartitionResult",
     (
-        FieldTable('partition_index', 'partitionIndex', 'int32', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
-        FieldTable('error_code', 'errorCode', 'int16', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
+        FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 WRITABLE_TXN_MARKER_TOPIC_RESULT = StructTable(
     "WritableTxnMarkerTopicResult",
     "WritableTxnMarkerTopicResult",
     (
-        FieldTable('name', 'name', 'string', False, None, (0, 32767), (0, -1), (0, -1), -1, None, '', False, False, 'topicName', False),
-        FieldTable('partitions', 'partitions', 'struct', True, WRITABLE_TXN_MARKER_PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
+        FieldTable("partitions", "partitions", "struct", True, WRITABLE_TXN_MARKER_PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 WRITABLE_TXN_MARKER_RESULT = StructTable(
     "WritableTxnMarkerResult",
     "WritableTxnMarkerResult",
     (
-        FieldTable('producer_id', 'producerId', 'int64', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, 'producerId', False),
-        FieldTable('topics', 'topics', 'struct', True, WRITABLE_TXN_MARKER_TOPIC_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("producer_id", "producerId", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "producerId", False),
+        FieldTable("topics", "topics", "struct", True, WRITABLE_TXN_MARKER_TOPIC_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 WRITE_TXN_MARKERS_RESPONSE = StructTable(
     "WriteTxnMarkersResponse",
     "WriteTxnMarkersResponse",
     (
-        FieldTable('markers', 'markers', 'struct', True, WRITABLE_TXN_MARKER_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, '', False),
+        FieldTable("markers", "markers", "struct", True, WRITABLE_TXN_MARKER_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "WriteTxnMarkersRequest": MessageTable('WriteTxnMarkersRequest', 'request', 'write_txn_markers', 27, 1, 2, (1, 32767), False, WRITE_TXN_MARKERS_REQUEST),
-    "WriteTxnMarkersResponse": MessageTable('WriteTxnMarkersResponse', 'response', 'write_txn_markers', 27, 1, 2, (1, 32767), False, WRITE_TXN_MARKERS_RESPONSE),
+    "WriteTxnMarkersRequest": MessageTable("WriteTxnMarkersRequest", "request", "write_txn_markers", 27, 1, 2, (1, 32767), False, WRITE_TXN_MARKERS_REQUEST),
+    "WriteTxnMarkersResponse": MessageTable("WriteTxnMarkersResponse", "response", "write_txn_markers", 27, 1, 2, (1, 32767), False, WRITE_TXN_MARKERS_RESPONSE),
 }

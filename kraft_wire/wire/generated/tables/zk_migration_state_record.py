@@ -9,9 +9,9 @@ ZK_MIGRATION_STATE_RECORD = StructTable(
     "ZkMigrationStateRecord",
     "ZkMigrationStateRecord",
     (
-        FieldTable('zk_migration_state', 'zkMigrationState', 'int8', False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, '', False),
+        FieldTable("zk_migration_state", "zkMigrationState", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
 )
 TABLES: dict[str, MessageTable] = {
-    "ZkMigrationStateRecord": MessageTable('ZkMigrationStateRecord', 'metadata_record', 'zk_migration_state_record', 21, 0, 0, (0, 32767), False, ZK_MIGRATION_STATE_RECORD),
+    "ZkMigrationStateRecord": MessageTable("ZkMigrationStateRecord", "metadata_record", "zk_migration_state_record", 21, 0, 0, (0, 32767), False, ZK_MIGRATION_STATE_RECORD),
 }
