@@ -1,0 +1,132 @@
+// What the scenarios need of @platformatic/kafka, in their own words.
+
+import { Admin, Consumer, Producer } from '@platformatic/kafka'
+
+const OPERATION_MS = 30_000
+const TOPIC_RESOURCE = 2
+const SET_CONFIG = 0
+const FETCH_BYTES = 20_000_000
+
+export class Client {
+  constructor (bootstrap) {
+    this.bootstrap = bootstrap
+    this.common = { clientId: 'harness', bootstrapBrokers: [bootstrap], retries: 20, retryDelay: 200 }
+    this.admin = new Admin(this.common)
+  }
+
+  async brokers () {
+    this.admin.clearMetadata()
+    const found = await this.admin.metadata({ topics: [], forceUpdate: true })
+    return [...found.brokers.values()].map(broker => `${broker.host}:${broker.port}`)
+  }
+
+  async partitions (topic) {
+    const names = await this.admin.listTopics()
+    if (!names.includes(topic)) {
+      return 0
+    }
+    const found = await this.admin.metadata({ topics: [topic], forceUpdate: true })
+    return found.topics.get(topic).partitionsCount
+  }
+
+  async createTopic (topic, partitions, configs = {}) {
+    const entries = Object.entries(configs).map(([name, value]) => ({ name, value }))
+    await this.admin.createTopics({ topics: [topic], partitions, replicas: 1, configs: entries })
+  }
+
+  async addPartitions (topic, total) {
+    await this.admin.createPartitions({ topics: [{ name: topic, count: total, assignments: null }] })
+  }
+
+  async alterConfig (topic, name, value) {
+    const configs = [{ name, value, configOperation: SET_CONFIG }]
+    const resources = [{ resourceType: TOPIC_RESOURCE, resourceName: topic, configs }]
+    await this.admin.incrementalAlterConfigs({ resources })
+  }
+
+  async describeConfig (topic, name) {
+    const resources = [{ resourceType: TOPIC_RESOURCE, resourceName: topic, configurationKeys: [name] }]
+    const [found] = await this.admin.describeConfigs({ resources })
+    return found.configs.find(config => config.name === name).value
+  }
+
+  async deleteTopic (topic) {
+    await this.admin.deleteTopics({ topics: [topic] })
+  }
+
+  async produce (topic, records, { codec = 'none', idempotent = false } = {}) {
+    const producer = new Producer({
+      ...this.common, acks: -1, compression: codec, idempotent, autocreateTopics: true
+    })
+    const messages = records.map(record => ({ topic, ...record }))
+    await producer.send({ messages })
+    await producer.close()
+  }
+
+  consumer (group) {
+    return new Consumer({
+      ...this.common, groupId: group, maxWaitTime: 250, autocommit: false, maxBytes: FETCH_BYTES,
+      maxBytesPerPartition: FETCH_BYTES, sessionTimeout: 10_000, heartbeatInterval: 1000, rebalanceTimeout: 10_000
+    })
+  }
+
+  // Records from the beginning (or from given offsets), by a group of its own.
+  async consume (topic, count, options = { mode: 'earliest' }) {
+    const consumer = this.consumer(`${topic}-reading-${Date.now()}`)
+    const found = await take(await consumer.consume({ topics: [topic], ...options }), count)
+    await consumer.close(true)
+    return found
+  }
+
+  async consumeInGroup (topic, group, count) {
+    const consumer = this.consumer(group)
+    const stream = await consumer.consume({ topics: [topic], mode: 'committed', fallbackMode: 'earliest' })
+    const found = await take(stream, count)
+    const offset = found[count - 1].offset + 1n
+    await consumer.commit({ offsets: [{ topic, partition: 0, offset, leaderEpoch: 0 }] })
+    await consumer.close(true)
+    return found
+  }
+
+  async join (topic, group) {
+    const consumer = this.consumer(group)
+    const stream = await consumer.consume({ topics: [topic], mode: 'committed', fallbackMode: 'earliest' })
+    const member = { received: [], held: () => held(consumer, topic), leave: () => consumer.close(true) }
+    stream.on('data', message => member.received.push(message))
+    stream.on('error', () => {})
+    return member
+  }
+
+  async offsetAt (topic, timestamp) {
+    const topics = [{ name: topic, partitions: [{ partitionIndex: 0, timestamp: BigInt(timestamp) }] }]
+    const [found] = await this.admin.listOffsets({ topics })
+    return Number(found.partitions[0].offset)
+  }
+}
+
+function held (consumer, topic) {
+  const mine = (consumer.assignments ?? []).filter(assignment => assignment.topic === topic)
+  return mine.reduce((sum, assignment) => sum + assignment.partitions.length, 0)
+}
+
+// Records of a stream, until there are so many that differ in partition and value.
+function take (stream, count) {
+  return new Promise((resolve, reject) => {
+    const found = []
+    const known = new Set()
+    const timer = setTimeout(() => reject(new Error(`${found.length} of ${count} records in time`)), OPERATION_MS)
+    stream.on('error', reject)
+    stream.on('data', message => {
+      const name = `${message.partition} ${message.value?.toString('latin1')}`
+      if (known.has(name) || found.length === count) {
+        return
+      }
+      known.add(name)
+      found.push(message)
+      if (found.length === count) {
+        clearTimeout(timer)
+        resolve(found)
+      }
+    })
+  })
+}
