@@ -54,13 +54,20 @@ def records_size_bytes(data: PartitionData) -> int:
     return records.size_bytes if isinstance(records, FileSlice) else len(records)
 
 
-class FetchSource(Protocol):
-    """The part of a partition that tells whether anything new can be read of it."""
+class SourceLog(Protocol):
+    """The bounds of what a consumer can read of a log."""
 
     @property
     def high_watermark(self) -> int: ...
     @property
     def log_start_offset(self) -> int: ...
+
+
+class FetchSource(Protocol):
+    """The part of a partition that tells whether anything new can be read of it."""
+
+    @property
+    def log(self) -> SourceLog: ...
     @property
     def leader_epoch(self) -> int: ...
     @property
@@ -79,6 +86,7 @@ class WantedPartition:
         "is_drained",
         "key",
         "leader_epoch_read",
+        "log",
         "params",
         "sent_high_watermark",
         "sent_log_start_offset",
@@ -97,6 +105,8 @@ class WantedPartition:
         self.sent_high_watermark = INVALID_OFFSET
         self.sent_log_start_offset = INVALID_OFFSET
         self.source: FetchSource | None = None
+        self.log: SourceLog | None = None
+        """The source's log, kept beside it because thousands are looked at per fetch."""
         self.leader_epoch_read = -1
         self.is_drained = False
         """Whether the client had everything up to the high watermark when it was last told it."""
@@ -109,17 +119,19 @@ class WantedPartition:
     def note_source(self, source: FetchSource) -> None:
         """Remember what is read, for consumers only: a follower reads beyond the high watermark."""
         self.source = source
+        self.log = source.log
         self.leader_epoch_read = source.leader_epoch
 
     def is_settled(self) -> bool:
         """Say that reading again would find exactly what the client was told last."""
         if not self.is_drained:
             return False
-        source = self.source
+        source, log = self.source, self.log
         return (
             source is not None
-            and source.high_watermark == self.sent_high_watermark
-            and source.log_start_offset == self.sent_log_start_offset
+            and log is not None
+            and log.high_watermark == self.sent_high_watermark
+            and log.log_start_offset == self.sent_log_start_offset
             and source.leader_epoch == self.leader_epoch_read
             and source.is_leader
             and not source.offline

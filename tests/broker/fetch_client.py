@@ -60,6 +60,11 @@ class FakePartition:
     """Fields of the answer to set as they are."""
     reads: int = 0
 
+    @property
+    def log(self) -> "FakePartition":
+        """Its own log: what a session reads of one stands here too."""
+        return self
+
 
 class FakeBroker:
     """Partitions by name, and a session cache over them."""
