@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from codegen.diff import diff_table, read_release
 from codegen.schema_import import import_release
 from codegen.spec import SchemaError
 
@@ -26,6 +27,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if options.verb == "import":
             print(f"{import_release(options.jars, SCHEMAS)} schemas written to {SCHEMAS}")
+            return 0
+        if options.verb == "diff":
+            print("\n".join(diff_table(read_release(options.old), read_release(options.new))))
             return 0
         return generate(options.check)
     except SchemaError as error:

@@ -49,6 +49,7 @@ MESSAGE_KEYS = {
     "validVersions",
     "flexibleVersions",
     "latestVersionUnstable",
+    "deprecatedVersions",  # up to 3.9: versions that 4.0 removed; says nothing about bytes
     "fields",
     "commonStructs",
 }
@@ -184,6 +185,7 @@ class Reader:
             raise self.fail(name, f"unknown message type {document.get('type')!r}")
         versions = self.versions(document, "validVersions", name)
         flexible = self.versions(document, "flexibleVersions", name) if versions else NONE
+        self.optional_versions(document, "deprecatedVersions", name)
         for common in self.objects(document.get("commonStructs", []), name):
             self.check_keys(common, STRUCT_KEYS, name)
             struct_name = self.text(common, "name", name)
@@ -380,7 +382,9 @@ class Reader:
         return value
 
     def integer(self, value: object, where: str) -> int:
-        """Read an int16: keys and tags."""
+        """Read an int16, also one in quotes: keys and tags."""
+        if isinstance(value, str) and value.isdecimal():
+            value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or not -1 <= value <= OPEN:
             raise self.fail(where, f"{value!r} is not a key or tag")
         return value
