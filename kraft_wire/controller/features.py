@@ -1,0 +1,138 @@
+"""Feature levels: which this node supports, which a release means, which a cluster shows (KIP-584).
+
+A level is offered only when the node does what it stands for:
+
+- `metadata.version` 7 to 30: every record of these levels is replayed and written in the version
+  that the level allows.
+- `kraft.version` 0 to 1: static and dynamic voters are both read and formatted.
+- `transaction.version`, `group.version`, `share.version`, `streams.version`: not supported, because
+  transactions, consumer groups of KIP-848, share and streams groups are not served yet.
+- `eligible.leader.replicas.version`: not supported. ELR constrains elections among several replicas
+  while ISRs shrink and grow, and ISRs of more than one replica do not exist yet.
+
+A log that Apache Kafka began may have more finalised than this node supports. Such levels stay in
+the image and in the log, but clients are not shown them: they would ask for what nobody serves.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from kraft_wire.controller.image import BROKER_RESOURCE, FeatureRange, MetadataImage
+from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.wire.generated.begin_transaction_record import BeginTransactionRecord
+from kraft_wire.wire.generated.config_record import ConfigRecord
+from kraft_wire.wire.generated.end_transaction_record import EndTransactionRecord
+from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
+
+__all__ = [
+    "ELR_VERSION",
+    "KRAFT_VERSION",
+    "LATEST_METADATA_VERSION",
+    "METADATA_VERSION",
+    "RELEASE_LEVELS",
+    "SUPPORTED_FEATURES",
+    "activation_records",
+    "bootstrap_records",
+    "metadata_version_of_release",
+    "visible_features",
+]
+
+METADATA_VERSION: Final = "metadata.version"
+KRAFT_VERSION: Final = "kraft.version"
+ELR_VERSION: Final = "eligible.leader.replicas.version"
+LATEST_METADATA_VERSION: Final = 30
+_TRANSACTIONS_FROM: Final = 13
+"""metadata.version since which metadata transactions exist (KIP-868)."""
+
+SUPPORTED_FEATURES: Final[Mapping[str, FeatureRange]] = {
+    KRAFT_VERSION: FeatureRange(0, 1),
+    METADATA_VERSION: FeatureRange(7, LATEST_METADATA_VERSION),
+}
+
+RELEASE_LEVELS: Final[Mapping[str, int]] = {
+    "3.3-IV3": 7,
+    "3.4-IV0": 8,
+    "3.5-IV0": 9,
+    "3.5-IV1": 10,
+    "3.5-IV2": 11,
+    "3.6-IV0": 12,
+    "3.6-IV1": 13,
+    "3.6-IV2": 14,
+    "3.7-IV0": 15,
+    "3.7-IV1": 16,
+    "3.7-IV2": 17,
+    "3.7-IV3": 18,
+    "3.7-IV4": 19,
+    "3.8-IV0": 20,
+    "3.9-IV0": 21,
+    "4.0-IV0": 22,
+    "4.0-IV1": 23,
+    "4.0-IV2": 24,
+    "4.0-IV3": 25,
+    "4.1-IV0": 26,
+    "4.1-IV1": 27,
+    "4.2-IV0": 28,
+    "4.2-IV1": 29,
+    "4.3-IV0": 30,
+}
+"""Every metadata.version by name; a release means its highest one."""
+
+
+def metadata_version_of_release(release: str) -> int | None:
+    """Return the level that `4.3-IV0`, `4.3` or `4.3.1` stands for, None for an unknown release."""
+    if release in RELEASE_LEVELS:
+        return RELEASE_LEVELS[release]
+    short = ".".join(release.split(".")[:2])
+    levels = [level for name, level in RELEASE_LEVELS.items() if name.partition("-")[0] == short]
+    return max(levels) if levels and "-" not in release else None
+
+
+def visible_features(image: MetadataImage) -> dict[str, FeatureRange]:
+    """Return the finalised features that clients are shown, each as a range of one level."""
+    shown = {}
+    for name in sorted(image.finalized_features):
+        level = image.finalized_features[name]
+        supported = SUPPORTED_FEATURES.get(name)
+        if supported is not None and supported.min_level <= level <= supported.max_level:
+            shown[name] = FeatureRange(level, level)
+    return shown
+
+
+def bootstrap_records(features: Mapping[str, int]) -> list[VersionedRecord]:
+    """Return the FeatureLevel records of `bootstrap.checkpoint`.
+
+    metadata.version first, then the others in name order; level 0 and kraft.version are left out,
+    the latter because it lives in control records.
+    """
+    assert METADATA_VERSION in features, sorted(features)
+    others = sorted(set(features) - {METADATA_VERSION, KRAFT_VERSION})
+    records = [
+        FeatureLevelRecord(name=name, feature_level=features[name])
+        for name in [METADATA_VERSION, *others]
+        if features[name] > 0
+    ]
+    return [VersionedRecord(record) for record in records]
+
+
+def activation_records(bootstrap: Sequence[VersionedRecord]) -> list[VersionedRecord]:
+    """Return the first data records of a cluster: those of `bootstrap.checkpoint`, as one change.
+
+    With ELR finalised the cluster's `min.insync.replicas` becomes explicit (KIP-966), so that no
+    broker's file can move it behind the controller's back.
+    """
+    levels = {
+        each.record.name: each.record.feature_level
+        for each in bootstrap
+        if isinstance(each.record, FeatureLevelRecord)
+    }
+    assert METADATA_VERSION in levels, sorted(levels)
+    records = list(bootstrap)
+    if levels.get(ELR_VERSION, 0) > 0:
+        explicit = ConfigRecord(
+            resource_type=BROKER_RESOURCE, resource_name="", name="min.insync.replicas", value="1"
+        )
+        records.append(VersionedRecord(explicit))
+    if levels[METADATA_VERSION] < _TRANSACTIONS_FROM:
+        return records
+    begin = BeginTransactionRecord(name="Bootstrap records")
+    return [VersionedRecord(begin), *records, VersionedRecord(EndTransactionRecord())]
