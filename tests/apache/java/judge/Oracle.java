@@ -73,7 +73,7 @@ public final class Oracle {
             JsonNode answer;
             try {
                 answer = answer(MAPPER.readTree(line));
-            } catch (Exception | OutOfMemoryError refused) {
+            } catch (Exception | Error refused) {
                 answer = MAPPER.createObjectNode().put("error", refused.toString());
             }
             out.println(MAPPER.writeValueAsString(answer));
