@@ -25,7 +25,6 @@ __all__ = [
     "NamedVerdict",
     "PartitionLog",
     "PartitionView",
-    "PendingFlushView",
     "ProducerStateView",
     "ProducerStatesView",
     "ProducerVerdict",
@@ -234,14 +233,6 @@ class LeaderEpochsView(Protocol):
     def latest(self) -> LeaderEpoch | None: ...
 
 
-class PendingFlushView(Protocol):
-    """A flush that another thread may run; `end_offset` is durable once it has."""
-
-    @property
-    def end_offset(self) -> Offset: ...
-    def run(self) -> None: ...
-
-
 class PartitionLog(Protocol):
     """One partition's log, as `storage.Log` provides it."""
 
@@ -279,8 +270,6 @@ class PartitionLog(Protocol):
         """Hide the records below `offset`; false when it is not above the log start offset."""
         ...
 
-    def begin_flush(self) -> PendingFlushView: ...
-    def complete_flush(self, flushed: PendingFlushView) -> None: ...
     def flush(self) -> None: ...
 
 

@@ -5,7 +5,7 @@ flushes wherever they hold nobody up, reporting back through `Node.flushed`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from kraft_wire.model import FileSlice
@@ -81,9 +81,9 @@ class Close:
 
 
 class FlushTarget(Protocol):
-    """Something whose written bytes must reach the disk; `flush` may run in another thread."""
+    """Something whose written bytes must reach the disk; `run` may happen in another thread."""
 
-    def flush(self) -> None:
+    def run(self) -> None:
         """Raise FsyncFailed where the disk does not take the bytes."""
         ...
 
@@ -93,7 +93,7 @@ class FlushLogs:
     """Flush these; waiting answers depend on it."""
 
     flush_id: int
-    targets: list[FlushTarget] = field(default_factory=list)
+    targets: Sequence[FlushTarget]
 
 
 Output: TypeAlias = Reply | NoReply | Close | FlushLogs

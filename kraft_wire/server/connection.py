@@ -15,8 +15,8 @@ from struct import Struct
 from typing import Final, Protocol
 
 from kraft_wire.model import FileSlice
+from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.outputs import Buffers, Peer, Rejection
-from kraft_wire.server.limits import ServerLimits
 
 __all__ = ["RECEIVE_BYTES", "Connection", "ConnectionHost"]
 

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from kraft_wire.model import FsyncFailed
+from kraft_wire.node.event_log import EventLog
+from kraft_wire.node.limits import Admission, ServerLimits
 from kraft_wire.node.node import Node
 from kraft_wire.node.outputs import Close, FlushLogs, NoReply, Output, Peer, Rejection, Reply
 from kraft_wire.server.clock import now_ms, wall_ms
 from kraft_wire.server.connection import RECEIVE_BYTES, Connection
-from kraft_wire.server.event_log import EventLog
-from kraft_wire.server.limits import Admission, ServerLimits
 
 __all__ = ["Host"]
 
@@ -167,11 +167,11 @@ class Host:
                 connection.answered(output.buffers, output.size_bytes)
             case NoReply():
                 connection.answered([], 0)
-            case Close(rejection=None):
-                self.lost(connection)
-                return
             case Close(rejection=rejection):
-                self.reject(connection, rejection)
+                if rejection is None:
+                    self.lost(connection)
+                else:
+                    self.reject(connection, rejection)
                 return
         if connection.reserved_bytes:
             self._release(connection)
@@ -261,7 +261,7 @@ def _flush_targets(order: FlushLogs) -> FsyncFailed | None:
     """Run in the flush thread."""
     try:
         for target in order.targets:
-            target.flush()
+            target.run()
     except FsyncFailed as failure:
         return failure
     return None

@@ -40,6 +40,7 @@ _FIRST_VERSION: Final = {
     _LATEST_TIERED: 9,
     _EARLIEST_PENDING_UPLOAD: 11,
 }
+_FIRST_EPOCH_VERSION: Final = 4
 _READ_COMMITTED: Final = 1
 _CONSUMER: Final = -1
 
@@ -112,7 +113,7 @@ def _answer(
         error_code=error,
         timestamp=found.timestamp,
         offset=found.offset,
-        leader_epoch=found.leader_epoch,
+        leader_epoch=found.leader_epoch if context.api_version >= _FIRST_EPOCH_VERSION else -1,
     )
 
 

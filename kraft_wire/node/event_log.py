@@ -1,4 +1,4 @@
-"""Log lines: one per event, key=value, on standard error; refusals are limited per client address.
+"""Log lines: one per event, key=value; refusals are limited per client address.
 
 The form of a refusal is fixed, so that it can be searched and counted:
 
@@ -6,8 +6,7 @@ The form of a refusal is fixed, so that it can be searched and counted:
     correlation=7 field=topics byte=23 reason=array_count_exceeds_remaining action=close
 """
 
-import sys
-from typing import TextIO
+from collections.abc import Callable
 
 from kraft_wire.node.outputs import Peer, Rejection
 
@@ -20,8 +19,9 @@ _ADDRESSES_MAX = 1_024
 class EventLog:
     """Writes lines and counts what it was told."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = stream if stream is not None else sys.stderr
+    def __init__(self, write: Callable[[str], None]) -> None:
+        """`write` takes a whole line with its end, and fails for nobody."""
+        self._write = write
         self._second = -1
         self._in_second: dict[str, int] = {}
         self.rejections: dict[str, int] = {}
@@ -30,12 +30,7 @@ class EventLog:
     def event(self, name: str, **fields: object) -> None:
         """Write one line."""
         words = [name, *(f"{key}={_shown(value)}" for key, value in fields.items())]
-        try:
-            self._stream.write(" ".join(words) + "\n")
-            self._stream.flush()
-        except (OSError, ValueError):
-            # Nobody reads the log any more (a closed pipe): serving goes on.
-            return
+        self._write(" ".join(words) + "\n")
 
     def rejected(self, peer: Peer, rejection: Rejection, now_ms: int) -> None:
         """Count a refusal, and write its line unless the address already filled this second."""

@@ -1,0 +1,185 @@
+"""Frames to requests: header, version, body, with a named reason for everything refused.
+
+A version that is not served is answered only where clients count on it: ApiVersions in the form of
+version 0 (KIP-511), and Produce 0 to 2, which are advertised for old librdkafka and refused
+(KAFKA-18659). Everything else that cannot be decoded closes the connection with one log line.
+"""
+
+import re
+from collections.abc import Mapping
+from struct import Struct
+from struct import error as struct_error
+from typing import Final, NamedTuple, TypeAlias
+
+from kraft_wire.node.outputs import Rejection
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.registry import REQUESTS, request_class
+from kraft_wire.wire.header import RequestHeader, parse_request_header
+from kraft_wire.wire.message import DecodeLimits, MalformedMessage, Message
+
+__all__ = ["Answered", "Decoded", "RequestDecoder", "Versions", "api_name"]
+
+Versions: TypeAlias = Mapping[int, tuple[int, int]]
+"""Key to inclusive versions that are served."""
+
+_API_VERSIONS: Final = 18
+_PRODUCE: Final = 0
+_PRODUCE_REFUSED_MAX: Final = 2
+
+_REASONS: Final = (
+    (
+        re.compile(r"(?P<declared>\d+) elements are announced, (?P<allowed>\d+)"),
+        "array_count_exceeds_remaining",
+    ),
+    (re.compile(r"more than (?P<allowed>\d+) elements"), "object_budget_exceeded"),
+    (re.compile(r"tagged|tags|tag of"), "tagged_fields_exceeded"),
+    (
+        re.compile(r"(?P<declared>\d+) bytes are announced, (?P<allowed>-?\d+)"),
+        "length_exceeds_remaining",
+    ),
+    (re.compile(r"string of"), "string_too_long"),
+    (re.compile(r"null"), "null_not_allowed"),
+    (re.compile(r"varint"), "varint_malformed"),
+    (re.compile(r"left|cut off|no header"), "truncated"),
+)
+"""Words of the decoder's reasons to the fixed word of the log line."""
+
+
+class Decoded(NamedTuple):
+    """A request to be handled."""
+
+    header: RequestHeader
+    request: Message
+    trailing_bytes: int
+    """Bytes after the body: some clients send them (librdkafka), and they are not an error."""
+
+
+class Answered(NamedTuple):
+    """A request that is answered without a handler: a body in a form that no class has."""
+
+    correlation_id: int
+    body: bytes
+
+
+def api_name(api_key: int) -> str:
+    """Return Kafka's name of an API, or its number."""
+    entry = REQUESTS.get(api_key)
+    return str(api_key) if entry is None else entry.name.removesuffix("Request")
+
+
+class RequestDecoder:
+    """Decodes the requests of the APIs that are served."""
+
+    def __init__(self, versions: Versions, limits: DecodeLimits) -> None:
+        self._versions = versions
+        self._limits = limits
+
+    def decode(self, frame: bytearray) -> Decoded | Answered | Rejection:
+        """Decode one frame; blobs in the request are slices of it."""
+        try:
+            header, body_at = parse_request_header(frame)
+        except MalformedMessage as error:
+            return _rejection(error, None)
+        versions = self._versions.get(header.api_key)
+        if versions is None:
+            return _refusal(header, "api_not_served")
+        if not versions[0] <= header.api_version <= versions[1]:
+            return _other_version(header, frame, body_at, versions)
+        try:
+            request, end = request_class(header.api_key).decode(
+                frame, header.api_version, body_at, self._limits
+            )
+        except MalformedMessage as error:
+            return _rejection(error, header)
+        return Decoded(header, request, len(frame) - end)
+
+
+def _other_version(
+    header: RequestHeader, frame: bytearray, body_at: int, versions: tuple[int, int]
+) -> Answered | Rejection:
+    if header.api_key == _API_VERSIONS:
+        return Answered(header.correlation_id, _api_versions_refusal(versions))
+    if header.api_key == _PRODUCE and 0 <= header.api_version <= _PRODUCE_REFUSED_MAX:
+        body = _produce_refusal(header.api_version, frame, body_at)
+        if body is not None:
+            return Answered(header.correlation_id, body)
+        return _refusal(header, "truncated")
+    return _refusal(header, "version_not_served")
+
+
+def _refusal(header: RequestHeader, reason: str) -> Rejection:
+    return Rejection(reason, api_name(header.api_key), header.api_version, header.correlation_id)
+
+
+def _rejection(error: MalformedMessage, header: RequestHeader | None) -> Rejection:
+    reason, details = "malformed", list[tuple[str, object]]()
+    for pattern, word in _REASONS:
+        match = pattern.search(error.reason)
+        if match is not None:
+            reason, details = word, list(match.groupdict().items())
+            break
+    if header is None:
+        return Rejection(reason, field=error.field, byte=error.byte, details=details)
+    return Rejection(
+        reason,
+        api_name(header.api_key),
+        header.api_version,
+        header.correlation_id,
+        error.field,
+        error.byte,
+        details,
+    )
+
+
+_KEY_RANGE: Final = Struct(">hihhh")
+"""ApiVersionsResponse version 0 with one entry: error, count, key, lowest, highest version."""
+
+
+def _api_versions_refusal(versions: tuple[int, int]) -> bytes:
+    """Return the answer that every client can read, whatever version it asked in."""
+    return _KEY_RANGE.pack(ErrorCode.UNSUPPORTED_VERSION, 1, _API_VERSIONS, *versions)
+
+
+_COUNT: Final = Struct(">i")
+_LENGTH: Final = Struct(">h")
+_PRODUCE_HEAD: Final = Struct(">hi")
+_PARTITION_HEAD: Final = Struct(">ii")
+_PARTITION_RESULT: Final = Struct(">ihq")
+_NO_TIME: Final = Struct(">q").pack(-1)
+
+
+def _produce_refusal(version: int, frame: bytearray, position: int) -> bytes | None:
+    """Return a Produce answer of version 0 to 2 that refuses each partition; None for a cut frame.
+
+    These versions have no class: release 4.0 removed their schemas (KIP-896).
+    """
+    view = memoryview(frame)
+    answer = bytearray()
+    position += _PRODUCE_HEAD.size  # acks and timeout
+    try:
+        topics = _read_count(view, position)
+        answer += _COUNT.pack(topics)
+        position += _COUNT.size
+        for _ in range(topics):
+            name_end = position + _LENGTH.size + max(0, _LENGTH.unpack_from(view, position)[0])
+            answer += view[position:name_end]
+            partitions = _read_count(view, name_end)
+            answer += _COUNT.pack(partitions)
+            position = name_end + _COUNT.size
+            for _ in range(partitions):
+                index, size = _PARTITION_HEAD.unpack_from(view, position)
+                position += _PARTITION_HEAD.size + max(0, size)
+                answer += _PARTITION_RESULT.pack(index, ErrorCode.UNSUPPORTED_VERSION, -1)
+                answer += _NO_TIME if version == _PRODUCE_REFUSED_MAX else b""
+    except (ValueError, struct_error):
+        return None
+    if position > len(view):
+        return None
+    return bytes(answer) + (_COUNT.pack(0) if version else b"")
+
+
+def _read_count(view: memoryview, position: int) -> int:
+    count: int = _COUNT.unpack_from(view, position)[0]
+    if not 0 <= count <= len(view) - position:
+        raise ValueError(count)
+    return count

@@ -1,0 +1,45 @@
+"""Group flush: one flush at a time takes along everything appended before it began.
+
+While one runs, later appends gather for the next, so that many waiting answers share one fsync
+(RELIABILITY, section 1.1). The host runs `FlushLogs`; only its files are touched there.
+"""
+
+from kraft_wire.broker.broker import Broker
+from kraft_wire.model import Offset
+from kraft_wire.node.outputs import FlushLogs
+from kraft_wire.storage.log import Log, PendingFlush
+
+__all__ = ["Flushing"]
+
+
+class Flushing:
+    """Which flush is under way, and for what."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._started = 0
+        self._running: dict[tuple[str, int], tuple[Log, PendingFlush]] | None = None
+
+    def begin(self) -> FlushLogs | None:
+        """Return a flush of all partitions that wait for one, None while one is running."""
+        if self._running is not None:
+            return None
+        partitions, self._broker.unflushed = self._broker.unflushed, {}
+        self._running = {}
+        for name, partition in partitions.items():
+            log = partition.log
+            assert isinstance(log, Log), log
+            self._running[name] = (log, log.begin_flush())
+        self._started += 1
+        return FlushLogs(self._started, [pending for _, pending in self._running.values()])
+
+    def completed(self, flush_id: int) -> dict[tuple[str, int], Offset]:
+        """Take note of a finished flush; return how far each partition is durable now."""
+        assert flush_id == self._started, (flush_id, self._started)
+        assert self._running is not None, flush_id
+        running, self._running = self._running, None
+        ends: dict[tuple[str, int], Offset] = {}
+        for name, (log, pending) in running.items():
+            log.complete_flush(pending)
+            ends[name] = pending.end_offset
+        return ends

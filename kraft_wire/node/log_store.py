@@ -1,0 +1,134 @@
+"""The node's log directories as the broker sees them: one place where partitions have logs.
+
+New partitions go to the directory with the fewest (KIP-112's rule). Settings of a topic are its own
+values over the broker's, so a dynamic change of a broker key reconfigures every log. Nothing here
+is a second truth: what exists is what the directories hold.
+"""
+
+from collections.abc import Mapping
+
+from kraft_wire.broker.ports import LogDirectoryUsage, PartitionLog, TimestampAndOffsetView
+from kraft_wire.model import Offset, StorageError, TopicPartition, Uuid
+from kraft_wire.settings.definition import ConfigValue
+from kraft_wire.settings.node_settings import NodeSettings, topic_values
+from kraft_wire.settings.values import format_value
+from kraft_wire.storage.files import FileSystem
+from kraft_wire.storage.log import Log
+from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.log_directory import LogDirectory
+from kraft_wire.storage.timestamps import offset_for_timestamp, offset_of_max_timestamp
+
+__all__ = ["NodeLogStore"]
+
+
+class NodeLogStore:
+    """Logs over one or more directories."""
+
+    def __init__(
+        self, fs: FileSystem, directories: list[LogDirectory], settings: NodeSettings
+    ) -> None:
+        assert directories, "a node needs a log directory"
+        self.log_directories = directories
+        self.file_delete_delay_ms = settings.integer("log.segment.delete.delay.ms")
+        self.producer_expiration_ms = settings.integer("producer.id.expiration.ms")
+        self.wall_ms = 0
+        """Set by the node before each call that may create a log."""
+        self.doomed: list[tuple[LogDirectory, str]] = []
+        """Directories of deleted logs; the node removes them after `file.delete.delay.ms`."""
+        self._fs = fs
+        self._settings = settings
+        self._own: dict[str, Mapping[str, str]] = {}
+
+    def usage(self) -> list[LogDirectoryUsage]:
+        """Return the log directories in the order of `log.dirs`, failed ones included."""
+        return [self._usage(directory) for directory in self.log_directories]
+
+    def _usage(self, directory: LogDirectory) -> LogDirectoryUsage:
+        try:
+            if directory.offline is None:
+                return LogDirectoryUsage(
+                    path=directory.path,
+                    total_bytes=self._fs.total_bytes(directory.path),
+                    usable_bytes=self._fs.free_bytes(directory.path),
+                    partition_bytes={name: log.size_bytes for name, log in directory.logs.items()},
+                )
+        except StorageError as error:
+            directory.note_error(None, error)
+        return LogDirectoryUsage(path=directory.path, is_offline=True)
+
+    def config_for(self, topic: str) -> LogConfig:
+        """Return the settings in force of a topic."""
+        values = topic_values(self._own.get(topic, {}), self._settings)
+        return LogConfig.from_mapping(_texts(values))
+
+    def learn(self, own: Mapping[str, Mapping[str, str]]) -> None:
+        """Take the values that topics set themselves, before their logs are opened."""
+        self._own.update(own)
+
+    def get(self, partition: TopicPartition) -> PartitionLog | None:
+        """Return a partition's log, None where it has none yet."""
+        directory = self._directory_of(partition)
+        return None if directory is None else directory.logs[partition]
+
+    def create(
+        self, partition: TopicPartition, topic_id: Uuid, config: Mapping[str, str]
+    ) -> PartitionLog:
+        """Make an empty log in the directory that has the fewest."""
+        self._own[partition.topic] = config
+        online = [directory for directory in self.log_directories if directory.offline is None]
+        assert online, "every log directory is offline"
+        chosen = min(online, key=lambda directory: len(directory.logs))
+        return chosen.create_log(
+            partition, topic_id, self.config_for(partition.topic), self.wall_ms
+        )
+
+    def configure(self, partition: TopicPartition, config: Mapping[str, str]) -> None:
+        """Make a log obey changed settings of its topic."""
+        self._own[partition.topic] = config
+        log = self._log(partition)
+        if log is not None:
+            log.update_config(self.config_for(partition.topic))
+
+    def configure_all(self, settings: NodeSettings) -> None:
+        """Make every log obey changed settings of the broker."""
+        self._settings = settings
+        self.file_delete_delay_ms = settings.integer("log.segment.delete.delay.ms")
+        self.producer_expiration_ms = settings.integer("producer.id.expiration.ms")
+        for directory in self.log_directories:
+            for partition, log in directory.logs.items():
+                log.update_config(self.config_for(partition.topic))
+
+    def delete(self, partition: TopicPartition) -> None:
+        """Take a log away; its files go later."""
+        directory = self._directory_of(partition)
+        if directory is not None:
+            self.doomed.append((directory, directory.delete_log(partition)))
+
+    def offset_for_timestamp(
+        self, log: PartitionLog, timestamp: int, *, upper_bound: Offset
+    ) -> TimestampAndOffsetView | None:
+        """Return the first record whose time is at or after `timestamp`."""
+        assert isinstance(log, Log), log
+        return offset_for_timestamp(log, timestamp, upper_bound=upper_bound)
+
+    def offset_of_max_timestamp(
+        self, log: PartitionLog, *, upper_bound: Offset
+    ) -> TimestampAndOffsetView | None:
+        """Return the record with the largest time."""
+        assert isinstance(log, Log), log
+        return offset_of_max_timestamp(log, upper_bound=upper_bound)
+
+    def _directory_of(self, partition: TopicPartition) -> LogDirectory | None:
+        for directory in self.log_directories:
+            if partition in directory.logs:
+                return directory
+        return None
+
+    def _log(self, partition: TopicPartition) -> Log | None:
+        directory = self._directory_of(partition)
+        return None if directory is None else directory.logs[partition]
+
+
+def _texts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
+    texts = {name: format_value(value) for name, value in values.items()}
+    return {name: text for name, text in texts.items() if text is not None}

@@ -1,0 +1,104 @@
+"""What a node does by the clock: retention, checkpoints, flushes by time, removal of deleted logs.
+
+Each task has Kafka's interval key. A task's error takes the log directory offline or, for a failed
+fsync, ends the process; it never stops the other tasks.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kraft_wire.model import StorageError
+from kraft_wire.node.log_store import NodeLogStore
+from kraft_wire.settings.node_settings import NodeSettings
+from kraft_wire.storage.log_directory import LogDirectory
+from kraft_wire.storage.retention import apply_retention
+
+__all__ = ["Maintenance"]
+
+
+@dataclass(slots=True)
+class _Task:
+    """Something to do every so often."""
+
+    run: Callable[[int, int], None]
+    """`run(now_ms, wall_ms)`."""
+    interval_ms: int
+    due_ms: int
+
+
+class Maintenance:
+    """The periodic tasks of one node."""
+
+    def __init__(self, store: NodeLogStore, settings: NodeSettings, now_ms: int) -> None:
+        self._store = store
+        self._doomed: list[tuple[int, LogDirectory, str]] = []
+        number = settings.integer
+        plan = (
+            (self._apply_retention, number("log.retention.check.interval.ms")),
+            (self._checkpoint, number("log.flush.offset.checkpoint.interval.ms")),
+            (self._flush_by_time, _flush_check_ms(settings)),
+            (self._remove_deleted, 1_000),
+            (self._expire_producers, number("producer.id.expiration.check.interval.ms")),
+        )
+        self._tasks = [_Task(run, interval, now_ms + interval) for run, interval in plan]
+
+    def deadline_ms(self) -> int:
+        """Return when the next task is due."""
+        return min(task.due_ms for task in self._tasks)
+
+    def tick(self, now_ms: int, wall_ms: int) -> None:
+        """Run the tasks that are due."""
+        for task in self._tasks:
+            if task.due_ms <= now_ms:
+                task.due_ms = now_ms + task.interval_ms
+                task.run(now_ms, wall_ms)
+
+    def _online(self) -> list[LogDirectory]:
+        return [each for each in self._store.log_directories if each.offline is None]
+
+    def _apply_retention(self, now_ms: int, wall_ms: int) -> None:
+        for directory in self._online():
+            for partition, log in list(directory.logs.items()):
+                try:
+                    apply_retention(log, wall_ms)
+                except StorageError as error:
+                    directory.note_error(partition, error)
+
+    def _checkpoint(self, now_ms: int, wall_ms: int) -> None:
+        for directory in self._online():
+            try:
+                directory.checkpoint()
+                directory.space.refresh()
+            except StorageError as error:
+                directory.note_error(None, error)
+
+    def _flush_by_time(self, now_ms: int, wall_ms: int) -> None:
+        for directory in self._online():
+            for log in directory.logs.values():
+                first = log.first_unflushed_ms
+                if first is not None and now_ms - first >= log.config.flush_ms:
+                    log.flush()
+
+    def _expire_producers(self, now_ms: int, wall_ms: int) -> None:
+        for directory in self._online():
+            for log in directory.logs.values():
+                log.producer_states.expire(wall_ms, self._store.producer_expiration_ms)
+
+    def _remove_deleted(self, now_ms: int, wall_ms: int) -> None:
+        fresh, self._store.doomed = self._store.doomed, []
+        delay_ms = self._store.file_delete_delay_ms
+        self._doomed += [(now_ms + delay_ms, directory, path) for directory, path in fresh]
+        due = [each for each in self._doomed if each[0] <= now_ms]
+        self._doomed = [each for each in self._doomed if each[0] > now_ms]
+        for _, directory, path in due:
+            try:
+                directory.remove_deleted(path)
+            except StorageError as error:
+                directory.note_error(None, error)
+
+
+def _flush_check_ms(settings: NodeSettings) -> int:
+    """Return how often unflushed logs are looked at; Kafka's default is never."""
+    own = settings.value("log.flush.interval.ms")
+    scheduled = settings.integer("log.flush.scheduler.interval.ms")
+    return min(scheduled, own) if isinstance(own, int) else scheduled

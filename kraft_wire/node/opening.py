@@ -1,0 +1,108 @@
+"""Opens a node's log directories and sees that they belong together, and to this node.
+
+Errors are `StartError`: one line for the user, and nothing changed. The embedded node formats an
+empty directory of its own; a configured one is told which command does it.
+"""
+
+from collections.abc import Sequence
+
+from kraft_wire.model import Chance, StorageError, Uuid, random_uuid, uuid_to_text
+from kraft_wire.node.config import NodeConfig
+from kraft_wire.node.formatting import DEFAULT_LEVELS, format_directory
+from kraft_wire.storage.files import FileSystem, LockHeld
+from kraft_wire.storage.log_directory import LogDirectory
+from kraft_wire.storage.meta_properties import MetaProperties, read_meta_properties
+
+__all__ = ["StartError", "open_directories"]
+
+
+class StartError(Exception):
+    """Why a node cannot start; the text is the whole line that the user sees."""
+
+
+def open_directories(
+    fs: FileSystem, config: NodeConfig, chance: Chance, cluster_id: str | None, wall_ms: int
+) -> list[LogDirectory]:
+    """Lock and open every directory of `log.dirs`, formatting an embedded node's when empty.
+
+    `cluster_id` is what the user expects the data to belong to, None for no expectation.
+    """
+    opened: list[LogDirectory] = []
+    try:
+        for path in config.log_dirs:
+            opened.append(_open(fs, path))
+        if config.is_embedded and all(each.meta is None for each in opened):
+            _format(fs, config, opened, chance, cluster_id, wall_ms)
+        _check_identity(config, opened, cluster_id)
+    except StartError:
+        for directory in opened:
+            directory.release()
+        raise
+    return opened
+
+
+def _open(fs: FileSystem, path: str) -> LogDirectory:
+    try:
+        return LogDirectory.open(fs, path)
+    except LockHeld:
+        raise StartError(f"log directory {path} is locked: another node is using it") from None
+    except StorageError as error:
+        raise StartError(f"log directory {path} cannot be used: {error}") from error
+
+
+def _format(
+    fs: FileSystem,
+    config: NodeConfig,
+    directories: Sequence[LogDirectory],
+    chance: Chance,
+    cluster_id: str | None,
+    wall_ms: int,
+) -> None:
+    cluster = cluster_id or uuid_to_text(random_uuid(chance))
+    for directory in directories:
+        format_directory(
+            fs,
+            directory.path,
+            cluster_id=cluster,
+            node_id=config.node_id,
+            directory_id=random_uuid(chance),
+            levels=DEFAULT_LEVELS,
+            wall_ms=wall_ms,
+        )
+        directory.meta = read_meta_properties(fs, directory.path)
+
+
+def _check_identity(
+    config: NodeConfig, directories: Sequence[LogDirectory], cluster_id: str | None
+) -> None:
+    expected = cluster_id
+    seen: dict[Uuid, str] = {}
+    for directory in directories:
+        meta = directory.meta
+        if meta is None:
+            raise StartError(
+                f"log directory {directory.path} is not formatted: "
+                "run `kraft-wire format -t CLUSTER_ID -c server.properties` first"
+            )
+        if meta.node_id != config.node_id:
+            raise StartError(
+                f"log directory {directory.path} belongs to node {meta.node_id}, "
+                f"this is node {config.node_id}"
+            )
+        if expected is not None and meta.cluster_id != expected:
+            raise StartError(
+                f"log directory {directory.path} belongs to cluster {meta.cluster_id}, "
+                f"expected {expected}"
+            )
+        expected = meta.cluster_id
+        _check_directory_id(directory, meta, seen)
+
+
+def _check_directory_id(
+    directory: LogDirectory, meta: MetaProperties, seen: dict[Uuid, str]
+) -> None:
+    if meta.directory_id is None:
+        raise StartError(f"log directory {directory.path} has no directory.id: format it anew")
+    other = seen.setdefault(meta.directory_id, directory.path)
+    if other != directory.path:
+        raise StartError(f"log directories {other} and {directory.path} have the same directory.id")
