@@ -1,0 +1,106 @@
+"""Leader epochs: KIP-101's cache, and its file."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
+from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
+from kraft_wire.storage.files import replace_file
+from kraft_wire.storage.leader_epochs import LeaderEpochs
+
+
+def cache(*entries: tuple[int, int]) -> LeaderEpochs:
+    fs = SimFileSystem()
+    fs.make_directory("d")
+    epochs = LeaderEpochs(fs, "d")
+    for epoch, offset in entries:
+        epochs.assign(LeaderEpoch(epoch), Offset(offset))
+    return epochs
+
+
+@pytest.mark.parametrize(
+    ("asked", "end"),
+    [
+        (2, OffsetAndEpoch(Offset(0), LeaderEpoch(2))),  # below all known
+        (3, OffsetAndEpoch(Offset(10), LeaderEpoch(3))),
+        (5, OffsetAndEpoch(Offset(10), LeaderEpoch(3))),  # the largest one below
+        (6, OffsetAndEpoch(Offset(25), LeaderEpoch(6))),
+        (8, OffsetAndEpoch(Offset(40), LeaderEpoch(8))),  # the newest ends with the log
+        (9, OffsetAndEpoch(Offset(40), LeaderEpoch(8))),
+    ],
+)
+def test_end_offset_for_epoch(asked: int, end: OffsetAndEpoch) -> None:
+    epochs = cache((3, 0), (6, 10), (8, 25))
+    assert epochs.end_offset_for_epoch(LeaderEpoch(asked), Offset(40)) == end
+
+
+def test_end_offset_without_epochs_is_the_logs_end() -> None:
+    end = cache().end_offset_for_epoch(LeaderEpoch(4), Offset(7))
+    assert end == OffsetAndEpoch(Offset(7), LeaderEpoch(4))
+
+
+def test_file_is_kafkas_and_reads_back() -> None:
+    fs = SimFileSystem()
+    fs.make_directory("d")
+    epochs = LeaderEpochs(fs, "d")
+    assert epochs.assign(LeaderEpoch(1), Offset(0))
+    assert not epochs.assign(LeaderEpoch(1), Offset(5))
+    assert not epochs.assign(LeaderEpoch(-1), Offset(5))
+    assert epochs.assign(LeaderEpoch(4), Offset(9))
+    assert fs.read("d/leader-epoch-checkpoint") == b"0\n2\n1 0\n4 9\n"
+    again = LeaderEpochs(fs, "d")
+    again.load()
+    assert again.entries == [(1, 0), (4, 9)]
+    assert (again.latest, again.latest_start_offset) == (4, 9)
+
+
+def test_contradicted_entries_are_dropped() -> None:
+    epochs = cache((1, 0), (4, 9), (5, 20))
+    epochs.assign(LeaderEpoch(6), Offset(9))
+    assert epochs.entries == [(1, 0), (6, 9)]
+
+
+def test_truncation_from_both_ends() -> None:
+    epochs = cache((1, 0), (4, 9), (5, 20))
+    epochs.truncate_from_end(Offset(20))
+    epochs.truncate_from_end(Offset(30))
+    assert epochs.entries == [(1, 0), (4, 9)]
+    epochs.truncate_from_start(Offset(0))
+    assert epochs.entries == [(1, 0), (4, 9)]
+    epochs.truncate_from_start(Offset(12))
+    assert epochs.entries == [(4, 12)]
+    assert epochs.epoch_at(Offset(11)) is None
+    assert epochs.epoch_at(Offset(12)) == 4
+    epochs.clear()
+    epochs.clear()
+    assert epochs.latest is None
+    assert epochs.latest_start_offset is None
+    epochs.truncate_from_start(Offset(3))
+
+
+@pytest.mark.parametrize(
+    "entries", [b"1 x", b"-1 0", b"2147483648 0", b"1 -1", b"1 5\n1 6", b"2 5\n3 5"]
+)
+def test_damaged_file_is_refused(entries: bytes) -> None:
+    fs = SimFileSystem()
+    fs.make_directory("d")
+    count = entries.count(b"\n") + 1
+    replace_file(fs, "d/leader-epoch-checkpoint", b"0\n%d\n%s\n" % (count, entries))
+    with pytest.raises(CorruptCheckpoint):
+        LeaderEpochs(fs, "d").load()
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3)), max_size=12), st.integers(0, 8))
+def test_end_offset_agrees_with_a_list_of_epochs(steps: list[tuple[int, int]], asked: int) -> None:
+    """The twin keeps the epoch of every record and nothing else."""
+    epochs, twin = cache(), []
+    for epoch, count in sorted(steps):
+        if count:
+            epochs.assign(LeaderEpoch(epoch), Offset(len(twin)))
+            twin += [epoch] * count
+    found = epochs.end_offset_for_epoch(LeaderEpoch(asked), Offset(len(twin)))
+    below = [epoch for epoch in twin if epoch <= asked]
+    if twin and below:
+        assert found == OffsetAndEpoch(Offset(len(below)), LeaderEpoch(below[-1]))
