@@ -52,7 +52,7 @@ attack: $(READY)  ## hostile clients against a live server
 	$(BIN)/python -m tests.attack $(ARGS)
 
 crash: $(READY)  ## every crash point of the storage layer on the simulated disk
-	$(BIN)/python -m tests.crash $(ARGS)
+	$(BIN)/python -m kraft_wire.sim.crash_points $(ARGS)
 
 soak: $(READY)  ## kill -9 under load, again and again
 	$(BIN)/python -m tests.soak $(ARGS)
