@@ -28,6 +28,7 @@ from kraft_wire.wire.record_batch import RecordBatch
 __all__ = ["SAFEGUARDS", "ScenarioReport", "main", "run_scenario"]
 
 SAFEGUARDS = ("fsync", "dirsync", "crc", "rename-order")
+FULL = Limits(exhaustive_atoms=14, random_subsets=12_000, states_max=24_000)
 QUICK = Limits(exhaustive_atoms=8, random_subsets=128, states_max=1_500)
 _EXAMPLES_MAX = 3
 _WEAKENED = Limits(exhaustive_atoms=6, random_subsets=32, states_max=300)
@@ -73,7 +74,8 @@ class _Run:
 
         self._scenario.run(fs, watch)
         assert callable(ledgers[0]), ledgers
-        self._enumerator.crash_here(fs, ledgers[0](), 1)
+        assert self._enumerator.watched is not None
+        self._enumerator.crash_here(self._enumerator.watched, ledgers[0]())
         self.report.operations = self._enumerator.operations
         self.report.states = len(self._enumerator.images)
         self.report.seconds = round(time.perf_counter() - started, 1)
@@ -96,7 +98,7 @@ class _Run:
         fs = SimFileSystem.from_image(state.image)
         self._weaken(fs)
         if state.depth == 1 and not self._enumerator.is_exhausted:
-            self._enumerator.watch(fs, lambda: state.ledger, 2)
+            self._enumerator.watch(fs, lambda: state.ledger, 2, is_ordered=state.is_ordered)
         report.during_recovery += state.depth - 1
         try:
             outcome = self._scenario.verify(fs, state.ledger, state.is_ordered)
@@ -193,7 +195,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--states", type=int, help="distinct states per scenario, at most")
     parser.add_argument("--json", action="store_true", help="figures as one JSON object")
     options = parser.parse_args(arguments)
-    limits = QUICK if options.quick or options.without else Limits()
+    limits = QUICK if options.quick or options.without else FULL
     if options.states:
         limits = Limits(states_max=options.states)
     console = Console(stderr=options.json)

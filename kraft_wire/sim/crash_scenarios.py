@@ -351,12 +351,25 @@ def _append_in_one_group(harness: Harness) -> None:
     harness.flush()
     harness.append([2600, 100])
     harness.flush()
+    harness.append([700, 600, 800], producer_id=9)
+    harness.flush()
+    harness.append([90, 1700, 60, 1000])
+    harness.flush()
 
 
 def _roll(harness: Harness) -> None:
     for size in (500, 450, 700, 60, 300, 900, 200):
         harness.append([size], producer_id=5)
         harness.flush()
+
+
+def _roll_in_a_group(harness: Harness) -> None:
+    harness.append([200])
+    harness.flush()
+    harness.append([700, 400, 650, 90])
+    harness.flush()
+    harness.append([300, 1200, 40])
+    harness.flush()
 
 
 def _truncate(harness: Harness) -> None:
@@ -526,6 +539,7 @@ SCENARIOS: list[Scenario] = [
     LogScenario("append and flush", _DURABLE, _append_and_flush),
     LogScenario("group of appends, one flush", _DURABLE, _append_in_one_group),
     LogScenario("segment roll", _SMALL, _roll),
+    LogScenario("rolls within a group", _SMALL, _roll_in_a_group),
     LogScenario("truncate across segments", _SMALL, _truncate),
     LogScenario("recover and go on", _DURABLE, _recover),
     LogScenario("checkpoints and clean stop", _DURABLE, _checkpoint),

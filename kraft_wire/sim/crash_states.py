@@ -93,20 +93,32 @@ class Enumerator:
     images: set[int] = field(default_factory=set)
     ledgers: list[object] = field(default_factory=list)  # kept, so that ids stay unique
     operations: int = 0
+    watched: "_Watched | None" = None
 
     @property
     def is_exhausted(self) -> bool:
         """Whether the scenario has had its share of states."""
         return len(self.images) >= self.limits.states_max
 
-    def watch(self, fs: SimFileSystem, ledger: Callable[[], object], depth: int) -> None:
-        """Enumerate at every change of `fs` from now on."""
-        fs.before_change = lambda: self.crash_here(fs, ledger(), depth)
+    def watch(
+        self,
+        fs: SimFileSystem,
+        ledger: Callable[[], object],
+        depth: int,
+        *,
+        is_ordered: bool = True,
+    ) -> None:
+        """Enumerate at every change of `fs` from now on; `is_ordered` tells of what it began as."""
+        watched = _Watched(fs, depth, is_ordered)
+        fs.before_change = lambda: self.crash_here(watched, ledger())
+        self.watched = watched if depth == 1 else self.watched
 
-    def crash_here(self, fs: SimFileSystem, ledger: object, depth: int) -> None:
+    def crash_here(self, watched: "_Watched", ledger: object) -> None:
         """Check every new state that a crash at this moment could leave."""
+        depth = watched.depth
         self.operations += depth == 1
-        if self.is_exhausted and depth > 1:
+        atoms = watched.fs.pending_atoms()
+        if (self.is_exhausted and depth > 1) or not watched.has_news(atoms, ledger):
             return
         limits = self.limits
         exhaustive, random_count = (
@@ -114,18 +126,20 @@ class Enumerator:
             if depth == 1
             else (limits.recovery_exhaustive_atoms, limits.recovery_random_subsets)
         )
-        atoms = fs.pending_atoms()
-        for subset in plain_subsets(atoms):
-            self._consider(fs, ledger, depth, subset)
+        for survivors, garbage, is_prefix in plain_subsets(atoms):
+            is_ordered = is_prefix and watched.is_ordered
+            self._consider(watched, ledger, (survivors, garbage, is_ordered))
         for subset in many_subsets(atoms, exhaustive, random_count, self.chance):
             if self.is_exhausted:
-                return
-            self._consider(fs, ledger, depth, subset)
+                break
+            self._consider(watched, ledger, subset)
 
-    def _consider(self, fs: SimFileSystem, ledger: object, depth: int, subset: _Subset) -> None:
+    def _consider(self, watched: "_Watched", ledger: object, subset: _Subset) -> None:
         """Check one state unless an equal image was checked under this ledger."""
         survivors, garbage, is_ordered = subset
-        image = fs.image(survivors, garbage)
+        if watched.known and survivors <= watched.known:
+            return  # considered at an earlier operation
+        image = watched.fs.image(survivors, garbage)
         fingerprint = hash(frozenset(image.items()))
         key = hash((fingerprint, id(ledger), is_ordered))
         if key in self.seen:
@@ -134,4 +148,26 @@ class Enumerator:
         self.images.add(fingerprint)
         if not self.ledgers or self.ledgers[-1] is not ledger:
             self.ledgers.append(ledger)
-        self.check(CrashState(image, ledger, is_ordered, depth))
+        self.check(CrashState(image, ledger, is_ordered, watched.depth))
+
+
+@dataclass(slots=True)
+class _Watched:
+    """A recorded disk, and which of its atoms were already enumerated since the last sync."""
+
+    fs: SimFileSystem
+    depth: int
+    is_ordered: bool
+    known: frozenset[int] = frozenset()
+    _numbers: frozenset[int] = frozenset()
+    _syncs_count: int = -1
+    _ledger: object = None
+
+    def has_news(self, atoms: list[Atom], ledger: object) -> bool:
+        """Take note of the moment; False when nothing changed since the last one."""
+        numbers = frozenset(atom.number for atom in atoms)
+        is_same = self._syncs_count == self.fs.syncs_count and self._ledger is ledger
+        self.known = self._numbers if is_same else frozenset()
+        has_news = not is_same or numbers != self._numbers
+        self._numbers, self._syncs_count, self._ledger = numbers, self.fs.syncs_count, ledger
+        return has_news

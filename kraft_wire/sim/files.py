@@ -98,11 +98,12 @@ _DataChange = _Sector | _Extend | _Resize
 class _FileNode:
     """A file: what is read, what is certainly on the disk, and what lies between."""
 
-    __slots__ = ("content", "durable", "is_read_only", "lost", "pending")
+    __slots__ = ("content", "durable", "frozen", "is_read_only", "lost", "pending")
 
     def __init__(self, content: bytes = b"") -> None:
         self.content = bytearray(content)
         self.durable = bytearray(content)
+        self.frozen: bytes | None = None  # `durable` as bytes, for images
         self.pending: list[tuple[int, _DataChange]] = []
         self.lost: list[tuple[int, _DataChange]] = []  # a failed fsync marked them clean
         self.is_read_only = False
@@ -203,6 +204,7 @@ class SimFileSystem:
         self.capacity_bytes = capacity_bytes
         self.calls_count = 0
         self.changes_count = 0
+        self.syncs_count = 0
         self.before_change: Callable[[], None] | None = None
         self.fault: tuple[int, Fault] | None = None  # (number of the call, how it fails)
         self.failed_operation: str | None = None
@@ -296,6 +298,8 @@ class SimFileSystem:
             raise
         if self.ignores_fsync(path):
             return
+        self.syncs_count += 1
+        node.frozen = None
         for _, atom in node.pending:
             atom.apply(node.durable)
         node.pending.clear()
@@ -418,6 +422,7 @@ class SimFileSystem:
             raise MissingFile("open", path, "no such directory")
         if self.ignores_directory_sync:
             return
+        self.syncs_count += 1
         for _, atom in node.pending:
             atom.apply(node.durable)
         node.pending.clear()
@@ -527,7 +532,9 @@ def _uncertain(node: _Node) -> list[tuple[int, _DataChange | _Link | _Unlink]]:
 def _content_after(node: _FileNode, survivors: Collection[int], garbage: Collection[int]) -> bytes:
     """Return a file's content when only some of its unsynced changes reached the disk."""
     if not node.pending and not node.lost:
-        return bytes(node.durable)
+        if node.frozen is None:
+            node.frozen = bytes(node.durable)
+        return node.frozen
     content = bytearray(node.durable)
     for number, atom in [*node.lost, *node.pending]:
         if number not in survivors:
