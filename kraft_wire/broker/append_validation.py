@@ -11,7 +11,7 @@ one request version (`handlers/produce`).
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, NoReturn
 
 from kraft_wire.broker.ports import TopicLimits
 from kraft_wire.model import LeaderEpoch, Offset, TopicPartition
@@ -20,6 +20,8 @@ from kraft_wire.wire.compression import Compression
 from kraft_wire.wire.corruption import CorruptRecordBatch, DecompressedTooLarge, InvalidRecord
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.record_batch import (
+    CONTROL_BIT,
+    LOG_OVERHEAD_BYTES,
     RecordBatch,
     parse_batches,
     patch_log_append_time,
@@ -111,14 +113,13 @@ def validate_and_assign(
     records or holds what clients may not write, INVALID_RECORD or INVALID_TIMESTAMP with one entry
     per refused record, RECORD_LIST_TOO_LARGE.
     """
-    batches = _parsed(records)
-    rewrite = False
-    for batch in batches:
-        if origin is AppendOrigin.CLIENT:
-            _check_batch(batch, topic_partition, limits)
+    batches = records if records.__class__ is list else _parsed(records)
+    if origin is AppendOrigin.CLIENT:
+        for batch in batches:
+            if not _is_sound(batch, limits):
+                _refuse(batch, topic_partition, limits)
             _check_inside(batch, topic_partition, limits, wall_ms)
-        rewrite = rewrite or _target_codec(batch, limits) != batch.compression
-    if rewrite:
+    if limits.compression_type != "producer":
         batches = [_recompressed(batch, limits) for batch in batches]
     return _assign(batches, limits, next_offset, leader_epoch, wall_ms)
 
@@ -126,7 +127,7 @@ def validate_and_assign(
 def _parsed(
     records: memoryview | bytes | bytearray | Sequence[RecordBatch] | None,
 ) -> Sequence[RecordBatch]:
-    if isinstance(records, memoryview | bytes | bytearray):
+    if isinstance(records, (memoryview, bytes, bytearray)):
         try:
             records = parse_batches(memoryview(records))
         except CorruptRecordBatch as corrupt:
@@ -136,8 +137,20 @@ def _parsed(
     return records
 
 
-def _check_batch(batch: RecordBatch, name: TopicPartition, limits: TopicLimits) -> None:
-    """Check one client's batch by its head, and its bytes by their CRC."""
+def _is_sound(batch: RecordBatch, limits: TopicLimits) -> bool:
+    """Say whether nothing is wrong with a client's batch as a whole; what is, `_refuse` finds."""
+    return (
+        batch.base_offset == 0
+        and batch.batch_length + LOG_OVERHEAD_BYTES <= limits.max_message_bytes
+        and 0 < batch.records_count == batch.last_offset_delta + 1
+        and not batch.attributes & CONTROL_BIT
+        and (batch.producer_id < 0 or batch.base_sequence >= 0)
+        and batch.crc_is_valid()
+    )
+
+
+def _refuse(batch: RecordBatch, name: TopicPartition, limits: TopicLimits) -> NoReturn:
+    """Raise the first thing that is wrong with a batch's head or its bytes."""
     if batch.base_offset != 0:
         raise AppendRejected(
             ErrorCode.INVALID_RECORD,
@@ -156,8 +169,8 @@ def _check_batch(batch: RecordBatch, name: TopicPartition, limits: TopicLimits) 
             f"Record is corrupt (stored crc = {batch.crc}) in topic partition {name}.",
         )
     problem = _head_problem(batch)
-    if problem is not None:
-        raise AppendRejected(ErrorCode.INVALID_RECORD, f"{problem} in topic partition {name}.")
+    assert problem is not None, batch
+    raise AppendRejected(ErrorCode.INVALID_RECORD, f"{problem} in topic partition {name}.")
 
 
 def _head_problem(batch: RecordBatch) -> str | None:
@@ -241,18 +254,14 @@ def _check_timestamps(
         raise AppendRejected(ErrorCode.INVALID_TIMESTAMP, message, errors)
 
 
-def _target_codec(batch: RecordBatch, limits: TopicLimits) -> Compression:
-    if limits.compression_type == "producer":
-        return batch.compression
-    return _CODECS[limits.compression_type]
-
-
 def _recompressed(batch: RecordBatch, limits: TopicLimits) -> RecordBatch:
     """Rebuild a batch in the codec that the topic demands; everything else stays."""
+    if _CODECS[limits.compression_type] == batch.compression:
+        return batch
     rebuilt = build_batch(
         batch.records(),
         base_offset=batch.base_offset,
-        compression=_target_codec(batch, limits),
+        compression=_CODECS[limits.compression_type],
         producer_id=batch.producer_id,
         producer_epoch=batch.producer_epoch,
         base_sequence=batch.base_sequence,
@@ -272,20 +281,25 @@ def _assign(
     stamps = limits.message_timestamp_type == "LogAppendTime"
     offset: int = next_offset
     size_bytes = 0
-    patched = []
     for batch in batches:
-        view = batch.view if not batch.view.readonly else memoryview(bytearray(batch.view))
+        view = batch.view
+        if view.readonly:
+            view = batch.view = memoryview(bytearray(view))
+        batch.base_offset = offset
+        batch.partition_leader_epoch = leader_epoch
         patch_offset_and_epoch(view, offset, leader_epoch)
         if stamps:
             patch_log_append_time(view, wall_ms)
+            stamped = RecordBatch(view)
+            batch.attributes, batch.crc = stamped.attributes, stamped.crc
+            batch.max_timestamp = stamped.max_timestamp
         size_bytes += len(view)
-        patched.append(RecordBatch(view))
-        offset = patched[-1].next_offset
+        offset += batch.last_offset_delta + 1
     if size_bytes > limits.segment_bytes:
         raise AppendRejected(
             ErrorCode.RECORD_LIST_TOO_LARGE,
             f"The record batch list size of {size_bytes} bytes exceeds the maximum configured "
             f"segment size of {limits.segment_bytes} bytes",
         )
-    data = patched[0].view if len(patched) == 1 else b"".join(batch.view for batch in patched)
-    return ValidatedAppend(data, patched, next_offset, wall_ms if stamps else _NO_TIMESTAMP)
+    data = batches[0].view if len(batches) == 1 else b"".join(batch.view for batch in batches)
+    return ValidatedAppend(data, batches, next_offset, wall_ms if stamps else _NO_TIMESTAMP)

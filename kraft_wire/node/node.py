@@ -47,6 +47,7 @@ from kraft_wire.wire.message import DecodeLimits, Message
 
 __all__ = ["Node"]
 
+_FETCH: Final = 1
 _ALLOCATE_PRODUCER_IDS: Final = 67
 _HEAD: Final = Struct(">ii")
 """Frame length and correlation id."""
@@ -285,12 +286,18 @@ class Node:
                     self._reply(reply_to.connection_id, parked.header, response)
 
     def _reply(self, connection_id: int, header: RequestHeader, response: Message) -> None:
-        parts: Buffers = response.encode_parts(header.api_version)
-        size = 0
-        for part in parts:
-            size += part.size_bytes if isinstance(part, FileSlice) else len(part)
         flexible = response_header_version(header.api_key, header.api_version)
-        size += _HEAD.size - _LENGTH_BYTES + flexible
+        size = _HEAD.size - _LENGTH_BYTES + flexible
+        if header.api_key != _FETCH:
+            body = response.encode(header.api_version)
+            size += len(body)
+            head = _HEAD.pack(size, header.correlation_id)
+            frame = head + b"\0" + body if flexible else head + body
+            self.outputs.append(Reply(connection_id, [frame], size + _LENGTH_BYTES))
+            return
+        parts: Buffers = response.encode_parts(header.api_version)
+        for part in parts:
+            size += part.size_bytes if part.__class__ is FileSlice else len(part)  # type: ignore[arg-type]  # two kinds of parts
         head = _HEAD.pack(size, header.correlation_id)
         parts.insert(0, head + b"\0" if flexible else head)
         self.outputs.append(Reply(connection_id, parts, size + _LENGTH_BYTES))

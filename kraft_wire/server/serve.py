@@ -6,6 +6,7 @@ first SIGTERM or SIGINT stops gracefully, the second at once.
 """
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -113,6 +114,10 @@ class _Process:
             sock.listen(_BACKLOG)
             loop.add_reader(sock.fileno(), self._accept, listener, sock)
         self._host.settle_all()
+        # What is alive now stays so: the collector need not look at it again, nor often at all,
+        # because requests make few cycles.
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 100)
         ready(self._node, self._config)
         try:
             loop.run_forever()

@@ -9,14 +9,12 @@ Versions:    v7 zstd (KIP-110) · v8 errors per record (KIP-467) · v10 current 
 Left out:    transactions (a transactional batch gets INVALID_PRODUCER_ID_MAPPING), quotas
 """
 
-from dataclasses import dataclass, field
-from functools import partial
 from typing import Final
 
 from kraft_wire.broker.append_validation import AppendOrigin
 from kraft_wire.broker.broker import Broker
-from kraft_wire.broker.context import CLOSE, NO_REPLY, PARKED, RequestContext, Withheld
-from kraft_wire.broker.metadata_cache import is_internal
+from kraft_wire.broker.context import CLOSE, NO_REPLY, PARKED, Parked, RequestContext, Withheld
+from kraft_wire.broker.metadata_cache import current_leader, is_internal
 from kraft_wire.broker.partition import AppendResult, Partition
 from kraft_wire.broker.purgatory import ParkedProduce
 from kraft_wire.model import FileSlice, Offset, TopicPartition
@@ -31,7 +29,6 @@ from kraft_wire.wire.generated.produce import (
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
-    TopicProduceData,
     TopicProduceResponse,
 )
 from kraft_wire.wire.record_batch import RecordBatch, parse_batches
@@ -49,75 +46,114 @@ _FIRST_TOPIC_ID_VERSION: Final = 13
 _VALID_ACKS: Final = (-1, 0, 1)
 
 
-@dataclass(slots=True)
-class _Append:
-    """One partition of the request on its way."""
-
-    data: PartitionProduceData
-    partition: Partition | None = None
-    batch: RecordBatch | None = None
-    result: AppendResult = field(default_factory=AppendResult)
-
-
 def handle(
     broker: Broker, context: RequestContext, request: ProduceRequest
 ) -> ProduceResponse | Withheld:
     """Append each partition's batch and acknowledge as `acks` and the topic demand.
 
     KIP-98 "Produce". Errors per partition, first match wins: UNKNOWN_TOPIC_ID,
-    UNKNOWN_TOPIC_OR_PARTITION, those of a malformed batch, INVALID_REQUIRED_ACKS,
-    INVALID_TOPIC_EXCEPTION, those of `Partition.append_as_leader`. Effects: appends; may park.
+    UNKNOWN_TOPIC_OR_PARTITION, those of a malformed batch, those of a transactional one,
+    INVALID_REQUIRED_ACKS, INVALID_TOPIC_EXCEPTION, those of `Partition.append_as_leader`.
+    Effects: appends; may park.
     """
-    topics = [
-        (topic, [_checked(broker, context, topic, data) for data in topic.partition_data])
-        for topic in request.topic_data
-    ]
-    _refuse_transactions(request, topics)
-    for topic, appends in topics:
-        for append in appends:
-            if append.result.error is ErrorCode.NONE:
-                append.result = _append(broker, context, request, topic, append)
+    waiting: _Waiting = {}
+    failed = False
+    topics = []
+    for topic in request.topic_data:
+        name: str | None = topic.name
+        if context.api_version >= _FIRST_TOPIC_ID_VERSION:
+            name = broker.topic_name(topic.topic_id)
+        answers = []
+        for data in topic.partition_data:
+            partition = broker.partitions.get((name, data.index)) if name is not None else None
+            answer = PartitionProduceResponse(index=data.index)
+            if partition is not None:
+                result = _append(broker, context, request, partition, data)
+            elif name is None:
+                result = AppendResult(ErrorCode.UNKNOWN_TOPIC_ID)
+            else:
+                result = AppendResult(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            _fill(answer, result)
+            if result.error is not ErrorCode.NONE:
+                failed = True
+            elif partition is not None and partition.high_watermark <= result.last_offset:
+                end = Offset(result.last_offset + 1)
+                waiting[partition.topic_partition] = (end, answer)
+            answers.append(answer)
+        topics.append(
+            TopicProduceResponse(
+                name=topic.name, topic_id=topic.topic_id, partition_responses=answers
+            )
+        )
     if request.acks == 0:
-        failed = any(a.result.error is not ErrorCode.NONE for _, appends in topics for a in appends)
         return CLOSE if failed else NO_REPLY
-    required = _not_yet_safe(topics) if broker.unflushed else {}
-    if not required:
-        return _response(broker, context, topics)
+    response = ProduceResponse(responses=topics)
+    if failed and context.api_version >= _FIRST_LEADER_VERSION:
+        _name_leaders(broker, context, response)
+    return _park(broker, context, request, response, waiting) if waiting else response
+
+
+_Waiting = dict[TopicPartition, tuple[Offset, PartitionProduceResponse]]
+"""Per partition the high watermark that its answer waits for."""
+
+
+def _park(
+    broker: Broker,
+    context: RequestContext,
+    request: ProduceRequest,
+    response: ProduceResponse,
+    waiting: _Waiting,
+) -> Parked:
+    """Hold the answer back until the records are as safe as the topics promise."""
+
+    def finish(unfinished: dict[TopicPartition, Offset]) -> None:
+        for topic_partition in unfinished:
+            _fill(waiting[topic_partition][1], AppendResult(ErrorCode.REQUEST_TIMED_OUT))
+        broker.complete(context.reply_to, response)
+
     broker.produce_purgatory.park(
         ParkedProduce(
             context.reply_to,
             context.now_ms + max(0, request.timeout_ms),
-            required,
-            partial(_finish, broker, context, topics),
+            {topic_partition: end for topic_partition, (end, _) in waiting.items()},
+            finish,
         )
     )
     return PARKED
 
 
-_Topics = list[tuple[TopicProduceData, list[_Append]]]
-
-
-def _checked(
-    broker: Broker, context: RequestContext, topic: TopicProduceData, data: PartitionProduceData
-) -> _Append:
-    """Find the partition, and check what a request of this version may carry."""
-    append = _Append(data)
-    name: str | None = topic.name
-    if context.api_version >= _FIRST_TOPIC_ID_VERSION:
-        name = broker.topic_name(topic.topic_id)
-        if name is None:
-            append.result.error = ErrorCode.UNKNOWN_TOPIC_ID
-            return append
-    append.partition = broker.partitions.get((name, data.index)) if name is not None else None
-    if append.partition is None:
-        append.result.error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return append
+def _append(
+    broker: Broker,
+    context: RequestContext,
+    request: ProduceRequest,
+    partition: Partition,
+    data: PartitionProduceData,
+) -> AppendResult:
+    """Check what a request of this version may carry, and append it."""
     try:
-        append.batch = _only_batch(data, context.api_version)
+        batch = _only_batch(data, context.api_version)
     except _Refused as refused:
-        append.result.error = refused.error
-        append.result.error_message = str(refused)
-    return append
+        return AppendResult(refused.error, error_message=str(refused))
+    if batch.is_transactional:
+        # Transactions are not served: no transactional id is assigned a producer id here.
+        if request.transactional_id is None:
+            return AppendResult(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        return AppendResult(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    if request.acks not in _VALID_ACKS:
+        return AppendResult(ErrorCode.INVALID_REQUIRED_ACKS)
+    if is_internal(partition.topic) and context.client_id != _ADMIN_CLIENT:
+        message = f"Cannot append to internal topic {partition.topic}"
+        return AppendResult(ErrorCode.INVALID_TOPIC_EXCEPTION, error_message=message)
+    result = partition.append_as_leader(
+        [batch],
+        origin=AppendOrigin.CLIENT,
+        acks=request.acks,
+        now_ms=context.now_ms,
+        wall_ms=context.wall_ms,
+    )
+    if result.error is ErrorCode.NONE:
+        broker.appended(partition)
+    return result
 
 
 class _Refused(Exception):
@@ -173,125 +209,32 @@ def _reason_of(
 _MAGIC_AT: Final = 16
 
 
-def _refuse_transactions(request: ProduceRequest, topics: _Topics) -> None:
-    """Transactions are not served: no transactional id is assigned any producer id here."""
-    for _, appends in topics:
-        for append in appends:
-            if append.batch is not None and append.batch.is_transactional:
-                append.result.error = (
-                    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-                    if request.transactional_id is None
-                    else ErrorCode.INVALID_PRODUCER_ID_MAPPING
-                )
-
-
-def _append(
-    broker: Broker,
-    context: RequestContext,
-    request: ProduceRequest,
-    topic: TopicProduceData,
-    append: _Append,
-) -> AppendResult:
-    partition, batch = append.partition, append.batch
-    assert partition is not None, topic.name
-    assert batch is not None, topic.name
-    if request.acks not in _VALID_ACKS:
-        return AppendResult(ErrorCode.INVALID_REQUIRED_ACKS)
-    if is_internal(partition.topic) and context.client_id != _ADMIN_CLIENT:
-        message = f"Cannot append to internal topic {partition.topic}"
-        return AppendResult(ErrorCode.INVALID_TOPIC_EXCEPTION, error_message=message)
-    result = partition.append_as_leader(
-        [batch],
-        origin=AppendOrigin.CLIENT,
-        acks=request.acks,
-        now_ms=context.now_ms,
-        wall_ms=context.wall_ms,
-    )
-    if result.error is ErrorCode.NONE:
-        broker.appended(partition)
-    return result
-
-
-def _not_yet_safe(topics: _Topics) -> dict[TopicPartition, Offset]:
-    """Return the high watermark that each partition still has to reach."""
-    required = {}
-    for _, appends in topics:
-        for append in appends:
-            partition, result = append.partition, append.result
-            if result.error is ErrorCode.NONE and partition is not None:
-                end = Offset(result.last_offset + 1)
-                if partition.high_watermark < end:
-                    required[partition.topic_partition] = end
-    return required
-
-
-def _finish(
-    broker: Broker,
-    context: RequestContext,
-    topics: _Topics,
-    unfinished: dict[TopicPartition, Offset],
-) -> None:
-    for _, appends in topics:
-        for append in appends:
-            partition = append.partition
-            if partition is not None and partition.topic_partition in unfinished:
-                append.result = AppendResult(ErrorCode.REQUEST_TIMED_OUT)
-    broker.complete(context.reply_to, _response(broker, context, topics))
-
-
-def _response(broker: Broker, context: RequestContext, topics: _Topics) -> ProduceResponse:
-    response = ProduceResponse(
-        responses=[
-            TopicProduceResponse(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partition_responses=[_partition_response(append) for append in appends],
-            )
-            for topic, appends in topics
-        ]
-    )
-    if context.api_version >= _FIRST_LEADER_VERSION:
-        _name_leaders(broker, context, response, topics)
-    return response
-
-
-def _partition_response(append: _Append) -> PartitionProduceResponse:
-    result = append.result
-    if result.error is ErrorCode.NONE:
-        return PartitionProduceResponse(
-            index=append.data.index,
-            base_offset=result.base_offset,
-            log_append_time_ms=result.log_append_time_ms,
-            log_start_offset=result.log_start_offset,
-        )
-    return PartitionProduceResponse(
-        index=append.data.index,
-        error_code=result.error,
-        base_offset=result.base_offset,
-        log_append_time_ms=result.log_append_time_ms,
-        log_start_offset=result.log_start_offset,
-        record_errors=[
+def _fill(answer: PartitionProduceResponse, result: AppendResult) -> None:
+    """Say in the answer what became of the append."""
+    answer.error_code = result.error
+    answer.base_offset = result.base_offset
+    answer.log_append_time_ms = result.log_append_time_ms
+    answer.log_start_offset = result.log_start_offset
+    if result.error is not ErrorCode.NONE:
+        answer.error_message = result.error_message
+        answer.record_errors = [
             BatchIndexAndErrorMessage(
                 batch_index=error.batch_index, batch_index_error_message=error.message
             )
             for error in result.record_errors
-        ],
-        error_message=result.error_message,
-    )
+        ]
 
 
-def _name_leaders(
-    broker: Broker, context: RequestContext, response: ProduceResponse, topics: _Topics
-) -> None:
+def _name_leaders(broker: Broker, context: RequestContext, response: ProduceResponse) -> None:
     """Point clients that came to the wrong broker to the right one (KIP-951)."""
     leaders: dict[int, NodeEndpoint] = {}
-    for (_, appends), answered in zip(topics, response.responses, strict=True):
-        for append, partition_response in zip(appends, answered.partition_responses, strict=True):
-            if append.result.error is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
+    for topic in response.responses:
+        name = topic.name or broker.topic_name(topic.topic_id)
+        for answer in topic.partition_responses:
+            if answer.error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER or name is None:
                 continue
-            assert append.partition is not None, partition_response
-            leader = broker.current_leader(append.partition, context.listener)
-            partition_response.current_leader = LeaderIdAndEpoch(
+            leader = current_leader(broker.image, name, answer.index, context.listener)
+            answer.current_leader = LeaderIdAndEpoch(
                 leader_id=leader.broker_id, leader_epoch=leader.leader_epoch
             )
             if leader.host is not None:
