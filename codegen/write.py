@@ -15,7 +15,14 @@ from codegen.plan import ModulePlan, plan_modules
 from codegen.spec import MessageSpec, parse_message
 from codegen.tables import plan_registry, plan_tables
 
-__all__ = ["differences", "read_schemas", "render_tree", "write_tree"]
+__all__ = [
+    "differences",
+    "open_templates",
+    "read_schemas",
+    "render_module",
+    "render_tree",
+    "write_tree",
+]
 
 WORD = re.compile(r"\w+")
 IMPORTS = {
@@ -60,14 +67,7 @@ def read_schemas(schemas: Path) -> list[tuple[MessageSpec, str]]:
 
 def render_tree(schemas: Path) -> dict[str, str]:
     """Return the text of every generated file by its path below `wire/generated`."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # the output is Python
-    )
+    environment = open_templates()
     release = (schemas / "VERSION").read_text().split("\n")[0]
     modules = plan_modules(read_schemas(schemas))
     tree = {
@@ -89,6 +89,18 @@ def render_tree(schemas: Path) -> dict[str, str]:
         sha256=hashlib.sha256(errors.encode()).hexdigest(),
     )
     return tree
+
+
+def open_templates() -> Environment:
+    """Open the templates; a name that is missing in one stops the rendering."""
+    return Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # the output is Python
+    )
 
 
 def package_text(summary: str) -> str:
