@@ -16,7 +16,7 @@ from kraft_wire.wire.generated.list_groups import ListedGroup
 
 __all__ = ["delete_group", "describe_group", "list_groups"]
 
-_CLASSIC: Final = "Classic"
+_CLASSIC: Final = "classic"
 _NOT_FOUND_ERROR_FROM: Final = 6
 
 
@@ -109,7 +109,7 @@ def _listed_foreign(group: ForeignGroup) -> ListedGroup:
     state = GroupState.EMPTY if group.is_empty else GroupState.STABLE
     return ListedGroup(
         group_id=group.group_id,
-        protocol_type=group.kind.protocol_type,
+        protocol_type=group.kind.value,
         group_state=state.value,
         group_type=group.kind.value,
     )

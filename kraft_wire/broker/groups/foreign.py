@@ -19,16 +19,11 @@ _INT16: Final = Struct(">h")
 
 
 class ForeignType(Enum):
-    """The kind of a group, by the name that ListGroups shows."""
+    """The kind of a group, by the name that ListGroups shows as its type and protocol type."""
 
-    CONSUMER = "Consumer"
-    SHARE = "Share"
-    STREAMS = "Streams"
-
-    @property
-    def protocol_type(self) -> str:
-        """The protocol type that ListGroups shows."""
-        return self.value.lower()
+    CONSUMER = "consumer"
+    SHARE = "share"
+    STREAMS = "streams"
 
 
 FOREIGN_TYPES: Final[dict[int, ForeignType]] = (

@@ -33,7 +33,7 @@ def test_list_shows_every_group_in_every_version(version: int) -> None:
     listed = sorted((g.group_id, g.protocol_type, g.group_state) for g in response.groups)
     states = ("Empty", "Stable") if version >= 4 else ("", "")
     assert listed == [("simple", "", states[0]), ("stable", "consumer", states[1])]
-    assert {g.group_type for g in response.groups} == ({"Classic"} if version >= 5 else {""})
+    assert {g.group_type for g in response.groups} == ({"classic"} if version >= 5 else {""})
 
 
 @pytest.mark.parametrize(

@@ -298,7 +298,7 @@ def test_a_group_of_another_protocol_keeps_its_id_while_it_has_members() -> None
     assert committed(harness, "modern") == {("topic", 0): 6}
     (listed,) = harness.send(ListGroupsRequest(), 5).response.groups
     assert (listed.group_type, listed.group_state, listed.protocol_type) == (
-        "Consumer",
+        "consumer",
         "Stable",
         "consumer",
     )
@@ -319,7 +319,7 @@ def test_an_empty_group_of_another_protocol_becomes_a_classic_one_with_its_offse
     finish_rebalance(member)
     again = harness.restart()
     (listed,) = again.send(ListGroupsRequest(), 5).response.groups
-    assert (listed.group_type, listed.group_state) == ("Classic", "Stable")
+    assert (listed.group_type, listed.group_state) == ("classic", "Stable")
     assert committed(again, "modern") == {("topic", 0): 8}
 
 
@@ -337,7 +337,7 @@ def test_a_group_of_another_protocol_whose_tombstones_come_leaves_its_offsets() 
     metadata, offset = consumer_group(members=0)
     harness = loaded(metadata, offset, (metadata[0], None), (share, b"\x00\x00"), (share, None))
     (listed,) = harness.send(ListGroupsRequest(), 5).response.groups
-    assert (listed.group_id, listed.group_type) == ("modern", "Classic")
+    assert (listed.group_id, listed.group_type) == ("modern", "classic")
     assert committed(harness, "modern") == {("topic", 0): 6}
 
 
