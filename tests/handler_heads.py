@@ -1,4 +1,4 @@
-"""Reads the head of a broker handler: the fixed form of its module docstring, and its constants.
+"""Reads the head of a handler, of the broker or the controller: the fixed form of its module docstring, and its constants.
 
 Fetch, API key 1, versions 4-18.
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tests.tidiness import Module, modules
 
-FOLDER = "kraft_wire/broker/handlers/"
+FOLDERS = ("kraft_wire/broker/handlers/", "kraft_wire/controller/")
 SECTIONS = ("Behaviour", "Versions", "Left out")
 _FIRST_LINE = re.compile(r"(\w+), API key (\d+), versions? (\d+)(?:-(\d+))?\.$")
 _SECTION = re.compile(r"^(Behaviour|Versions|Left out):[ \t]*(.*?)(?=^\w[\w ]*:|\Z)", re.M | re.S)
@@ -31,14 +31,9 @@ class Head:
 
 
 def handlers() -> list[Module]:
-    """Every handler's module, in path order."""
-    found = [module for module in modules() if module.path.startswith(FOLDER)]
-    return [module for module in found if not module.path.endswith("/__init__.py")]
-
-
-def serves_an_api(module: Module) -> bool:
-    """Whether a module under handlers/ is one API's handler, not something that several share."""
-    return "API_KEY" in constants(module)
+    """The module of every served API, in path order."""
+    found = [module for module in modules() if module.path.startswith(FOLDERS)]
+    return [module for module in found if "API_KEY" in constants(module)]
 
 
 def head_of(module: Module) -> Head:

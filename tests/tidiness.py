@@ -119,6 +119,17 @@ class Module:
         """Number of assert statements."""
         return sum(isinstance(node, ast.Assert) for node in ast.walk(self.tree))
 
+    @property
+    def is_started(self) -> bool:
+        """Whether it is run, not only imported: a package file, or one with a main block."""
+        return self.path.endswith("__init__.py") or '__name__ == "__main__"' in self.text
+
+    @cached_property
+    def named_in_text(self) -> frozenset[str]:
+        """Dotted names of modules that it imports by their name as a string."""
+        texts = [n.value for n in ast.walk(self.tree) if isinstance(n, ast.Constant)]
+        return frozenset(t for t in texts if isinstance(t, str) and t.startswith("kraft_wire."))
+
     @cached_property
     def imported(self) -> frozenset[str]:
         """Every dotted name that it imports, `from` targets included as possible modules."""
@@ -151,6 +162,15 @@ def modules() -> tuple[Module, ...]:
     return tuple(
         Module(name, path.read_text()) for name, path in relative if "/generated/" not in name
     )
+
+
+@cache
+def imported_by_generated_code() -> frozenset[str]:
+    """Modules that generated ones import; their text is read, not parsed."""
+    generated = CHECKOUT / "kraft_wire" / "wire" / "generated"
+    head = re.compile(r"^from (kraft_wire[\w.]*) import", re.MULTILINE)
+    texts = [path.read_text(encoding="utf-8") for path in sorted(generated.rglob("*.py"))]
+    return frozenset(name for text in texts for name in head.findall(text))
 
 
 def all_functions() -> list[Function]:

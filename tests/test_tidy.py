@@ -1,0 +1,270 @@
+"""The rules of this code base, as tests: sizes, names, leftovers, handler heads, order of sets.
+
+A message has the form `path:line: X, do Y`. Where the tree is not there yet, `tidy_allowances.json`
+holds the figure that is tolerated. A figure there may only get stricter, and goes when it is no
+longer needed: `test_tidy_allowances.py` sees to that.
+"""
+
+import ast
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kraft_wire.broker.api_table import API_TABLE
+from kraft_wire.controller.api_table import API_TABLE as CONTROLLER_TABLE
+from kraft_wire.wire.generated import registry
+from tests import handler_heads, tidiness
+from tests.set_iteration import iterated_sets
+from tests.tidiness import Module, all_functions, modules
+
+ALLOWED: dict[str, Any] = json.loads(
+    (Path(__file__).parent / "tidy_allowances.json").read_text(encoding="utf-8")
+)
+
+MODULE_LINES_MAX = 600
+FUNCTION_LINES_MAX = 60
+PUBLIC_METHODS_MAX = 12
+HOST_LINES_MAX = 800
+
+BANNED_NAMES = {
+    "term": "leader_epoch",
+    "current_term": "leader_epoch",
+    "commit_index": "high_watermark",
+    "last_index": "log_end_offset",
+    "learners": "observers",
+    "lso": "last_stable_offset",
+    "hw": "high_watermark",
+    "leo": "log_end_offset",
+    "pid": "producer_id",
+}
+"""Words for which the KIPs have another; a process id is only known to the hosts."""
+
+BANNED_MODULES = {"utils", "util", "helpers", "helper", "common", "manager", "misc", "shared"}
+"""Names that say nothing; name the noun that the module is about."""
+
+LEFTOVERS = re.compile(r"\b(FIXME|XXX|HACK|NotImplementedError|simplified)\b")
+TODO = re.compile(r"\bTODO\b(?!\(#\d+\))")
+BARE_IGNORE = re.compile(r"#\s*type:\s*ignore(?!\[[\w, -]+\]\s+#\s*\S)")
+BARE_NOQA = re.compile(r"#\s*noqa(?!:\s*[A-Z]+\d+(?:,\s*[A-Z]+\d+)*\s+#\s*\S)")
+
+
+def report(offences: list[str]) -> None:
+    """Fail with one line per offence."""
+    if offences:
+        pytest.fail("\n".join(offences), pytrace=False)
+
+
+def over(figures: dict[str, int], limit: int, allowances: dict[str, int], what: str) -> list[str]:
+    """Compare figures with the limit or their allowance."""
+    return [
+        f"{place}: {figure} {what}, at most {allowances.get(place, limit)}"
+        for place, figure in figures.items()
+        if figure > allowances.get(place, limit)
+    ]
+
+
+def module_sizes() -> dict[str, int]:
+    """Lines by path."""
+    return {module.path: module.lines for module in modules()}
+
+
+def function_lengths() -> dict[str, int]:
+    """Lines by place."""
+    return {function.place: function.lines for function in all_functions()}
+
+
+def public_method_counts() -> dict[str, int]:
+    """Public methods by path and class."""
+    return {
+        f"{module.path}:{node.name}": _public_methods(node)
+        for module in modules()
+        for node in module.classes
+    }
+
+
+def test_module_length_stays_within_the_stop_limit() -> None:
+    report(over(module_sizes(), MODULE_LINES_MAX, ALLOWED["module_lines"], "lines"))
+
+
+def test_function_length_stays_within_the_stop_limit() -> None:
+    report(over(function_lengths(), FUNCTION_LINES_MAX, ALLOWED["function_lines"], "lines"))
+
+
+def test_class_has_few_public_methods() -> None:
+    report(
+        over(
+            public_method_counts(), PUBLIC_METHODS_MAX, ALLOWED["public_methods"], "public methods"
+        )
+    )
+
+
+def test_host_is_thin() -> None:
+    lines = sum(module.lines for module in modules() if module.package == "server")
+    limit = ALLOWED.get("host_lines", HOST_LINES_MAX)
+    assert lines <= limit, f"kraft_wire/server: {lines} lines, at most {limit}"
+
+
+def test_every_function_is_annotated() -> None:
+    report([f"{f.place}: not annotated" for f in all_functions() if not f.is_annotated])
+
+
+@pytest.mark.parametrize("package", tidiness.ASSERTING)
+def test_core_states_its_conditions_as_asserts(package: str) -> None:
+    wanted = ALLOWED["asserts_per_function"].get(package, 1.0)
+    assert wanted <= 1.0, "an allowance is below the target"
+    average = tidiness.asserts_per_function(package)
+    assert average >= wanted, f"kraft_wire/{package}: {average:.2f} asserts per function"
+
+
+def test_public_protocol_functions_are_documented() -> None:
+    share = tidiness.documented_share()
+    public = [f for f in all_functions() if f.is_public and f.module.package in tidiness.PROTOCOL]
+    bare = [f"{f.place}: no docstring" for f in public if not f.is_documented]
+    if share < ALLOWED.get("documented_share", 0.9):
+        report([f"only {100 * share:.1f} % of the public protocol functions:", *bare])
+
+
+def test_every_module_says_what_it_is() -> None:
+    report([f"{m.path}:1: no docstring" for m in modules() if _lacks_docstring(m)])
+
+
+def test_names_are_the_words_of_the_kips() -> None:
+    report(
+        [
+            f"{module.path}:{line}: {name} is banned, use {BANNED_NAMES[name]}"
+            for module in modules()
+            if module.is_below_hosts
+            for name, line in tidiness.identifiers(module)
+            if name in BANNED_NAMES
+        ]
+    )
+
+
+def test_module_names_are_nouns_that_say_something() -> None:
+    report(
+        [
+            f"{module.path}: the name says nothing, name the noun it is about"
+            for module in modules()
+            if BANNED_MODULES & set(re.split(r"[._]", module.dotted_name))
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "remedy"),
+    [
+        (LEFTOVERS, "finish it, or write it into docs/DEVIATIONS.md"),
+        (TODO, "a TODO names its issue, as in TODO(#12)"),
+        (BARE_IGNORE, "name the error, and the reason in the same line"),
+        (BARE_NOQA, "name the rule, and the reason in the same line"),
+    ],
+    ids=["leftovers", "todo", "type-ignore", "noqa"],
+)
+def test_nothing_is_left_over(pattern: re.Pattern[str], remedy: str) -> None:
+    tolerated = ALLOWED["leftovers"]
+    for module in modules():
+        lines = list(tidiness.comments_matching(module, pattern))
+        if len(lines) > tolerated.get(module.path, 0):
+            report([f"{module.path}:{line}: {remedy}" for line in lines])
+
+
+def test_package_files_only_import_and_export() -> None:
+    offences = []
+    for module in modules():
+        if not module.path.endswith("/__init__.py"):
+            continue
+        body = module.tree.body
+        strays = [node for node in body if not _belongs_in_package_file(node)]
+        offences += [
+            f"{module.path}:{node.lineno}: only imports and __all__ here" for node in strays
+        ]
+        imports = any(isinstance(node, ast.Import | ast.ImportFrom) for node in body)
+        if imports and not any(isinstance(node, ast.Assign | ast.AnnAssign) for node in body):
+            offences.append(f"{module.path}: imports without __all__")
+    report(offences)
+
+
+def test_every_module_is_used() -> None:
+    used = frozenset[str]().union(
+        tidiness.imported_by_generated_code(),
+        *(module.imported - {module.dotted_name} for module in modules()),
+        *(module.named_in_text for module in modules()),
+        {f"kraft_wire.broker.handlers.{entry.module}" for entry in API_TABLE.values()},
+        {f"kraft_wire.controller.{entry.module}" for entry in CONTROLLER_TABLE.values()},
+    )
+    dead = [m.path for m in modules() if not (m.is_started or m.dotted_name in used)]
+    report([f"{p}: nothing imports it" for p in dead if p not in ALLOWED["dead_modules"]])
+
+
+def test_sets_are_not_iterated_below_the_hosts() -> None:
+    report(
+        [
+            f"{module.path}:{line}: iterates a set, use sorted(...), a dict or a list"
+            for module in modules()
+            if module.is_below_hosts
+            for line in iterated_sets(module.tree)
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("for x in {1, 2}:\n    pass", [1]),
+        ("for x in sorted({1, 2}):\n    pass", []),
+        ("seen = set()\nfor x in seen:\n    pass", [2]),
+        ("seen: set[int] = set()\ny = [x for x in seen]", [2]),
+        ("seen: set[int] = set()\ny = sorted(x for x in seen)", []),
+        ("def f(ids: frozenset[int]) -> list[int]:\n    return list(ids)", [2]),
+        ("def f(a: set[int], b: set[int]) -> None:\n    for x in a - b:\n        g(x)", [2]),
+        ("for x in {1: 2}:\n    pass", []),
+    ],
+)
+def test_iterated_set_is_found(source: str, lines: list[int]) -> None:
+    assert list(iterated_sets(ast.parse(source))) == lines
+
+
+@pytest.mark.parametrize("module", handler_heads.handlers(), ids=lambda m: m.path.split("/")[-1])
+def test_handler_head_agrees_with_constants_and_registries(module: Module) -> None:
+    head = handler_heads.head_of(module)
+    name = module.path.split("/")[-1].removesuffix(".py")
+    is_brokers = module.path.startswith("kraft_wire/broker/")
+    entry = API_TABLE[head.api_key] if is_brokers else CONTROLLER_TABLE[head.api_key]
+    generated = registry.request_class(head.api_key)
+    assert handler_heads.constants(module) == {"API_KEY": head.api_key, "VERSIONS": head.versions}
+    assert (entry.min_version, entry.max_version, entry.module) == (*head.versions, name)
+    assert generated.__name__ == f"{head.name}Request"
+    lowest, highest = head.versions
+    assert generated.MIN_VERSION <= lowest <= highest <= generated.MAX_VERSION
+
+
+def test_every_served_api_has_its_handler() -> None:
+    existing = {module.path for module in handler_heads.handlers()}
+    brokers, controllers = handler_heads.FOLDERS
+    wanted = {f"{brokers}{entry.module}.py" for entry in API_TABLE.values()}
+    wanted |= {f"{controllers}{entry.module}.py" for entry in CONTROLLER_TABLE.values()}
+    missing = sorted(wanted - existing)
+    offences = [f"{path}: in the API table but missing" for path in missing]
+    report([each for each in offences if each.split(":")[0] not in ALLOWED["missing_handlers"]])
+
+
+def _public_methods(node: ast.ClassDef) -> int:
+    methods = [m for m in node.body if isinstance(m, ast.FunctionDef | ast.AsyncFunctionDef)]
+    plain = [m for m in methods if not any(ast.unparse(d) == "property" for d in m.decorator_list)]
+    return sum(not method.name.startswith("_") for method in plain)
+
+
+def _lacks_docstring(module: Module) -> bool:
+    is_empty_package_file = module.path.endswith("/__init__.py") and not module.tree.body
+    return not is_empty_package_file and ast.get_docstring(module.tree) is None
+
+
+def _belongs_in_package_file(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+        return ast.unparse(target) == "__all__"
+    is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return is_docstring or isinstance(node, ast.Import | ast.ImportFrom)
