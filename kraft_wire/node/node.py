@@ -48,6 +48,8 @@ from kraft_wire.wire.message import DecodeLimits, Message
 __all__ = ["Node"]
 
 _FETCH: Final = 1
+_WITHOUT_TIMERS: Final = frozenset({0, 1, 2, 3, 18})
+"""Produce, Fetch, ListOffsets, Metadata, ApiVersions: they set a timer only by parking."""
 _ALLOCATE_PRODUCER_IDS: Final = 67
 _HEAD: Final = Struct(">ii")
 """Frame length and correlation id."""
@@ -87,6 +89,8 @@ class Node:
         self.config = config
         self.outputs: list[Output] = []
         self.chance = chance
+        self.timers_changed = True
+        """Whether `deadline_ms` may have come nearer since it was asked."""
         self.trailing_bytes_seen = 0
         """Requests that had bytes behind their body, which is tolerated."""
         self._now_ms, self._wall_ms = now_ms, wall_ms
@@ -178,12 +182,14 @@ class Node:
         """Act on time; needed at `deadline_ms`, harmless earlier."""
         self._now_ms, self._wall_ms = now_ms, wall_ms
         self._store.wall_ms = wall_ms
+        self.timers_changed = True
         self.broker.tick(now_ms, wall_ms)
         self._maintenance.tick(now_ms, wall_ms)
         self._after()
 
     def deadline_ms(self) -> int | None:
-        """Return when `tick` is needed next."""
+        """Return when `tick` is needed next; worth asking when `timers_changed`."""
+        self.timers_changed = False
         deadline = self.broker.deadline_ms()
         maintenance = self._maintenance.deadline_ms()
         return maintenance if deadline is None else min(deadline, maintenance)
@@ -228,8 +234,11 @@ class Node:
             peer.client_host,
             peer.listener,
         )
+        if header.api_key not in _WITHOUT_TIMERS:
+            self.timers_changed = True
         answer = self._route(context, header.api_key, request)
         if answer is PARKED:
+            self.timers_changed = True
             self._parked[peer.connection_id] = _InFlight(number, header)
         elif answer is NO_REPLY:
             self.outputs.append(NoReply(peer.connection_id))
@@ -267,6 +276,7 @@ class Node:
             self.broker.settings = BrokerSettings.of(self.controller.settings)
             self._store.configure_all(self.controller.settings)
         self.broker.publish(image, self._now_ms, self._wall_ms)
+        self.timers_changed = True
 
     # -- answers ---------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from typing import Final, Protocol
 from kraft_wire.model import FileSlice
 from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.outputs import Buffers, Peer, Rejection
+from kraft_wire.server.clock import now_ms
 
 __all__ = ["RECEIVE_BYTES", "Connection", "ConnectionHost"]
 
@@ -87,7 +88,7 @@ class Connection:
         "unsent_bytes",
     )
 
-    def __init__(self, host: ConnectionHost, sock: socket.socket, peer: Peer, now_ms: int) -> None:
+    def __init__(self, host: ConnectionHost, sock: socket.socket, peer: Peer, at_ms: int) -> None:
         self._host = host
         self.sock = sock
         self.peer = peer
@@ -106,7 +107,7 @@ class Connection:
         """Listed by the host for `settle`."""
         self.is_last_answer = False
         self.is_closed = False
-        self.opened_ms = self.last_active_ms = now_ms
+        self.opened_ms = self.last_active_ms = at_ms
         self.frame_began_ms = -1
         """When the first byte of the frame that is being received came, -1 between frames."""
         self._reads_watched = True
@@ -114,7 +115,7 @@ class Connection:
 
     # -- bytes in --------------------------------------------------------------------------------
 
-    def on_readable(self, now_ms: int) -> None:
+    def on_readable(self, at_ms: int) -> None:
         """Receive once, and deliver what became whole."""
         frame = self._frame
         try:
@@ -130,7 +131,7 @@ class Connection:
         if not count:
             self._host.lost(self)
             return
-        self.last_active_ms = now_ms
+        self.last_active_ms = at_ms
         self.received_bytes += count
         if frame is not None:
             self._grow_or_deliver(frame, count)
@@ -147,6 +148,7 @@ class Connection:
             return
         if self._rest:
             data, self._rest = self._rest, b""
+            self.last_active_ms = now_ms()
             self._split(memoryview(data))
         if not (self._reads_watched or self.awaits_answer or self._rest or self.is_closed):
             self._watch_reads(True)
@@ -154,10 +156,13 @@ class Connection:
     def _split(self, data: memoryview) -> None:
         """Deliver the frames in `data`; keep what is left for later."""
         position, end = 0, len(data)
-        while not self.awaits_answer and end - position >= _LENGTH.size:
+        usual_max = self._host.limits.metadata_frame_bytes_max
+        while not self.awaits_answer and end - position >= 4:
             size: int = _LENGTH.unpack_from(data, position)[0]
-            begin = position + _LENGTH.size
-            if not self._size_is_allowed(size, data[begin : begin + _API_KEY.size]):
+            begin = position + 4
+            if not _HEADER_BYTES_MIN <= size <= usual_max and not self._size_is_allowed(
+                size, data[begin : begin + _API_KEY.size]
+            ):
                 return
             if size > end - begin:
                 if end - begin >= _API_KEY.size:
@@ -165,16 +170,17 @@ class Connection:
                     return
                 break
             position = begin + size
-            self._deliver(bytearray(data[begin:position]))
+            self.awaits_answer = True
+            self._host.deliver(self, bytearray(data[begin:position]))
             if self.is_closed:
                 return
-        self._keep(data[position:])
+        if position < end:
+            self._keep(data[position:])
+        else:
+            self.frame_began_ms = -1
 
     def _keep(self, rest: memoryview) -> None:
         """Hold bytes back: the start of a frame, or frames behind one that is with the node."""
-        if not len(rest):
-            self.frame_began_ms = -1
-            return
         self._rest = bytes(rest)
         if self.awaits_answer:
             self._watch_reads(False)
@@ -187,8 +193,6 @@ class Connection:
         if size < _HEADER_BYTES_MIN:
             self._reject("frame_length_invalid", size, _HEADER_BYTES_MIN)
             return False
-        if size <= limits.metadata_frame_bytes_max:
-            return True
         allowed = limits.frame_bytes_max
         if len(api_key) == _API_KEY.size and _API_KEY.unpack(api_key)[0] != _PRODUCE:
             allowed = limits.metadata_frame_bytes_max
@@ -218,7 +222,8 @@ class Connection:
         if self._filled == self._frame_bytes:
             self._frame = None
             self.frame_began_ms = -1
-            self._deliver(frame)
+            self.awaits_answer = True
+            self._host.deliver(self, frame)
         elif self._filled == len(frame):
             growth = min(len(frame), self._frame_bytes - len(frame))
             frame.extend(bytes(growth))
@@ -234,10 +239,6 @@ class Connection:
         """Go on receiving a frame that was held up by the bound on all requests' bytes."""
         if not self.awaits_answer and not self.is_closed:
             self._watch_reads(True)
-
-    def _deliver(self, frame: bytearray) -> None:
-        self.awaits_answer = True
-        self._host.deliver(self, frame)
 
     # -- bytes out -------------------------------------------------------------------------------
 
@@ -272,8 +273,17 @@ class Connection:
 
     def _write(self) -> None:
         """Write until done; BlockingIOError when the socket is full."""
-        while self._unsent:
-            first = self._unsent[0]
+        unsent = self._unsent
+        while unsent:
+            first = unsent[0]
+            if first.__class__ is bytes and len(unsent) == 1:
+                sent = self.sock.send(first)
+                self._account(sent)
+                if sent < len(first):
+                    unsent[0] = memoryview(first)[sent:]
+                    raise BlockingIOError
+                unsent.clear()
+                return
             if first.__class__ is FileSlice and first.size_bytes >= _SENDFILE_BYTES_MIN:
                 self._send_file(first)
             else:

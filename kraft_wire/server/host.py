@@ -132,7 +132,7 @@ class Host:
 
     def deliver(self, connection: Connection, frame: bytearray) -> None:
         """Hand a frame to the node and carry out what it asks for."""
-        self.node.receive(connection.peer, frame, now_ms(), wall_ms())
+        self.node.receive(connection.peer, frame, connection.last_active_ms, wall_ms())
         self._drain()
 
     def tick(self) -> None:
@@ -185,6 +185,11 @@ class Host:
             for connection in dirty:
                 connection.is_dirty = False
                 connection.settle()
+        if self.node.timers_changed:
+            self._arm_timer()
+
+    def _arm_timer(self) -> None:
+        """Wake up when the node asks for it; an earlier wake-up that is no longer needed stays."""
         deadline = self.node.deadline_ms()
         if deadline is not None and (self._timer is None or deadline < self._timer_ms):
             if self._timer is not None:
