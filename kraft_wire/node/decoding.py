@@ -77,7 +77,7 @@ class RequestDecoder:
     def decode(self, frame: bytearray) -> Decoded | Answered | Rejection:
         """Decode one frame; blobs in the request are slices of it."""
         try:
-            header, body_at = parse_request_header(frame)
+            header, body_at = parse_request_header(frame, self._limits)
         except MalformedMessage as error:
             return _rejection(error, None)
         versions = self._versions.get(header.api_key)

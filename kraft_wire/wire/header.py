@@ -11,7 +11,7 @@ from struct import Struct, error
 from typing import NamedTuple
 
 from kraft_wire.wire.generated.registry import REQUESTS
-from kraft_wire.wire.message import Buffer, MalformedMessage
+from kraft_wire.wire.message import Buffer, DecodeLimits, MalformedMessage
 from kraft_wire.wire.primitives import decode_unsigned_varint
 
 __all__ = [
@@ -58,10 +58,14 @@ def response_header_version(api_key: int, api_version: int) -> int:
     return 1 if api_version >= FLEXIBLE_FROM.get(api_key, NEVER_FLEXIBLE) else 0
 
 
-def parse_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
+def parse_request_header(
+    frame: Buffer, limits: DecodeLimits | None = None
+) -> tuple[RequestHeader, int]:
     """Read the header at the start of a frame; return it and the offset of the body.
 
-    Tagged fields of the header are checked and skipped. Raises MalformedMessage.
+    Tagged fields of the header are checked, held against `limits` and skipped: their count and
+    size are bounded although nothing is kept, because millions of them cost time before any
+    authentication. Raises MalformedMessage.
     """
     try:
         api_key, api_version, correlation_id, length = HEAD.unpack_from(frame, 0)
@@ -76,7 +80,7 @@ def parse_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
     if api_version >= FLEXIBLE_FROM.get(api_key, NEVER_FLEXIBLE):
         if end == len(frame):
             raise MalformedMessage("tagged_fields", end, "the header is cut off")
-        end = end + 1 if frame[end] == 0 else _skip_tags(frame, end)
+        end = end + 1 if frame[end] == 0 else _skip_tags(frame, end, limits)
     return RequestHeader(api_key, api_version, correlation_id, client_id), end
 
 
@@ -90,17 +94,22 @@ def _parse_short_header(frame: Buffer) -> tuple[RequestHeader, int]:
     return RequestHeader(api_key, api_version, correlation_id, None), SHORT_HEAD.size
 
 
-def _skip_tags(frame: Buffer, position: int) -> int:
+def _skip_tags(frame: Buffer, position: int, limits: DecodeLimits | None) -> int:
     """Step over a tag section; a count above 2**31 is negative to Apache and means none."""
     start = position
     try:
         count, position = decode_unsigned_varint(frame, position)
-        for _ in range(count if count < 1 << 31 else 0):
+        count = count if count < 1 << 31 else 0
+        if limits is not None and count > limits.tagged_fields:
+            raise ValueError(f"{count} tagged fields, {limits.tagged_fields} are the most")
+        for _ in range(count):
             _, position = decode_unsigned_varint(frame, position)
             size, position = decode_unsigned_varint(frame, position)
             position += size
             if position > len(frame):
                 raise ValueError(f"tag of {size} bytes, the header is cut off")
+        if limits is not None and position - start > limits.tagged_bytes:
+            raise ValueError(f"tagged fields of {position - start} bytes are too many")
     except (ValueError, IndexError) as failure:
         raise MalformedMessage("tagged_fields", start, str(failure)) from failure
     return position
