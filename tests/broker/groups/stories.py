@@ -12,6 +12,7 @@ from typing import Any
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.delete_groups import DeleteGroupsRequest
 from kraft_wire.wire.generated.describe_groups import DescribeGroupsRequest
+from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest
 from kraft_wire.wire.generated.leave_group import LeaveGroupRequest, MemberIdentity
 from kraft_wire.wire.generated.list_groups import ListGroupsRequest
 from kraft_wire.wire.generated.offset_commit import OffsetCommitRequest
@@ -30,6 +31,7 @@ from tests.broker.groups.requests import Door, Member, commit_topic, fetch_group
 
 Story = Callable[[Door, str, Uuid], Iterator[Any]]
 TOPIC = "topic"
+INVALID_REQUEST = 42
 
 
 def await_rebalance(member: Member) -> None:
@@ -347,7 +349,24 @@ def offset_deletions(door: Door, group: str, topic_id: Uuid) -> Iterator[Any]:
     yield delete(f"{group}-connect", TOPIC)
 
 
+def coordinators(door: Door, group: str, topic_id: Uuid) -> Iterator[Any]:
+    for version in range(7):
+        for key_type in (0, 9) if version else (0,):
+            several = (
+                {"coordinator_keys": [group, f"{group}-2"]} if version >= 4 else {"key": group}
+            )
+            request = FindCoordinatorRequest(key_type=key_type, **several)
+            response = door.send(request, version).response
+            for place in (response, *response.coordinators):
+                place.port = min(place.port, 1)
+                if place.error_code == INVALID_REQUEST:
+                    # Apache words this one at length; ours says the same in its own words.
+                    place.error_message = ""
+            yield response
+
+
 STORIES: list[Story] = [
+    coordinators,
     joining_in_every_version,
     refused_joins,
     two_members,
