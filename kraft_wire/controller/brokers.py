@@ -1,155 +1,30 @@
-"""Records about the nodes of the cluster, for a node that is broker and controller in one.
+"""Records by which a broker gains and gives up leadership at its start and stop.
 
-The order at a start is Kafka's: the controller registers (KIP-919), then the broker, fenced; once
-the broker has opened its logs it is unfenced, and it becomes leader of its partitions with a new
-leader epoch, so that clients can tell what was written before the restart from what comes after.
-At a graceful stop it is in controlled shutdown, gives up leadership, and is fenced.
+A broker that was unfenced becomes leader of its partitions with a new leader epoch, so that clients
+can tell what was written before the restart from what comes after (KIP-101, KIP-320). At a graceful
+stop it is in controlled shutdown, gives up leadership, and is fenced.
 
-Not here: registrations, heartbeats and sessions of other brokers, which need a larger quorum.
+Not here: registrations (node), heartbeats and sessions of other brokers, which need a quorum.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
-from kraft_wire.controller.features import SUPPORTED_FEATURES
-from kraft_wire.controller.image import (
-    NO_LEADER,
-    EndpointImage,
-    MetadataImage,
-    PartitionImage,
-    TopicImage,
-)
-from kraft_wire.controller.records import (
-    VersionedRecord,
-    partition_record_version,
-    register_broker_version,
-)
-from kraft_wire.model import Uuid
+from kraft_wire.controller.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
+from kraft_wire.controller.records import VersionedRecord, partition_record_version
 from kraft_wire.wire.generated.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
 )
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
-from kraft_wire.wire.generated.register_broker_record import (
-    BrokerEndpoint,
-    BrokerFeature,
-    RegisterBrokerRecord,
-)
-from kraft_wire.wire.generated.register_controller_record import (
-    ControllerEndpoint,
-    ControllerFeature,
-    RegisterControllerRecord,
-)
 
-__all__ = [
-    "NodeRegistration",
-    "register_broker",
-    "register_controller",
-    "shut_down_broker",
-    "unfence_broker",
-]
-
-_CONTROLLER_REGISTRATION_FROM = 15
-"""metadata.version since which controllers register."""
+__all__ = ["elections", "shut_down_broker"]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeRegistration:
-    """What one incarnation of this node tells the cluster about itself."""
-
-    node_id: int
-    incarnation_id: Uuid
-    """Drawn anew at each start."""
-    endpoints: Sequence[EndpointImage]
-    """The broker's listeners, as advertised."""
-    controller_endpoints: Sequence[EndpointImage] = ()
-    rack: str | None = None
-    log_dirs: Sequence[Uuid] = ()
-    """Directory ids of the log directories that are online."""
-
-
-def register_controller(
-    image: MetadataImage, registration: NodeRegistration
-) -> list[VersionedRecord]:
-    """Return the registration of the controller; none below metadata.version 15."""
-    if image.metadata_version < _CONTROLLER_REGISTRATION_FROM:
-        return []
-    record = RegisterControllerRecord(
-        controller_id=registration.node_id,
-        incarnation_id=registration.incarnation_id,
-        zk_migration_ready=False,
-        end_points=[
-            ControllerEndpoint(
-                name=each.name,
-                host=each.host,
-                port=each.port,
-                security_protocol=each.security_protocol,
-            )
-            for each in registration.controller_endpoints
-        ],
-        features=[
-            ControllerFeature(
-                name=name,
-                min_supported_version=levels.min_level,
-                max_supported_version=levels.max_level,
-            )
-            for name, levels in SUPPORTED_FEATURES.items()
-        ],
-    )
-    return [VersionedRecord(record)]
-
-
-def register_broker(
-    image: MetadataImage, registration: NodeRegistration, offset: int
-) -> list[VersionedRecord]:
-    """Return the registration of the broker, fenced; `offset` is the one that it will get.
-
-    The offset becomes the broker epoch: a later incarnation always has a higher one.
-    """
-    assert offset > image.offset, (offset, image.offset)
-    version = register_broker_version(image.metadata_version)
-    record = RegisterBrokerRecord(
-        broker_id=registration.node_id,
-        incarnation_id=registration.incarnation_id,
-        broker_epoch=offset,
-        end_points=[
-            BrokerEndpoint(
-                name=each.name,
-                host=each.host,
-                port=each.port,
-                security_protocol=each.security_protocol,
-            )
-            for each in registration.endpoints
-        ],
-        features=[
-            BrokerFeature(
-                name=name,
-                min_supported_version=levels.min_level,
-                max_supported_version=levels.max_level,
-            )
-            for name, levels in SUPPORTED_FEATURES.items()
-        ],
-        rack=registration.rack,
-        fenced=True,
-    )
-    if version >= 3:
-        record.log_dirs = list(registration.log_dirs)
-    assert record.end_points, "a broker without listeners cannot be reached"
-    return [VersionedRecord(record, version)]
-
-
-def unfence_broker(image: MetadataImage, broker_id: int) -> list[VersionedRecord]:
-    """Return the records that open a registered broker: unfenced, leading with new epochs."""
-    broker = image.brokers[broker_id]
-    assert broker.fenced, broker
-    change = BrokerRegistrationChangeRecord(
-        broker_id=broker_id, broker_epoch=broker.broker_epoch, fenced=-1
-    )
-    records = [VersionedRecord(change)]
+def elections(image: MetadataImage, broker_id: int) -> Iterator[VersionedRecord]:
+    """Yield the changes that make a starting broker leader wherever it may be, with new epochs."""
     for topic, partition in _partitions_of(image, broker_id):
-        election = _election(broker_id, partition)
-        if election is not None:
-            records.append(_versioned(image, topic, partition, election))
-    return records
+        change = _election(broker_id, partition)
+        if change is not None:
+            yield _versioned(image, topic, partition, change)
 
 
 def shut_down_broker(image: MetadataImage, broker_id: int) -> list[list[VersionedRecord]]:

@@ -1,4 +1,4 @@
-"""Feature levels: which this node supports, which a release means, which a cluster shows (KIP-584).
+"""Feature levels: which this node supports, and which a release means (KIP-584).
 
 A level is offered only when the node does what it stands for:
 
@@ -17,7 +17,7 @@ the image and in the log, but clients are not shown them: they would ask for wha
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kraft_wire.controller.image import BROKER_RESOURCE, FeatureRange, MetadataImage
+from kraft_wire.controller.image import BROKER_RESOURCE, FeatureRange
 from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.wire.generated.begin_transaction_record import BeginTransactionRecord
 from kraft_wire.wire.generated.config_record import ConfigRecord
@@ -34,7 +34,6 @@ __all__ = [
     "activation_records",
     "bootstrap_records",
     "metadata_version_of_release",
-    "visible_features",
 ]
 
 METADATA_VERSION: Final = "metadata.version"
@@ -85,17 +84,6 @@ def metadata_version_of_release(release: str) -> int | None:
     short = ".".join(release.split(".")[:2])
     levels = [level for name, level in RELEASE_LEVELS.items() if name.partition("-")[0] == short]
     return max(levels) if levels and "-" not in release else None
-
-
-def visible_features(image: MetadataImage) -> dict[str, FeatureRange]:
-    """Return the finalised features that clients are shown, each as a range of one level."""
-    shown = {}
-    for name in sorted(image.finalized_features):
-        level = image.finalized_features[name]
-        supported = SUPPORTED_FEATURES.get(name)
-        if supported is not None and supported.min_level <= level <= supported.max_level:
-            shown[name] = FeatureRange(level, level)
-    return shown
 
 
 def bootstrap_records(features: Mapping[str, int]) -> list[VersionedRecord]:

@@ -13,7 +13,8 @@ measure their lag: there are none.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from kraft_wire.controller.image import BROKER_RESOURCE, MetadataImage
+from kraft_wire.controller.features import activation_records
+from kraft_wire.controller.image import MetadataImage
 from kraft_wire.controller.loader import MetadataLoader
 from kraft_wire.controller.records import VersionedRecord, decode_record, encode_record
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, ReplicaId
@@ -31,10 +32,6 @@ from kraft_wire.wire.control_records import (
     parse_control_key,
     parse_control_value,
 )
-from kraft_wire.wire.generated.begin_transaction_record import BeginTransactionRecord
-from kraft_wire.wire.generated.config_record import ConfigRecord
-from kraft_wire.wire.generated.end_transaction_record import EndTransactionRecord
-from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
 from kraft_wire.wire.generated.leader_change_message import LeaderChangeMessage, Voter
 from kraft_wire.wire.message import Message
 from kraft_wire.wire.record import Record
@@ -46,7 +43,6 @@ BOOTSTRAP_CHECKPOINT: Final = "bootstrap.checkpoint"
 
 _FORMATTED: Final = OffsetAndEpoch(Offset(0), LeaderEpoch(0))
 """Id of the checkpoint that formatting a dynamic quorum leaves; it has voters, no metadata."""
-_ELR_FEATURE: Final = "eligible.leader.replicas.version"
 _READ_BYTES: Final = 1 << 20
 
 
@@ -194,23 +190,7 @@ class MetadataLog:
 
     def _first_records(self) -> list[VersionedRecord]:
         """Return what Kafka's controller writes first: the formatted records, as a transaction."""
-        records = [*self._bootstrap_records()]
-        levels = {
-            record.name: record.feature_level
-            for record in (versioned.record for versioned in records)
-            if isinstance(record, FeatureLevelRecord)
-        }
-        if levels.get(_ELR_FEATURE, 0) > 0:
-            # KIP-966: with eligible leader replicas the minimum is the cluster's, not a broker's.
-            minimum = ConfigRecord(
-                resource_type=BROKER_RESOURCE,
-                resource_name="",
-                name="min.insync.replicas",
-                value="1",
-            )
-            records.append(VersionedRecord(minimum))
-        begin = BeginTransactionRecord(name="Bootstrap records")
-        return [VersionedRecord(begin), *records, VersionedRecord(EndTransactionRecord())]
+        return activation_records(list(self._bootstrap_records()))
 
     def _bootstrap_records(self) -> Iterable[VersionedRecord]:
         path = f"{self._directory.path}/{BOOTSTRAP_CHECKPOINT}"

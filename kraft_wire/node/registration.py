@@ -1,25 +1,22 @@
 """The records by which a node of one joins its own cluster at each start.
 
 KIP-631 and KIP-919: the controller registers itself, the broker registers fenced and is unfenced;
-then every partition of this broker gets a leader, under a new leader epoch, because after a crash
-the same offsets may be written again with other records (KIP-101, KIP-320).
+then this broker leads its partitions, under a new leader epoch, because after a crash the same
+offsets may be written again with other records (KIP-101, KIP-320).
 """
 
 from collections.abc import Iterator
 from typing import Final
 
-from kraft_wire.controller.image import MetadataImage, PartitionImage, TopicImage
-from kraft_wire.controller.records import (
-    VersionedRecord,
-    partition_record_version,
-    register_broker_version,
-)
+from kraft_wire.controller.brokers import elections
+from kraft_wire.controller.features import SUPPORTED_FEATURES
+from kraft_wire.controller.image import MetadataImage
+from kraft_wire.controller.records import VersionedRecord, register_broker_version
 from kraft_wire.model import Uuid
 from kraft_wire.node.config import Listener
 from kraft_wire.wire.generated.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
 )
-from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
 from kraft_wire.wire.generated.register_broker_record import (
     BrokerEndpoint,
     BrokerFeature,
@@ -32,19 +29,11 @@ from kraft_wire.wire.generated.register_controller_record import (
 )
 
 __all__ = [
-    "SUPPORTED_FEATURES",
     "election_batches",
     "register_broker",
     "register_controller",
     "unfence",
 ]
-
-SUPPORTED_FEATURES: Final = (
-    ("eligible.leader.replicas.version", 0, 1),
-    ("kraft.version", 0, 1),
-    ("metadata.version", 7, 30),
-)
-"""Name, lowest and highest level of what this release does."""
 
 _UNFENCED: Final = -1
 _PLAINTEXT: Final = 0
@@ -71,8 +60,12 @@ def register_controller(
         zk_migration_ready=False,
         end_points=endpoints,
         features=[
-            ControllerFeature(name=name, min_supported_version=low, max_supported_version=high)
-            for name, low, high in SUPPORTED_FEATURES
+            ControllerFeature(
+                name=name,
+                min_supported_version=levels.min_level,
+                max_supported_version=levels.max_level,
+            )
+            for name, levels in SUPPORTED_FEATURES.items()
         ],
     )
     return VersionedRecord(record)
@@ -103,8 +96,12 @@ def register_broker(
             for each in listeners
         ],
         features=[
-            BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
-            for name, low, high in SUPPORTED_FEATURES
+            BrokerFeature(
+                name=name,
+                min_supported_version=levels.min_level,
+                max_supported_version=levels.max_level,
+            )
+            for name, levels in SUPPORTED_FEATURES.items()
         ],
         rack=rack,
         fenced=True,
@@ -123,29 +120,12 @@ def unfence(node_id: int, broker_epoch: int) -> VersionedRecord:
 
 
 def election_batches(image: MetadataImage, node_id: int) -> Iterator[list[VersionedRecord]]:
-    """Yield batches of records that make this broker lead every partition it has a replica of."""
-    version = partition_record_version(image.metadata_version)
+    """Yield batches of records that make this broker lead the partitions that it may lead."""
     batch: list[VersionedRecord] = []
-    for topic in image.topics():
-        for partition in topic.partitions.values():
-            if node_id in partition.replicas:
-                batch.append(_elected(topic, partition, node_id, version))
-            if len(batch) == _RECORDS_PER_BATCH:
-                yield batch
-                batch = []
+    for record in elections(image, node_id):
+        batch.append(record)
+        if len(batch) == _RECORDS_PER_BATCH:
+            yield batch
+            batch = []
     if batch:
         yield batch
-
-
-def _elected(
-    topic: TopicImage, partition: PartitionImage, node_id: int, version: int
-) -> VersionedRecord:
-    record = PartitionChangeRecord(
-        partition_id=partition.partition, topic_id=topic.topic_id, leader=node_id
-    )
-    if partition.isr != (node_id,):
-        record.isr = [node_id]
-    if version >= 2 and (partition.eligible_leader_replicas or partition.last_known_elr):
-        record.eligible_leader_replicas = []
-        record.last_known_elr = []
-    return VersionedRecord(record, version)

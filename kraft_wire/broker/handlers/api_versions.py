@@ -60,16 +60,18 @@ def _names_itself(request: ApiVersionsRequest) -> bool:
 def _add_features(broker: Broker, context: RequestContext, response: ApiVersionsResponse) -> None:
     image = broker.image
     own = image.brokers.get(broker.node_id)
+    supported = own.features if own is not None else {}
     shows_zero = context.api_version >= _FIRST_ZERO_FEATURE_VERSION
     # Java clients below v4 throw at a feature whose range begins with 0 (KAFKA-17492).
     response.supported_features = [
         SupportedFeatureKey(name=name, min_version=levels.min_level, max_version=levels.max_level)
-        for name, levels in (own.features.items() if own is not None else ())
+        for name, levels in supported.items()
         if shows_zero or levels.min_level > 0
     ]
     response.finalized_features_epoch = image.finalized_features_epoch
+    # A log that Apache Kafka began may have levels finalised that nobody serves here.
     response.finalized_features = [
         FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
         for name, level in image.finalized_features.items()
-        if level > 0
+        if name in supported and 0 < level <= supported[name].max_level
     ]
