@@ -19,7 +19,7 @@ __all__ = ["snappy_compress", "snappy_compress_raw", "snappy_decompress"]
 Buffer = bytes | bytearray | memoryview
 
 _MAGIC: Final = b"\x82SNAPPY\x00"
-_HEADER: Final = _MAGIC + struct.pack(">ii", 1, 1)  # version, oldest compatible one: never read
+_HEADER: Final = _MAGIC + struct.pack(">ii", 1, 1)  # version, oldest compatible one
 _HEADER_BYTES: Final = len(_HEADER)
 _MAGIC_AS_LENGTH: Final = int.from_bytes(_MAGIC[:4], "big", signed=True)
 _CHUNK_BYTES: Final = 32 * 1024  # snappy-java's block size
@@ -64,10 +64,18 @@ def snappy_decompress(data: Buffer, cap: int) -> bytes:
 
 
 def _is_header(view: memoryview, position: int) -> bool:
-    """Whether another stream begins; other bytes end the data, as in snappy-java."""
+    """Whether another stream begins; other bytes end the data, as in snappy-java.
+
+    snappy-java looks at the version of a following stream, but not at that of the first.
+    """
     if len(view) - position < _HEADER_BYTES:
         raise CorruptRecordBatch("snappy header of a following stream is cut")
-    return bytes(view[position : position + len(_MAGIC)]) == _MAGIC
+    if bytes(view[position : position + len(_MAGIC)]) != _MAGIC:
+        return False
+    version: int = _INT32.unpack_from(view, position + len(_MAGIC))[0]
+    if version < 1:
+        raise CorruptRecordBatch(f"following snappy stream of version {version}")
+    return True
 
 
 def _raw_block(block: memoryview, cap: int) -> bytearray:
@@ -80,6 +88,5 @@ def _raw_block(block: memoryview, cap: int) -> bytearray:
         written: int = cramjam.snappy.decompress_raw_into(block, output)
     except (cramjam.DecompressionError, ValueError) as error:
         raise CorruptRecordBatch(f"snappy data is corrupt: {error}") from error
-    if len(block) == 0 or written != declared:
-        raise CorruptRecordBatch(f"snappy block of {declared} bytes holds {written}")
+    assert written == declared, (written, declared)
     return output
