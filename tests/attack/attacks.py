@@ -209,9 +209,12 @@ def connection_flood(target: Target) -> str:
     return "capped" if 0 < alive <= 1000 else f"{alive} served"
 
 
-def slowloris(target: Target) -> str:
-    """A21: a frame that arrives a byte a second is cut off."""
+def slowloris(target: Target, *, greet: bool = False) -> str:
+    """A21: a frame that arrives a byte a second is cut off, also after a first good request."""
     with target.connect(timeout_s=60.0) as connection:
+        if greet:
+            connection.sendall(frames.api_versions_v0())
+            read_frame(connection)
         payload = frames.metadata_v1(["good"])
         try:
             for position in range(len(payload)):
@@ -339,7 +342,8 @@ ATTACKS: tuple[Attack, ...] = (
     Attack("A10c", "body one byte short", body_truncated, _CLOSE, "reason="),
     Attack("A13", "fetch with a forged replica id", forged_replica, ("6", "9", "31", "-1", "107")),
     Attack("A20", "3,000 connections", connection_flood, ("capped",)),
-    Attack("A21a", "slowloris", slowloris, _CLOSE, "too_slow"),
+    Attack("A21a", "slowloris", slowloris, _CLOSE, "handshake_timeout"),
+    Attack("A21c", "slowloris later on", lambda t: slowloris(t, greet=True), _CLOSE, "too_slow"),
     Attack("A21b", "never reading", never_reading, ("held", "close")),
     Attack("A22a", "pipelining flood", pipelining_flood, ("held",)),
     Attack("A22b", "parked fetch flood", parked_fetch_flood, ("held",)),
