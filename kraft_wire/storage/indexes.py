@@ -112,6 +112,8 @@ class OffsetIndex:
         while offsets and offsets[-1] == 0 and positions[-1] == 0:
             offsets.pop()
             positions.pop()
+        if data and not offsets:
+            raise CorruptIndex(self.path, "nothing but zeros")
         if offsets and (offsets[-1] > _INT32_MAX or positions[-1] >= log_size_bytes):
             raise CorruptIndex(self.path, "an entry lies beyond the log")
         if not (_is_growing(offsets) and _is_growing(positions)):

@@ -385,7 +385,7 @@ class Log:
         segment = self._active
         segment.truncate_to(offset)
         frame = segment.last_frame()
-        end = offset if frame is None else Offset(min(offset, frame.last_offset + 1))
+        end = segment.base_offset if frame is None else Offset(min(offset, frame.last_offset + 1))
         self._end_changed(end)
         self._lower_recovery_point(end)
         assert self.log_end_offset <= offset, (self.log_end_offset, offset)

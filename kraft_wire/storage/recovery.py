@@ -31,6 +31,7 @@ SWAP_SUFFIX = ".swap"
 DELETED_SUFFIX = ".deleted"
 _TEMPORARY_SUFFIX = ".tmp"
 _SECTOR_BYTES = 512
+_BEFORE_FIRST = -1  # the position of what is wrong with a segment as a whole
 _UNCHECKED_BYTES = 17  # base offset, length, epoch and magic stand before what the CRC covers
 
 
@@ -237,7 +238,8 @@ class _Recovery:
         base = segment.base_offset
         if base < self._expected or (self._is_contiguous and base > self._expected):
             raise BadBatch(
-                0, f"base offset {base}, but the segment before ends at {self._expected}"
+                _BEFORE_FIRST,
+                f"base offset {base}, but the segment before ends at {self._expected}",
             )
 
     def _check_place(self, segment: Segment, batch: RecordBatch, position: int) -> None:
@@ -246,10 +248,11 @@ class _Recovery:
         wrong = ""
         if offset < self._expected or (self._is_contiguous and offset > self._expected):
             wrong = f"base offset {offset} where {self._expected} is next"
-        elif epoch >= 0:
+        else:
             known = self._epochs.epoch_at(Offset(offset))
-            if epoch < self._latest_epoch or (known is not None and epoch < known):
-                wrong = f"leader epoch {epoch} after {max(self._latest_epoch, known or 0)}"
+            least = max(self._latest_epoch, -1 if known is None else known)
+            if epoch < least:
+                wrong = f"leader epoch {epoch} after {least}"
         if not wrong:
             return
         # A valid CRC below a wrong head: only a torn write across a sector border makes that.
@@ -277,7 +280,7 @@ class _Recovery:
         segment = self._segments[index]
         if not self._cuts_damage:
             self._refuse_damage(index, bad)
-        while len(self._segments) > max(1, index + 1 if bad.position or index == 0 else index):
+        while len(self._segments) > max(1, index + 1 if bad.position > 0 or index == 0 else index):
             self._segments.pop().remove()
             self._fs.sync_directory(self._directory)
         if self._segments[-1] is segment:

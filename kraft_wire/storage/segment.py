@@ -366,11 +366,27 @@ class Segment:
             self._offsets.load(self._fs, self.size_bytes)
             self._times.load(self._fs)
             self._transactions.load(self._fs)
+            is_right = self._last_time_is_right()
         except (CorruptIndex, MissingFile):
-            self.rebuild_indexes()
-        else:
+            is_right = False
+        if is_right:
             self._load_tail()
+        else:
+            self.rebuild_indexes()
         assert self._indexes_loaded
+
+    def _last_time_is_right(self) -> bool:
+        """Tell whether the newest time entry names a batch with that time and end."""
+        last = self._times.last_entry()
+        assert self._indexes_loaded, self.path
+        if last is None:
+            return True
+        timestamp, offset = last
+        frame = self.locate(offset)
+        if frame is None or frame.last_offset != offset:
+            return False
+        _, batch = next(self.batches_from(frame.position))
+        return batch.max_timestamp == timestamp
 
     def _load_tail(self) -> None:
         """Find the time bounds and the distance to the last index entry after a load or a cut."""

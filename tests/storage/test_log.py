@@ -1,0 +1,396 @@
+"""The log: appends, reads, rolls, truncation, flushes, and a dumb twin that must agree."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kraft_wire.model import DiskFull, FileSlice, LeaderEpoch, Offset, OffsetAndEpoch, StorageError
+from kraft_wire.sim.files import Fault, SimFileSystem
+from kraft_wire.storage.files import OsFileSystem
+from kraft_wire.storage.log import Log, OffsetOutOfRange
+from kraft_wire.storage.log_config import LogConfig
+from tests.storage.making import (
+    DIRECTORY,
+    append,
+    batch_bytes,
+    contents,
+    fill,
+    marker_bytes,
+    open_at,
+    parsed,
+)
+
+OTHER_STEPS = ["reopen", "clean", "roll", "epoch", "flush"]
+SMALL = LogConfig(segment_bytes=500, index_interval_bytes=100)
+
+
+def test_append_and_read_return_the_clients_bytes() -> None:
+    log = open_at(SimFileSystem())
+    added = fill(log, 3)
+    read = log.read(Offset(0), 1 << 20, upper_bound=Offset(3), min_one_batch=True)
+    assert isinstance(read.records, FileSlice)
+    assert read.records.read() == b"".join(added)
+    assert (read.size_bytes, read.first_offset) == (sum(map(len, added)), 0)
+    assert (log.log_start_offset, log.log_end_offset, log.size_bytes) == (0, 3, read.size_bytes)
+
+
+def test_read_stops_at_the_upper_bound_and_starts_at_the_batch_that_holds_the_offset() -> None:
+    log = open_at(SimFileSystem())
+    first, second = batch_bytes(0, count=4), batch_bytes(4, count=4)
+    append(log, first)
+    append(log, second)
+    fill(log, 2)
+    read = log.read(Offset(6), 1 << 20, upper_bound=Offset(8), min_one_batch=True)
+    assert isinstance(read.records, FileSlice)
+    assert read.records.read() == second
+    assert read.first_offset == 4
+    assert log.read(Offset(6), 1 << 20, upper_bound=Offset(6), min_one_batch=True).records == b""
+    assert log.read(Offset(6), 1 << 20, upper_bound=Offset(5), min_one_batch=True).size_bytes == 0
+    assert log.read(Offset(6), 9 << 20, upper_bound=Offset(7), min_one_batch=True).size_bytes == 0
+
+
+def test_read_at_the_end_is_empty_and_outside_is_out_of_range() -> None:
+    log = open_at(SimFileSystem(), log_start_offset=5)
+    fill(log, 2)
+    assert log.read(Offset(7), 99, upper_bound=Offset(99), min_one_batch=True).records == b""
+    for offset in (4, 8):
+        with pytest.raises(OffsetOutOfRange, match=f"offset {offset} is not in"):
+            log.read(Offset(offset), 99, upper_bound=Offset(99), min_one_batch=True)
+
+
+def test_first_batch_is_whole_or_nothing() -> None:
+    log = open_at(SimFileSystem())
+    (added,) = fill(log, 1)
+    small = log.read(Offset(0), 10, upper_bound=Offset(1), min_one_batch=False)
+    assert (small.records, small.first_batch_is_larger) == (b"", True)
+    whole = log.read(Offset(0), 10, upper_bound=Offset(1), min_one_batch=True)
+    assert whole.size_bytes == len(added)
+
+
+def test_segments_roll_by_size_and_reads_cross_them() -> None:
+    log = open_at(SimFileSystem(), SMALL)
+    added = fill(log, 20)
+    assert len(log.segments) > 3
+    assert contents(log) == added
+    read = log.read(Offset(0), 1 << 20, upper_bound=Offset(20), min_one_batch=True)
+    assert read.size_bytes == log.segments[0].size_bytes
+    assert next(log.segments_from(Offset(7))).base_offset <= 7
+
+
+def test_segment_rolls_by_the_first_batchs_time() -> None:
+    log = open_at(SimFileSystem(), LogConfig(segment_ms=100))
+    append(log, batch_bytes(0, timestamp=1000))
+    append(log, batch_bytes(1, timestamp=1100))
+    assert len(log.segments) == 1
+    append(log, batch_bytes(2, timestamp=1101))
+    assert [segment.base_offset for segment in log.segments] == [0, 2]
+
+
+def test_segment_without_timestamps_rolls_by_the_wall_clock() -> None:
+    log = open_at(SimFileSystem(), LogConfig(segment_ms=100))
+    append(log, batch_bytes(0, timestamp=-1), wall_ms=50)
+    append(log, batch_bytes(1, timestamp=-1), wall_ms=100)
+    append(log, batch_bytes(2, timestamp=-1), wall_ms=102)
+    assert [segment.base_offset for segment in log.segments] == [0, 2]
+
+
+def test_segment_rolls_when_its_index_is_full_and_before_offsets_overflow() -> None:
+    log = open_at(SimFileSystem(), LogConfig(segment_index_bytes=36, index_interval_bytes=0))
+    fill(log, 6)
+    assert len(log.segments) > 1
+    log = open_at(SimFileSystem())
+    fill(log, 1)
+    append(log, batch_bytes((1 << 31) + 5))
+    assert [segment.base_offset for segment in log.segments] == [0, (1 << 31) + 5]
+
+
+def test_rolling_an_empty_log_in_place_does_nothing() -> None:
+    log = open_at(SimFileSystem())
+    log.roll(1)
+    assert len(log.segments) == 1
+    fill(log, 1)
+    log.roll(1)
+    log.roll(1)
+    assert [segment.base_offset for segment in log.segments] == [0, 1]
+
+
+def test_roll_leaves_kafkas_files_and_a_producer_snapshot() -> None:
+    fs = SimFileSystem()
+    log = open_at(fs, SMALL)
+    fill(log, 6)
+    base = log.segments[1].base_offset
+    stem = f"{base:020d}"
+    assert fs.names(DIRECTORY)[:3] == [f"{0:020d}{end}" for end in (".index", ".log", ".timeindex")]
+    assert f"{stem}.snapshot" in fs.names(DIRECTORY)
+    assert len(fs.read(f"{DIRECTORY}/{stem}.snapshot")) == 10
+
+
+def test_preallocated_segment_is_trimmed_when_sealed_and_recovered_before() -> None:
+    fs = SimFileSystem()
+    config = replace(SMALL, preallocate=True)
+    log = open_at(fs, config)
+    added = fill(log, 2)
+    assert len(fs.read(log.active_segment.path)) == 500
+    again = open_at(fs, config)
+    assert contents(again) == added
+    again.close()
+    assert len(fs.read(again.active_segment.path)) == sum(map(len, added))
+
+
+def test_epochs_follow_appends() -> None:
+    log = open_at(SimFileSystem())
+    append(log, batch_bytes(0, epoch=1) + batch_bytes(1, epoch=3))
+    append(log, batch_bytes(2, epoch=3))
+    assert log.epochs.entries == [(1, 0), (3, 1)]
+    assert log.latest_epoch == 3
+    assert log.end_offset_for_epoch(LeaderEpoch(2)) == OffsetAndEpoch(Offset(1), LeaderEpoch(1))
+
+
+def test_flush_moves_the_recovery_point_and_only_then_it_is_durable() -> None:
+    fs = SimFileSystem()
+    fs.make_directory("disk")
+    fs.sync_directory("")
+    log = open_at(fs)
+    fs.sync_directory("disk")
+    added = fill(log, 2)
+    assert log.unflushed_records == 2
+    assert log.first_unflushed_ms == 1
+    log.flush()
+    assert (log.recovery_point, log.unflushed_records, log.first_unflushed_ms) == (2, 0, None)
+    fill(log, 1)
+    assert contents(open_at(fs.crashed([]))) == added
+    syncs = fs.syncs_count
+    log.flush()
+    log.flush()
+    assert fs.syncs_count == syncs + 1
+
+
+def test_flush_done_elsewhere_covers_what_was_appended_before_it_began() -> None:
+    log = open_at(SimFileSystem(), SMALL)
+    fill(log, 6)
+    pending = log.begin_flush()
+    fill(log, 1)
+    pending.run()
+    log.complete_flush(pending)
+    assert (log.recovery_point, log.unflushed_records) == (6, 1)
+    assert log.active_segment.is_unflushed
+    assert log.first_unflushed_ms is not None
+    pending = log.begin_flush()
+    pending.run()
+    log.truncate_to(Offset(6))
+    log.complete_flush(pending)
+    assert log.recovery_point == 6
+
+
+def test_failed_append_leaves_the_log_as_it_was() -> None:
+    for fault in (Fault.EIO, Fault.SHORT_WRITE, Fault.ENOSPC):
+        fs = SimFileSystem()
+        log = open_at(fs)
+        added = fill(log, 2)
+        fs.fault = (fs.calls_count, fault)
+        with pytest.raises(StorageError):
+            fill(log, 1)
+        assert contents(log) == added
+        added += fill(log, 1)
+        assert contents(open_at(fs)) == added
+
+
+def test_append_refuses_before_writing_while_space_is_low() -> None:
+    fs = SimFileSystem()
+    log = open_at(fs)
+    log._space.is_full = True
+    with pytest.raises(DiskFull, match="too little space"):
+        fill(log, 1)
+    assert log.size_bytes == 0
+
+
+@pytest.mark.parametrize("offset", range(12))
+def test_truncation_across_segments_leaves_exactly_the_batches_below(offset: int) -> None:
+    fs = SimFileSystem()
+    log = open_at(fs, SMALL)
+    added = fill(log, 10)
+    log.update_high_watermark(Offset(10))
+    log.flush()
+    assert log.truncate_to(Offset(offset)) == (offset < 10)
+    assert contents(log) == added[:offset]
+    assert log.log_end_offset == log.high_watermark == min(offset, 10)
+    assert contents(open_at(fs, SMALL)) == added[:offset]
+    more = fill(log, 3)
+    assert contents(log) == added[:offset] + more
+
+
+def test_truncation_inside_a_batch_removes_it_whole() -> None:
+    log = open_at(SimFileSystem())
+    append(log, batch_bytes(0, count=3))
+    append(log, batch_bytes(3, count=3))
+    log.truncate_to(Offset(4))
+    assert log.log_end_offset == 3
+
+
+def test_truncation_lowers_the_recovery_point_on_disk_before_anything_is_cut() -> None:
+    fs = SimFileSystem()
+    log = open_at(fs, SMALL)
+    fill(log, 6)
+    log.flush()
+    seen: list[tuple[int, int]] = []
+    log._persist_recovery_point = lambda: seen.append((log.recovery_point, log.size_bytes))
+    size = log.size_bytes
+    log.truncate_to(Offset(2))
+    assert seen == [(2, size)]
+
+
+def test_full_truncation_starts_at_the_offset() -> None:
+    fs = SimFileSystem()
+    log = open_at(fs, SMALL)
+    fill(log, 8)
+    log.truncate_fully_and_start_at(Offset(50))
+    assert (log.log_start_offset, log.log_end_offset, log.high_watermark) == (50, 50, 50)
+    assert log.latest_epoch is None
+    fill(log, 1)
+    assert log.log_end_offset == 51
+    again = open_at(fs, SMALL)
+    assert (again.log_start_offset, again.log_end_offset) == (50, 51)
+
+
+def test_log_start_advances_and_segments_below_it_can_go() -> None:
+    fs = SimFileSystem()
+    log = open_at(fs, SMALL)
+    fill(log, 10)
+    assert log.advance_log_start_offset(Offset(3))
+    assert not log.advance_log_start_offset(Offset(3))
+    with pytest.raises(OffsetOutOfRange):
+        log.read(Offset(2), 9, upper_bound=Offset(10), min_one_batch=True)
+    log.remove_first_segments(0)
+    log.remove_first_segments(1)
+    assert log.segments[0].base_offset <= 4
+    assert log.epochs.entries == [(0, log.segments[0].base_offset)]
+
+
+def test_high_watermark_stays_inside_the_log() -> None:
+    log = open_at(SimFileSystem())
+    fill(log, 3)
+    assert log.update_high_watermark(Offset(2))
+    assert not log.update_high_watermark(Offset(2))
+    log.update_high_watermark(Offset(99))
+    assert (log.high_watermark, log.last_stable_offset) == (3, 3)
+
+
+def test_last_stable_offset_and_aborted_transactions() -> None:
+    fs = SimFileSystem()
+    log = open_at(fs, SMALL)
+    append(log, batch_bytes(0, producer_id=7, sequence=0, transactional=True))
+    fill(log, 1)
+    log.update_high_watermark(Offset(2))
+    assert log.last_stable_offset == 0
+    append(log, marker_bytes(2, producer_id=7, abort=True))
+    assert log.last_stable_offset == 0  # the marker is not below the high watermark yet
+    log.update_high_watermark(Offset(3))
+    assert log.last_stable_offset == 3
+    (aborted,) = log.aborted_transactions(Offset(0), Offset(3))
+    assert aborted == (7, 0, 2, 3)
+    fill(log, 6)
+    assert log.aborted_transactions(Offset(5), Offset(6)) == []
+    log.close()
+    for is_clean in (True, False):
+        again = open_at(fs, SMALL, is_clean=is_clean)
+        assert again.aborted_transactions(Offset(0), Offset(3)) == [aborted]
+    log.truncate_to(Offset(2))
+    assert log.aborted_transactions(Offset(0), Offset(2)) == []
+    assert log.last_stable_offset == 0
+
+
+def test_config_changes_take_effect() -> None:
+    log = open_at(SimFileSystem())
+    fill(log, 3)
+    log.update_config(LogConfig.from_mapping({"segment.bytes": "100", "x": "y"}))
+    assert log.config_values == {"segment.bytes": "100", "x": "y"}
+    fill(log, 1)
+    assert len(log.segments) == 2
+
+
+def test_durable_setting_flushes_a_segment_before_the_next_one_begins() -> None:
+    log = open_at(SimFileSystem(), replace(SMALL, flush_messages=1))
+    while len(log.segments) == 1:
+        fill(log, 1)
+    assert log.recovery_point == log.segments[1].base_offset
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("append"), st.integers(1, 4), st.integers(0, 300)),
+            st.tuples(st.just("truncate"), st.integers(0, 40), st.just(0)),
+            st.tuples(st.just("start"), st.integers(0, 40), st.just(0)),
+            st.tuples(
+                st.sampled_from(["reopen", "clean", "roll", "epoch", "flush"]),
+                st.just(0),
+                st.just(0),
+            ),
+        ),
+        max_size=25,
+    )
+)
+def test_log_agrees_with_a_list_of_batches(steps: list[tuple[str, int, int]]) -> None:
+    """The twin is a list of (base offset, next offset, bytes)."""
+    fs = SimFileSystem()
+    log = open_at(fs, SMALL)
+    twin: list[tuple[int, int, bytes]] = []
+    start, epoch = 0, 0
+    for step, number, size in steps:
+        end = log.log_end_offset
+        if step == "append":
+            data = batch_bytes(
+                end, count=number, size=size, epoch=epoch, producer_id=number, sequence=end
+            )
+            append(log, data)
+            twin.append((end, end + number, data))
+        elif step == "truncate" and number >= start:
+            log.truncate_to(Offset(number))
+            twin = [entry for entry in twin if entry[1] <= number]
+        elif step == "start" and start < number <= end:
+            log.advance_log_start_offset(Offset(number))
+            start = number
+        elif step in ("reopen", "clean"):
+            if step == "clean":
+                log.close()
+            log = open_at(
+                fs,
+                SMALL,
+                is_clean=step == "clean",
+                log_start_offset=start,
+                recovery_point=log.recovery_point,
+            )
+        elif step == "epoch":
+            epoch += 1
+        elif step == "flush":
+            log.flush()
+        elif step == "roll":
+            log.roll(1)
+        check_against(log, twin, start)
+
+
+def check_against(log: Log, twin: list[tuple[int, int, bytes]], start: int) -> None:
+    """Everything visible of the log is what the list says."""
+    visible = [entry for entry in twin if entry[1] > start]
+    assert log.log_start_offset == start
+    assert log.log_end_offset == max([start, *(entry[1] for entry in twin)])
+    assert contents(log) == [data for _, _, data in visible]
+    for base, following, data in visible:
+        for offset in range(max(base, start), following):
+            read = log.read(Offset(offset), 1, upper_bound=Offset(following), min_one_batch=True)
+            assert isinstance(read.records, FileSlice)
+            assert read.records.read() == data
+        assert log.epochs.epoch_at(Offset(base)) == parsed(data).partition_leader_epoch
+
+
+def test_same_code_runs_on_the_real_disk(tmp_path_factory: pytest.TempPathFactory) -> None:
+    fs, directory = OsFileSystem(), f"{tmp_path_factory.mktemp('log')}/t-0"
+    log = open_at(fs, SMALL, directory=directory)
+    added = fill(log, 12)
+    log.flush()
+    assert contents(open_at(fs, SMALL, directory=directory)) == added
+    log.close()
+    assert contents(open_at(fs, SMALL, directory=directory, is_clean=True)) == added
