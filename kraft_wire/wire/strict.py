@@ -21,7 +21,7 @@ from kraft_wire.wire.walker import decode_slowly
 __all__ = ["Finding", "message_findings", "records_findings", "varint_findings"]
 
 _KNOWN_ATTRIBUTES: Final = 0x7F
-_VARINT_PARTS: Final = (".tag", ".size", "tagged_fields.count")
+_TAG_COUNT: Final = "tagged_fields.count"
 _CLIENT_ID: Final = "client_id"  # the one string that is never compact, in RequestHeader
 
 
@@ -64,11 +64,11 @@ class _Collector:
         self.last_tags: dict[str, int] = {}
         self.open_tags: list[_OpenTag] = []
         self.last_end = 0
+        self.last_path = ""
 
     def visit(self, path: str, start: int, end: int, value: object) -> None:
         """Look at one thing that was read; the signature is the walker's."""
         self.close(path, self.last_end)
-        self.last_end = end
         if isinstance(value, bool):
             if self.data[start] > 1:
                 self.note(path, start, f"boolean is {self.data[start]}")
@@ -76,6 +76,8 @@ class _Collector:
             self.look_at_text(path, start, end)
         elif isinstance(value, int):
             self.look_at_integer(path, start, end, value)
+        self.last_end = end
+        self.last_path = path
 
     def note(self, path: str, byte: int, what: str) -> None:
         """Keep one finding."""
@@ -89,19 +91,27 @@ class _Collector:
             self.note(path, start + error.start, f"malformed UTF-8: {error.reason}")
 
     def look_at_integer(self, path: str, start: int, end: int, value: int) -> None:
-        """Note odd lengths and tags; other integers are all as good as another."""
-        is_length = path.endswith(".length")
-        if path.endswith(_VARINT_PARTS) or (
-            is_length and self.is_flexible and not path.startswith(_CLIENT_ID)
-        ):
-            raw = value + is_length & 0xFFFFFFFF
-            self.findings += varint_findings(path, start, end - start, raw)
-        if value < -is_length and (is_length or path.endswith(_VARINT_PARTS)):
-            self.note(path, start, f"negative: {value}")
-        if path.endswith(".tag"):
+        """Note odd lengths and tags; values of fields are all as good as another."""
+        if path.endswith(".length"):
+            if value < -1:
+                self.note(path, start, f"length {value} for null")
+            if self.is_flexible and not path.startswith(_CLIENT_ID):
+                self.look_at_varint(path, start, end, value + 1)
+        elif path.endswith(_TAG_COUNT):
+            if value < 0:
+                self.note(path, start, f"{value} tagged fields")
+            self.look_at_varint(path, start, end, value)
+        elif path.endswith(".tag"):
+            self.look_at_varint(path, start, end, value)
             self.look_at_tag(path, start, value)
-        elif path.endswith(".size") and not path.endswith("].size"):
-            self.open_tags.append(_OpenTag(path.removesuffix(".size"), end, value))
+        elif path.endswith(".size") and self.last_path == path.removesuffix("size") + "tag":
+            self.look_at_varint(path, start, end, value)
+            if not path.endswith("].size"):
+                self.open_tags.append(_OpenTag(path.removesuffix(".size"), end, value))
+
+    def look_at_varint(self, path: str, start: int, end: int, value: int) -> None:
+        """Note a varint that is longer than its value needs."""
+        self.findings += varint_findings(path, start, end - start, value & 0xFFFFFFFF)
 
     def look_at_tag(self, path: str, start: int, tag: int) -> None:
         """Note a tag that does not follow the one before it in its section."""
@@ -115,18 +125,18 @@ class _Collector:
 
     def close(self, path: str, end: int) -> None:
         """Compare sizes of the known tags that `path` no longer lies in."""
-        while self.open_tags:
-            tag = self.open_tags[-1]
-            if path.startswith(tag.path) and path[len(tag.path) :].startswith((".", "[")):
-                if not path.endswith(".tag") or path != f"{tag.path}.tag":
-                    return
-            elif path == tag.path:
-                return
-            self.open_tags.pop()
+        while self.open_tags and not self.is_inside(path, self.open_tags[-1].path):
+            tag = self.open_tags.pop()
             used = end - tag.content_at
             if used != tag.size:
                 what = f"size {tag.size}, but the value takes {used} bytes"
                 self.note(tag.path, tag.content_at, what)
+
+    def is_inside(self, path: str, tagged: str) -> bool:
+        """Whether `path` is still part of a tagged field's value; the tag again is the next one."""
+        if path == tagged:
+            return True
+        return path.startswith((f"{tagged}.", f"{tagged}[")) and path != f"{tagged}.tag"
 
 
 def varint_findings(path: str, byte: int, size_bytes: int, raw: int) -> Iterator[Finding]:

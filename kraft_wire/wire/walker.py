@@ -105,7 +105,8 @@ class Walk:
     def tell(self, start: int, value: object, part: str = "") -> None:
         """Hand what was just read to the visitor."""
         if self.visit is not None:
-            self.visit(self.where() + part, start, self.position, value)
+            path = self.where() if self.path else ""
+            self.visit(path + part, start, self.position, value)
 
     def spend(self, count: int) -> None:
         """Count elements against the budget before they are built."""
@@ -142,9 +143,11 @@ class Walk:
     def tags(self, owner: Struct, tagged: dict[int, FieldTable]) -> list[tuple[int, bytes]] | None:
         """Read a tag section; the declared size of a known field is not used, as at Apache."""
         unknown: list[tuple[int, bytes]] = []
+        self.path.append("tagged_fields")
         start = self.position
         count = self.unsigned_varint()
-        self.tell(start, count, ".tagged_fields.count" if self.path else "tagged_fields.count")
+        self.tell(start, count, ".count")
+        self.path.pop()
         for _ in range(count):
             self.spend(1)
             start = self.position
