@@ -1,0 +1,71 @@
+"""What the documents claim is what the code does: KIPs, deviations, verbs, file map."""
+
+import re
+
+import pytest
+
+from tests import handler_heads
+from tests.kips import traceability
+from tests.kips.traceability import Kip
+from tests.tidiness import CHECKOUT, Module, modules
+
+DEVIATIONS = CHECKOUT / "docs" / "DEVIATIONS.md"
+ARCHITECTURE = CHECKOUT / "docs" / "ARCHITECTURE.md"
+
+
+def test_kips_page_is_what_requirements_and_tests_make() -> None:
+    written = traceability.PAGE.read_text(encoding="utf-8")
+    assert written == traceability.page(), "run python -m tests.kips --write"
+
+
+@pytest.mark.parametrize("kip", traceability.kips(), ids=lambda kip: f"KIP-{kip.number}")
+def test_every_requirement_of_a_kip_has_a_test(kip: Kip) -> None:
+    known = [row.id for row in kip.requirements]
+    assert len(known) == len(set(known))
+    assert [each for each in known if each not in kip.tests] == []
+    assert [each for each in kip.tests if each not in known] == []
+
+
+@pytest.mark.parametrize("kip", traceability.kips(), ids=lambda kip: f"KIP-{kip.number}")
+def test_module_of_a_requirement_exists(kip: Kip) -> None:
+    named = {row.module for row in kip.requirements}
+    assert [path for path in sorted(named) if not (CHECKOUT / "kraft_wire" / path).exists()] == []
+
+
+@pytest.mark.parametrize("module", handler_heads.handlers(), ids=lambda m: m.path.split("/")[-1])
+def test_what_a_handler_leaves_out_stands_among_the_deviations(module: Module) -> None:
+    head = handler_heads.head_of(module)
+    written = _deviations().get(head.api_key)
+    left_out = head.sections["Left out"].rstrip(".")
+    if left_out.lower().startswith("nothing"):
+        assert written is None or written[1], f"{head.name}: an empty section"
+        return
+    assert written is not None, f"docs/DEVIATIONS.md has no section for {head.api_key} {head.name}"
+    assert written[0] == head.name
+
+
+def test_deviations_are_in_the_order_of_the_api_keys() -> None:
+    keys = list(_deviations())
+    assert keys == sorted(keys)
+
+
+def test_file_map_names_every_package_and_no_file_that_is_gone() -> None:
+    text = ARCHITECTURE.read_text(encoding="utf-8")
+    named = re.findall(r"`((?:kraft_wire|codegen|tests|docs|benchmarks)/[\w/.-]+)`", text)
+    assert [path for path in named if not (CHECKOUT / path).exists()] == []
+    packages = sorted({module.package for module in modules()} - {"kraft_wire", "codegen"})
+    assert [name for name in packages if f"`kraft_wire/{name}/`" not in text] == []
+
+
+def test_contributing_names_every_verb_of_the_makefile() -> None:
+    verbs = re.findall(r"^(\w+):.*?## ", (CHECKOUT / "Makefile").read_text(), re.MULTILINE)
+    text = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert verbs
+    assert [verb for verb in verbs if f"`make {verb}" not in text] == []
+
+
+def _deviations() -> dict[int, tuple[str, str]]:
+    """Sections `### <key> <name>` of the deviations page: name and text by API key."""
+    text = DEVIATIONS.read_text(encoding="utf-8")
+    found = re.findall(r"^### (\d+) (\w+)\n(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
+    return {int(key): (name, body.strip()) for key, name, body in found}
