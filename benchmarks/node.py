@@ -242,7 +242,9 @@ def measure_all(arguments: argparse.Namespace, folder: Path) -> list[Row]:
     rounds, seconds = (2, 1.0) if arguments.quick else (5, 3.0)
     server = ServerProcess(folder / "ours", overrides={"num.partitions": "1"})
     server.directory.mkdir()
-    apache = ApacheNode(folder / "apache", overrides={"num.partitions": "1"}, flags=APACHE_FLAGS)
+    apache = ApacheNode(
+        folder / "apache", overrides={"num.partitions": "1"}, heap_mb=1024, flags=APACHE_FLAGS
+    )
     apache.format()
 
     def start_ours() -> str:
