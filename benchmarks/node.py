@@ -130,8 +130,8 @@ def librdkafka_consume(bootstrap: str, seconds: float) -> float:
         }
     )
     try:
-        low_high = confluent_kafka.TopicPartition("bench-rdkafka", 0, 0)
-        consumer.assign([low_high])
+        start = confluent_kafka.OFFSET_BEGINNING
+        consumer.assign([confluent_kafka.TopicPartition("bench-rdkafka", 0, start)])
         received = len(consumer.consume(1, timeout=20))
         begun = time.perf_counter()
         while time.perf_counter() - begun < seconds:

@@ -4,6 +4,7 @@ Nothing here uses the package's own codecs: what they would refuse to write is w
 """
 
 import struct
+import time
 from itertools import count
 
 import crc32c
@@ -24,6 +25,9 @@ __all__ = [
 ]
 
 _correlations = count(1)
+
+NOW_MS = int(time.time() * 1000)
+"""Stamps every record: an old one would soon fall to the retention of any broker."""
 
 
 def next_correlation() -> int:
@@ -84,8 +88,8 @@ def batch(records: bytes, record_count: int, *, attributes: int = 0, **overrides
         ">hiqqqhii",
         attributes,
         overrides.get("last_offset_delta", record_count - 1),
-        overrides.get("base_timestamp", 1_700_000_000_000),
-        overrides.get("base_timestamp", 1_700_000_000_000),
+        overrides.get("base_timestamp", NOW_MS),
+        overrides.get("base_timestamp", NOW_MS),
         -1,
         -1,
         -1,
