@@ -13,6 +13,7 @@ __all__ = ["main"]
 _VERBS: Final = {
     "server": ("kraft_wire.cli.server", "serve one Kafka node"),
     "format": ("kraft_wire.cli.format", "prepare log directories, as kafka-storage format does"),
+    "random-uuid": ("kraft_wire.cli.random_uuid", "draw an id for a cluster or a directory"),
     "topics": ("kraft_wire.cli.topics", "list, create, describe, delete and configure topics"),
     "wire": ("kraft_wire.cli.wire", "decode, encode and explain Kafka's messages"),
     "dump": ("kraft_wire.cli.dump", "show what stands in the files of a log directory"),

@@ -1,0 +1,273 @@
+"""`kraft-wire format` against Apache's own StorageTool: same arguments, same files."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from kraft_wire.cli.format import app
+from kraft_wire.cli.format_plan import FormatRefused
+from kraft_wire.cli.scram import parse_scram
+from kraft_wire.controller.features import RELEASE_LEVELS, bootstrap_records
+from kraft_wire.node.checkpoint_files import bootstrap_checkpoint_bytes
+from kraft_wire.wire.record_batch import parse_batches
+from tests.apache.java_process import run_java
+from tests.apache.node import ApacheNode
+
+CLUSTER_ID = "kWjudgeAAAAAAAAAAAAAAA"
+UNSUPPORTED = ("group", "share", "streams", "transaction", "eligible.leader.replicas")
+WITHOUT = [option for name in UNSUPPORTED for option in ("--feature", f"{name}.version=0")]
+APACHE_DEFAULTS = {
+    "metadata.version": 30,
+    "eligible.leader.replicas.version": 1,
+    "group.version": 1,
+    "kraft.version": 0,
+    "share.version": 1,
+    "streams.version": 1,
+    "transaction.version": 2,
+}
+QUORUM_CHECKPOINT = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
+STATIC = "controller.quorum.voters=1@127.0.0.1:9093"
+DYNAMIC = "controller.quorum.bootstrap.servers=127.0.0.1:9093"
+SALT = 'salt="MWx2NHBkbnc0ZndxN25vdGN4bTB5eTFrN3E="'
+
+
+def properties(directory: Path, quorum: str) -> Path:
+    """Write a node's properties with two log directories."""
+    directory.mkdir(parents=True)
+    path = directory / "server.properties"
+    path.write_text(
+        "process.roles=broker,controller\nnode.id=1\ncontroller.listener.names=CONTROLLER\n"
+        "listeners=PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093\n"
+        f"log.dirs={directory}/a,{directory}/b\n{quorum}\n"
+    )
+    return path
+
+
+def ours(path: Path, *arguments: str) -> tuple[int, str]:
+    """Run our command; return exit code and all that it said."""
+    command = ["-t", CLUSTER_ID, "-c", str(path), *arguments]
+    done = CliRunner().invoke(app, command, catch_exceptions=False)
+    return done.exit_code, done.output
+
+
+def theirs(path: Path, *arguments: str) -> None:
+    """Run Apache's command, which must succeed."""
+    done = run_java(
+        "kafka.tools.StorageTool", ["format", "-t", CLUSTER_ID, "-c", str(path), *arguments]
+    )
+    assert done.exit_code == 0, done.text
+
+
+def without_times(data: bytes) -> bytes:
+    """Return a checkpoint with its timestamps, and the checksums over them, set to 0."""
+    zeroed = bytearray(data)
+    position = 0
+    for batch in parse_batches(memoryview(data)):
+        stamp = batch.max_timestamp.to_bytes(8, "big")
+        for start, end in ((17, 21), (27, 35), (35, 43)):
+            zeroed[position + start : position + end] = bytes(end - start)
+        body = bytes(zeroed[position : position + batch.size_bytes])
+        header_time = body.rfind(stamp[:6])  # in the header of a quorum's checkpoint
+        if batch.is_control and header_time > 0:
+            zeroed[position + header_time : position + header_time + 8] = bytes(8)
+        position += batch.size_bytes
+    return bytes(zeroed)
+
+
+def identity(directory: Path) -> dict[str, str]:
+    """Return meta.properties without comments."""
+    lines = (directory / "meta.properties").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if not line.startswith("#"))
+
+
+@pytest.mark.java
+@pytest.mark.parametrize(
+    ("quorum", "arguments"),
+    [
+        (STATIC, []),
+        (STATIC, ["--release-version", "4.0"]),
+        (STATIC, ["--release-version", "3.3-IV3"]),
+        (STATIC, ["--add-scram", f"SCRAM-SHA-256=[name=al,password=x,iterations=8192,{SALT}]"]),
+        (STATIC, ["--add-scram", f'SCRAM-SHA-512=[name=al,password="x y",{SALT}]']),
+        (DYNAMIC, ["--no-initial-controllers", "--feature", "kraft.version=1"]),
+        (
+            DYNAMIC,
+            [
+                "--initial-controllers",
+                "1@localhost:9093:ulKdNaW-TEGJrNOp2H6_aQ,2@h:9094:Jyno6mkdTyCZ1tsbAZSXBg",
+            ],
+        ),
+        (DYNAMIC, ["-I", "2@h:9094:Jyno6mkdTyCZ1tsbAZSXBg"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "+".join(value[:2]) or "plain",
+)
+def test_directory_holds_what_apaches_tool_writes(
+    tmp_path: Path, quorum: str, arguments: Sequence[str]
+) -> None:
+    our_file = properties(tmp_path / "ours", quorum)
+    their_file = properties(tmp_path / "theirs", quorum)
+    exit_code, said = ours(our_file, *arguments)
+    assert exit_code == 0, said
+    theirs(their_file, *arguments, *WITHOUT)
+    for name in ("a", "b"):
+        our_files = {path.relative_to(tmp_path / "ours") for path in walk(our_file.parent / name)}
+        their_files = {
+            path.relative_to(tmp_path / "theirs") for path in walk(their_file.parent / name)
+        }
+        assert our_files == their_files
+        for relative in sorted(our_files):
+            mine, other = tmp_path / "ours" / relative, tmp_path / "theirs" / relative
+            if relative.suffix == ".checkpoint":
+                assert without_times(mine.read_bytes()) == without_times(other.read_bytes())
+        our_identity, their_identity = (
+            identity(our_file.parent / name),
+            identity(their_file.parent / name),
+        )
+        if "--initial-controllers" not in arguments:
+            del our_identity["directory.id"], their_identity["directory.id"]
+        elif name == "b":
+            continue
+        assert our_identity == their_identity
+
+
+def walk(directory: Path) -> list[Path]:
+    """Every file below a directory."""
+    return [path for path in directory.rglob("*") if path.is_file()]
+
+
+@pytest.mark.java
+def test_bootstrap_checkpoint_of_apaches_default_features_is_its_411_bytes(tmp_path: Path) -> None:
+    theirs(properties(tmp_path / "theirs", STATIC))
+    data = (tmp_path / "theirs" / "a" / "bootstrap.checkpoint").read_bytes()
+    made = bootstrap_checkpoint_bytes(bootstrap_records(APACHE_DEFAULTS), 1_795_227_197_047)
+    assert len(made) == 411
+    assert without_times(made) == without_times(data)
+
+
+@pytest.mark.java
+def test_standalone_quorum_has_one_voter_with_the_directory_of_the_log(tmp_path: Path) -> None:
+    file = properties(tmp_path / "ours", DYNAMIC)
+    exit_code, said = ours(file, "--standalone")
+    assert exit_code == 0, said
+    assert "dynamic metadata voter directory" in said
+    checkpoint = file.parent / "a" / QUORUM_CHECKPOINT
+    assert checkpoint.stat().st_size == 241
+    assert checkpoint.stat().st_mode & 0o777 == 0o400
+    dumped = run_java(
+        "org.apache.kafka.tools.DumpLogSegments",
+        ["--cluster-metadata-decoder", "--files", str(checkpoint)],
+    )
+    assert dumped.exit_code == 0, dumped.text
+    directory_id = identity(file.parent / "a")["directory.id"]
+    assert f'"voterDirectoryId":"{directory_id}"' in dumped.stdout
+    assert '"port":9093' in dumped.stdout
+    assert "isvalid: false" not in dumped.stdout
+
+
+class NodeFormattedByUs(ApacheNode):
+    """Apache's server over a directory that our command formatted."""
+
+    def format(self) -> None:
+        self.directory.mkdir(parents=True)
+        lines = [f"{key}={value}\n" for key, value in self.properties().items()]
+        self.properties_file.write_text("".join(lines))
+        exit_code, said = ours(self.properties_file)
+        assert exit_code == 0, said
+
+
+@pytest.mark.java
+@pytest.mark.slow
+def test_apache_kafka_starts_on_a_directory_that_we_formatted(tmp_path: Path) -> None:
+    with NodeFormattedByUs(tmp_path / "node") as node:
+        assert identity(node.data)["cluster.id"] == CLUSTER_ID
+
+
+@pytest.mark.parametrize(
+    ("quorum", "arguments", "exit_code", "reason"),
+    [
+        (STATIC, ["--standalone"], 2, "makes the quorum static"),
+        (STATIC, ["-s", "-N"], 2, "only one of"),
+        (STATIC, ["-f", "kraft.version=1"], 2, "kraft.version is 0 for a static quorum"),
+        (DYNAMIC, [], 2, "give one of --standalone"),
+        (DYNAMIC, ["-s", "-f", "kraft.version=0"], 2, "kraft.version is 1 for a dynamic quorum"),
+        (STATIC, ["-r", "9.9"], 2, "unknown release '9.9'"),
+        (STATIC, ["-r", "3.3-IV2"], 2, "unknown release"),
+        (STATIC, ["-r", "4.0", "-f", "metadata.version=25"], 2, "use --release-version"),
+        (STATIC, ["-f", "group.version=1"], 2, "group.version is not supported"),
+        (STATIC, ["-f", "metadata.version=31"], 2, "levels 7 to 30"),
+        (STATIC, ["-f", "metadata.version"], 2, "not of the form feature=level"),
+        (DYNAMIC, ["-I", "1@localhost"], 2, "id@host:port:directoryId"),
+        (DYNAMIC, ["-I", "1@h:1:x"], 2, "22-character id"),
+        (DYNAMIC, ["-I", ",".join(["1@h:1:ulKdNaW-TEGJrNOp2H6_aQ"] * 2)], 2, "twice"),
+        (STATIC, ["-r", "3.4", "-S", "SCRAM-SHA-256=[name=a,password=b]"], 2, "3.5-IV2 or later"),
+        ("num.partitions=none", [], 2, "num.partitions=none"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_anything_is_written(
+    tmp_path: Path, quorum: str, arguments: list[str], exit_code: int, reason: str
+) -> None:
+    file = properties(tmp_path / "node", quorum)
+    code, said = ours(file, *arguments)
+    assert (code, reason in said) == (exit_code, True), said
+    assert not (file.parent / "a").exists()
+
+
+def test_formatted_directory_is_refused_or_left_alone(tmp_path: Path) -> None:
+    file = properties(tmp_path / "node", STATIC)
+    assert ours(file)[0] == 0
+    before = {path: path.read_bytes() for path in walk(file.parent / "a")}
+    code, said = ours(file)
+    assert code == 1
+    assert "already formatted" in said
+    assert ours(file, "--ignore-formatted") == (
+        0,
+        "All of the log directories are already formatted.\n",
+    )
+    for path in walk(file.parent / "b"):
+        path.unlink()
+    code, said = ours(file, "-g")
+    assert code == 0
+    assert "data directory" in said
+    assert {path: path.read_bytes() for path in walk(file.parent / "a")} == before
+
+
+def test_directory_of_another_cluster_is_refused_also_when_formatted_ones_are_ignored(
+    tmp_path: Path,
+) -> None:
+    file = properties(tmp_path / "node", STATIC)
+    assert ours(file)[0] == 0
+    code, said = CliRunner().invoke(app, ["-t", "other", "-c", str(file), "-g"]), ""
+    assert code.exit_code == 2, said
+    assert f"of cluster {CLUSTER_ID}" in code.output
+
+
+def test_missing_configuration_is_one_clear_line(tmp_path: Path) -> None:
+    code, said = ours(tmp_path / "none.properties")
+    assert code == 2
+    assert said.count("\n") == 1
+    assert "No such file" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("SCRAM-SHA-1=[name=a,password=b]", "as mechanism"),
+        ("SCRAM-SHA-256=name=a", "as mechanism"),
+        ("SCRAM-SHA-256=[password=b]", "name of a user"),
+        ("SCRAM-SHA-256=[name=a]", "one of password"),
+        ("SCRAM-SHA-256=[name=a,password=b,saltedpassword=c]", "one of password"),
+        ("SCRAM-SHA-256=[name=a,password=b,iterations=1]", "4096 to 16384"),
+        ("SCRAM-SHA-256=[name=a,password=b,salt=!]", "not base64"),
+        ("SCRAM-SHA-256=[name=a,saltedpassword=YWI=]", "needs the salt"),
+        ("SCRAM-SHA-256=[name=a,,]", "cannot be read"),
+    ],
+)
+def test_wrong_credential_is_refused_with_its_reason(text: str, reason: str) -> None:
+    with pytest.raises(FormatRefused, match=reason):
+        parse_scram(text)
+
+
+def test_releases_are_numbered_without_gaps() -> None:
+    assert list(RELEASE_LEVELS.values()) == list(range(7, 31))
