@@ -146,4 +146,4 @@ def parse_response_header(frame: Buffer, api_key: int, api_version: int) -> tupl
     correlation_id: int = CORRELATION_ID.unpack_from(frame, 0)[0]
     if response_header_version(api_key, api_version) == 0:
         return correlation_id, 4
-    return correlation_id, _skip_tags(frame, 4)
+    return correlation_id, _skip_tags(frame, 4, None)
