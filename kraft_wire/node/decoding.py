@@ -28,21 +28,20 @@ _PRODUCE_REFUSED_MAX: Final = 2
 
 _REASONS: Final = (
     (
-        re.compile(r"(?P<declared>\d+) elements are announced, (?P<allowed>\d+)"),
         "array_count_exceeds_remaining",
+        r"(?P<declared>\d+) elements are announced, (?P<allowed>\d+)",
     ),
-    (re.compile(r"more than (?P<allowed>\d+) elements"), "object_budget_exceeded"),
-    (re.compile(r"tagged|tags|tag of"), "tagged_fields_exceeded"),
-    (
-        re.compile(r"(?P<declared>\d+) bytes are announced, (?P<allowed>-?\d+)"),
-        "length_exceeds_remaining",
-    ),
-    (re.compile(r"string of"), "string_too_long"),
-    (re.compile(r"null"), "null_not_allowed"),
-    (re.compile(r"varint"), "varint_malformed"),
-    (re.compile(r"left|cut off|no header"), "truncated"),
+    ("object_budget_exceeded", r"more than (?P<allowed>\d+) elements"),
+    ("tagged_fields_exceeded", r"(?P<declared>\d+) tagged fields, (?P<allowed>\d+) are the most"),
+    ("tagged_field_size", r"tagged fields of (?P<declared>\d+) bytes|tag of (?P<size>\d+) bytes"),
+    ("length_exceeds_remaining", r"(?P<declared>\d+) bytes are announced, (?P<allowed>-?\d+)"),
+    ("string_too_long", r"string of (?P<declared>\d+) bytes, (?P<allowed>\d+)"),
+    ("null_not_allowed", r"null"),
+    ("truncated", r"left|cut off|no header"),
+    ("varint_malformed", r"varint"),
+    ("tagged_field_size", r"tag"),
 )
-"""Words of the decoder's reasons to the fixed word of the log line."""
+"""The fixed word of the log line, and by which words of the decoder's reason it is known."""
 
 
 class Decoded(NamedTuple):
@@ -108,15 +107,22 @@ def _other_version(
 
 
 def _refusal(header: RequestHeader, reason: str) -> Rejection:
-    return Rejection(reason, api_name(header.api_key), header.api_version, header.correlation_id)
+    return Rejection(
+        reason,
+        api_name(header.api_key),
+        header.api_version,
+        header.correlation_id,
+        client_id=header.client_id,
+    )
 
 
 def _rejection(error: MalformedMessage, header: RequestHeader | None) -> Rejection:
     reason, details = "malformed", list[tuple[str, object]]()
-    for pattern, word in _REASONS:
-        match = pattern.search(error.reason)
+    for word, pattern in _REASONS:
+        match = re.search(pattern, error.reason)
         if match is not None:
-            reason, details = word, list(match.groupdict().items())
+            found = match.groupdict()
+            reason, details = word, [(name, text) for name, text in found.items() if text]
             break
     if header is None:
         return Rejection(reason, field=error.field, byte=error.byte, details=details)
@@ -128,6 +134,7 @@ def _rejection(error: MalformedMessage, header: RequestHeader | None) -> Rejecti
         error.field,
         error.byte,
         details,
+        header.client_id,
     )
 
 

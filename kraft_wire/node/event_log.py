@@ -49,7 +49,7 @@ class EventLog:
             byte=rejection.byte,
             reason=rejection.reason,
             **{key: value for key, value in rejection.details},
-            client_id=peer.client_id if peer.client_id is not None else "-",
+            client_id=rejection.client_id or peer.client_id or "-",
             action="close",
         )
 

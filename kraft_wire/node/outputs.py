@@ -54,6 +54,7 @@ class Rejection:
     byte: int = -1
     """Offset of that field from the first byte after the frame's length."""
     details: Sequence[tuple[str, object]] = ()
+    client_id: str | None = None
 
 
 @dataclass(slots=True)
