@@ -106,7 +106,7 @@ def compact(
         before += sum(segment.size_bytes for segment in group)
         after += cleaned.size_bytes
         _swap(fs, log, group, cleaned)
-    assert after <= before or not newest, (before, after)
+    assert end >= dirty, (end, dirty)
     return CompactionResult(end, before, after)
 
 

@@ -1,0 +1,302 @@
+"""One entry of log.dirs: lock, identity, checkpoints, clean stops, damage, a full disk."""
+
+from contextlib import suppress
+
+import pytest
+
+from kraft_wire.model import DiskFull, FsyncFailed, Offset, StorageError, TopicPartition, Uuid
+from kraft_wire.sim.files import Fault, SimFileSystem
+from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
+from kraft_wire.storage.files import LockHeld, replace_file
+from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.log_directory import METADATA_PARTITION, LogDirectory
+from kraft_wire.storage.meta_properties import MetaProperties, write_meta_properties
+from kraft_wire.storage.space import DiskSpace
+from tests.storage.making import PARTITION, TOPIC_ID, contents, fill, flip
+
+D = "disk/d"
+OTHER = TopicPartition("a-b.c", 3)
+SMALL = LogConfig(segment_bytes=400)
+
+
+def opened(fs: SimFileSystem, **settings: int) -> LogDirectory:
+    directory = LogDirectory.open(fs, D, **settings)
+    directory.load_logs(lambda _: SMALL, 1)
+    return directory
+
+
+def test_clean_stop_leaves_kafkas_files_and_is_believed_once() -> None:
+    fs = SimFileSystem()
+    directory = opened(fs)
+    log = directory.create_log(PARTITION, TOPIC_ID, SMALL, 1)
+    added = fill(log, 3)
+    log.update_high_watermark(Offset(2))
+    directory.create_log(OTHER, TOPIC_ID, SMALL, 1)
+    directory.close(broker_epoch=15)
+    assert fs.read(f"{D}/.kafka_cleanshutdown") == b'{"version":0,"brokerEpoch":15}'
+    assert fs.read(f"{D}/recovery-point-offset-checkpoint") == b"0\n2\na-b.c 3 0\nt 0 3\n"
+    assert fs.read(f"{D}/replication-offset-checkpoint") == b"0\n2\na-b.c 3 0\nt 0 2\n"
+    assert fs.read(f"{D}/log-start-offset-checkpoint") == b"0\n0\n"
+    again = opened(fs)
+    assert (again.was_clean, again.previous_broker_epoch) == (True, 15)
+    assert sorted(again.logs) == [OTHER, PARTITION]
+    assert contents(again.logs[PARTITION]) == added
+    assert (again.logs[PARTITION].high_watermark, again.logs[PARTITION].topic_id) == (2, TOPIC_ID)
+    again.release()
+    assert not opened(fs).was_clean
+
+
+@pytest.mark.parametrize("marker", [b"", b"[]", b'{"version":0}', b'{"brokerEpoch":"x"}'])
+def test_marker_of_any_content_counts_without_epoch(marker: bytes) -> None:
+    fs = SimFileSystem()
+    fs.make_directory(D)
+    replace_file(fs, f"{D}/.kafka_cleanshutdown", marker)
+    directory = opened(fs)
+    assert (directory.was_clean, directory.previous_broker_epoch) == (True, -1)
+
+
+def test_directory_is_locked() -> None:
+    fs = SimFileSystem()
+    first = opened(fs)
+    with pytest.raises(LockHeld):
+        LogDirectory.open(fs, D)
+    first.release()
+    opened(fs).release()
+
+
+def test_identity_is_read_and_a_damaged_one_refused_without_holding_the_lock() -> None:
+    fs = SimFileSystem()
+    fs.make_directory(D)
+    write_meta_properties(fs, D, MetaProperties("c", 1, TOPIC_ID))
+    directory = opened(fs)
+    assert directory.meta == MetaProperties("c", 1, TOPIC_ID)
+    directory.release()
+    replace_file(fs, f"{D}/meta.properties", b"?")
+    for _ in range(2):
+        with pytest.raises(CorruptCheckpoint):
+            LogDirectory.open(fs, D)
+
+
+def test_damaged_log_start_checkpoint_is_refused_and_the_derived_ones_start_over() -> None:
+    fs = SimFileSystem()
+    directory = opened(fs)
+    fill(directory.create_log(PARTITION, TOPIC_ID, SMALL, 1), 2)
+    directory.checkpoint()
+    directory.release()
+    for name in ("recovery-point", "replication", "cleaner"):
+        replace_file(fs, f"{D}/{name}-offset-checkpoint", b"?")
+    again = opened(fs)
+    assert again.logs[PARTITION].log_end_offset == 2
+    again.release()
+    replace_file(fs, f"{D}/log-start-offset-checkpoint", b"?")
+    with pytest.raises(CorruptCheckpoint):
+        LogDirectory.open(fs, D)
+
+
+def test_log_start_survives_a_restart() -> None:
+    fs = SimFileSystem()
+    directory = opened(fs)
+    log = directory.create_log(PARTITION, TOPIC_ID, SMALL, 1)
+    fill(log, 2)
+    log.advance_log_start_offset(Offset(1))
+    directory.checkpoint()
+    directory.release()
+    again = opened(fs)
+    assert again.logs[PARTITION].log_start_offset == 1
+    again.logs[PARTITION].truncate_fully_and_start_at(Offset(9))
+    again.checkpoint()
+    assert fs.read(f"{D}/log-start-offset-checkpoint") == b"0\n0\n"
+
+
+def test_other_directories_are_left_alone_and_deleted_topics_removed() -> None:
+    fs = SimFileSystem()
+    for name in ("t-0.0a-delete", "t-1.0a-future", "nodash", "-1", "t-x", "__cluster_metadata-0"):
+        fs.make_directory(f"{D}/{name}")
+    replace_file(fs, f"{D}/file-0", b"")
+    directory = opened(fs)
+    assert directory.logs == {}
+    assert "t-0.0a-delete" not in fs.names(D)
+    assert "t-1.0a-future" in fs.names(D)
+
+
+def test_topic_is_deleted_by_renaming_and_can_be_made_again() -> None:
+    fs = SimFileSystem()
+    directory = opened(fs)
+    log = directory.create_log(PARTITION, TOPIC_ID, SMALL, 1)
+    fill(log, 5)
+    log.update_high_watermark(Offset(5))
+    log.advance_log_start_offset(Offset(2))
+    directory.checkpoint()
+    doomed = directory.delete_log(PARTITION)
+    assert doomed == f"{D}/t-0.{TOPIC_ID.hex()}-delete"
+    directory.remove_deleted(doomed)
+    assert not fs.exists(doomed)
+    fresh = directory.create_log(PARTITION, TOPIC_ID, SMALL, 1)
+    assert (fresh.log_start_offset, fresh.log_end_offset) == (0, 0)
+    long = TopicPartition("x" * 249, 0)
+    directory.create_log(long, TOPIC_ID, SMALL, 1)
+    assert len(directory.delete_log(long).rpartition("/")[2]) == 255
+
+
+def test_offsets_of_a_topic_that_is_gone_do_not_apply_to_its_namesake() -> None:
+    fs = SimFileSystem()
+    fs.make_directory(D)
+    replace_file(fs, f"{D}/log-start-offset-checkpoint", b"0\n1\nt 0 7\n")
+    directory = opened(fs)
+    assert fs.read(f"{D}/log-start-offset-checkpoint") == b"0\n0\n"
+    assert directory.create_log(PARTITION, TOPIC_ID, SMALL, 1).log_start_offset == 0
+
+
+def test_damaged_log_is_set_aside_and_the_others_are_served() -> None:
+    fs = SimFileSystem()
+    directory = opened(fs)
+    fill(directory.create_log(PARTITION, TOPIC_ID, SMALL, 1), 3)
+    fill(directory.create_log(OTHER, TOPIC_ID, SMALL, 1), 1)
+    directory.release()
+    flip(fs, f"{D}/t-0/{0:020d}.log", 70)
+    again = opened(fs)
+    assert list(again.logs) == [OTHER]
+    assert "a valid batch follows" in str(again.damaged[PARTITION])
+    again.close()
+    assert not fs.exists(f"{D}/.kafka_cleanshutdown")
+    allowed = LogDirectory.open(fs, D)
+    allowed.load_logs(lambda _: SMALL, 1, {PARTITION})
+    assert allowed.logs[PARTITION].log_end_offset == 0
+    allowed.delete_log(PARTITION)
+
+
+def test_damaged_log_can_be_deleted() -> None:
+    fs = SimFileSystem()
+    directory = opened(fs)
+    fill(directory.create_log(PARTITION, TOPIC_ID, SMALL, 1), 3)
+    directory.release()
+    flip(fs, f"{D}/t-0/{0:020d}.log", 70)
+    again = opened(fs)
+    assert again.delete_log(PARTITION).endswith(f"t-0.{'0' * 32}-delete")
+    assert again.damaged == {}
+
+
+def test_errors_take_the_log_or_the_directory_out_of_service() -> None:
+    fs = SimFileSystem()
+    directory = opened(fs, ballast_bytes=4096)
+    directory.create_log(PARTITION, TOPIC_ID, SMALL, 1)
+    directory.note_error(PARTITION, DiskFull("write", "x", "full"))
+    assert directory.space.is_full
+    assert directory.offline is None
+    directory.note_error(PARTITION, CorruptCheckpoint("x", "y"))
+    assert list(directory.damaged) == [PARTITION]
+    first = StorageError("read", "x", "EIO")
+    directory.note_error(None, first)
+    directory.note_error(None, StorageError("read", "x", "EROFS"))
+    assert directory.offline is first
+    directory.close()
+    assert not fs.exists(f"{D}/.kafka_cleanshutdown")
+
+
+def test_interrupted_creation_is_completed_by_the_topic_id() -> None:
+    fs = SimFileSystem()
+    fs.make_directory(f"{D}/t-0")
+    directory = opened(fs)
+    assert directory.logs[PARTITION].topic_id == Uuid(bytes(16))
+    directory.assign_topic_id(PARTITION, TOPIC_ID)
+    directory.release()
+    assert opened(fs).logs[PARTITION].topic_id == TOPIC_ID
+
+
+def test_metadata_log_is_verified_whole_and_in_no_checkpoint() -> None:
+    fs = SimFileSystem()
+    directory = opened(fs)
+    log = directory.open_metadata_log(SMALL, 1)
+    assert fs.read(f"{D}/__cluster_metadata-0/partition.metadata").endswith(
+        b"AAAAAAAAAAAAAAAAAAAAAQ"
+    )
+    fill(log, 3)
+    directory.close()
+    assert b"cluster" not in fs.read(f"{D}/recovery-point-offset-checkpoint")
+    again = opened(fs)
+    assert METADATA_PARTITION not in again.logs
+    assert again.open_metadata_log(SMALL, 1).log_end_offset == 3
+
+
+def test_recovery_points_are_lowered_on_disk_before_a_truncation() -> None:
+    fs = SimFileSystem()
+    directory = opened(fs)
+    log = directory.create_log(PARTITION, TOPIC_ID, SMALL, 1)
+    fill(log, 4)
+    log.flush()
+    directory.checkpoint()
+    log.truncate_to(Offset(1))
+    assert fs.read(f"{D}/recovery-point-offset-checkpoint") == b"0\n1\nt 0 1\n"
+
+
+# -- space ---------------------------------------------------------------------------------------
+
+
+def test_full_disk_refuses_appends_and_heals_without_restart() -> None:
+    fs = SimFileSystem()
+    directory = opened(fs, ballast_bytes=4096, reserve_bytes=1000)
+    log = directory.create_log(PARTITION, TOPIC_ID, LogConfig(), 1)
+    added = fill(log, 2)
+    fs.capacity_bytes = fs.used_bytes() + 999
+    directory.space.refresh()
+    with pytest.raises(DiskFull):
+        fill(log, 1)
+    directory.space.note_full()
+    directory.checkpoint()  # the ballast made room
+    directory.space.refresh()
+    assert directory.space.is_full
+    fs.capacity_bytes = fs.used_bytes() + 50_000
+    directory.space.refresh()
+    assert not directory.space.is_full
+    added += fill(log, 1)
+    assert contents(log) == added
+
+
+def test_ballast_that_cannot_be_taken_means_full() -> None:
+    fs = SimFileSystem(capacity_bytes=2000)
+    fs.make_directory(D)
+    space = DiskSpace(fs, D, ballast_bytes=4096)
+    space.refresh()
+    assert space.is_full
+    DiskSpace(fs, D).note_full()
+
+
+# -- the k-th call -------------------------------------------------------------------------------
+
+
+def work(fs: SimFileSystem, acknowledged: list[bytes]) -> None:
+    """A life of a node: start, create, append, flush, roll, truncate, checkpoint, stop."""
+    directory = LogDirectory.open(fs, D)
+    directory.load_logs(lambda _: SMALL, 1)
+    log = directory.logs.get(PARTITION)
+    if log is None:
+        log = directory.create_log(PARTITION, TOPIC_ID, SMALL, 1)
+    for _ in range(5):
+        data = fill(log, 1)
+        log.flush()
+        acknowledged += data
+    directory.checkpoint()
+    directory.close(broker_epoch=1)
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+def test_whichever_call_fails_nothing_acknowledged_is_lost(fault: Fault) -> None:
+    counting = SimFileSystem()
+    counting.make_directory("disk")
+    work(counting, [])
+    for number in range(counting.calls_count):
+        fs = SimFileSystem()
+        fs.make_directory("disk")
+        fs.sync_directory("")
+        fs.fault = (number, fault)
+        acknowledged: list[bytes] = []
+        ended = False
+        with suppress(StorageError, FsyncFailed):
+            work(fs, acknowledged)
+            ended = True
+        assert ended == (fs.failed_operation is None), (number, fs.failed_operation)
+        after = SimFileSystem.from_image(fs.everything())
+        directory = opened(after)
+        found = contents(directory.logs[PARTITION]) if PARTITION in directory.logs else []
+        assert found[: len(acknowledged)] == acknowledged, number
+        assert not directory.damaged

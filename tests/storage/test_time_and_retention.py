@@ -1,0 +1,144 @@
+"""Offsets by time, and the removal of old segments."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kraft_wire.model import Offset
+from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.storage.log import Log
+from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.producer_snapshots import snapshot_offsets
+from kraft_wire.storage.retention import apply_retention
+from kraft_wire.storage.timestamps import (
+    TimestampAndOffset,
+    offset_for_timestamp,
+    offset_of_max_timestamp,
+)
+from tests.storage.making import DIRECTORY, append, batch_bytes, contents, open_at, parsed
+
+SMALL = LogConfig(segment_bytes=400, index_interval_bytes=100)
+
+
+def log_with(times: list[int], config: LogConfig = SMALL) -> Log:
+    log = open_at(SimFileSystem(), config)
+    for time in times:
+        append(log, batch_bytes(log.log_end_offset, timestamp=time))
+    log.update_high_watermark(log.log_end_offset)
+    return log
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(-1, 60), st.integers(1, 3)), max_size=25),
+    st.integers(-1, 65),
+    st.integers(0, 60),
+    st.integers(0, 60),
+)
+def test_search_by_time_agrees_with_a_walk_over_all_records(
+    written: list[tuple[int, int]], target: int, start: int, bound: int
+) -> None:
+    log = open_at(SimFileSystem(), SMALL)
+    for time, count in written:
+        append(log, batch_bytes(log.log_end_offset, timestamp=time, count=count))
+    log.advance_log_start_offset(Offset(min(start, log.log_end_offset)))
+    upper = Offset(min(max(bound, log.log_start_offset), log.log_end_offset))
+    records = [
+        (record.timestamp, record.offset)
+        for data in contents(log)
+        for record in parsed(data).iter_records()
+        if record.offset >= log.log_start_offset
+    ]
+    newer = [entry for entry in records if entry[0] >= target and entry[1] < upper]
+    found = offset_for_timestamp(log, target, upper_bound=upper)
+    if found is not None or newer:
+        assert found is not None
+        assert found[:2] == newer[0]
+
+
+def test_search_finds_the_record_inside_a_batch_with_its_epoch() -> None:
+    log = open_at(SimFileSystem(), SMALL)
+    append(log, batch_bytes(0, timestamp=10, count=5, epoch=3))
+    assert offset_for_timestamp(log, 12, upper_bound=Offset(5)) == (12, 2, 3)
+    assert offset_for_timestamp(log, 12, upper_bound=Offset(2)) is None
+    assert offset_for_timestamp(log, 15, upper_bound=Offset(5)) is None
+
+
+def test_largest_time_is_the_first_record_that_has_it() -> None:
+    log = log_with([5, 90, 7, 90, 3, 60, 20])
+    assert offset_of_max_timestamp(log, upper_bound=Offset(7)) == TimestampAndOffset(
+        90, Offset(1), log.latest_epoch or 0
+    )
+    log.advance_log_start_offset(Offset(4))
+    found = offset_of_max_timestamp(log, upper_bound=Offset(7))
+    assert found is not None
+    assert found[:2] == (60, 5)
+    found = offset_of_max_timestamp(log, upper_bound=Offset(5))
+    assert found is not None
+    assert found[:2] == (3, 4)
+
+
+def test_log_without_times_has_no_largest() -> None:
+    log = log_with([-1, -1])
+    assert offset_of_max_timestamp(log, upper_bound=Offset(2)) is None
+    assert offset_of_max_timestamp(log_with([]), upper_bound=Offset(0)) is None
+    assert offset_for_timestamp(log, 0, upper_bound=Offset(2)) is None
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_search_works_after_a_restart(is_clean: bool) -> None:
+    fs = SimFileSystem()
+    log = open_at(fs, SMALL)
+    for offset in range(12):
+        append(log, batch_bytes(offset, timestamp=100 * offset))
+    log.close()
+    again = open_at(fs, SMALL, is_clean=is_clean)
+    for offset in range(12):
+        found = offset_for_timestamp(again, 100 * offset - 1, upper_bound=Offset(12))
+        assert found is not None
+        assert found.offset == offset
+
+
+# -- retention -----------------------------------------------------------------------------------
+
+
+def test_expired_segments_go_oldest_first_with_their_producer_snapshots() -> None:
+    log = log_with([1000] * 6 + [5000] * 3, LogConfig(segment_bytes=400, retention_ms=1000))
+    last_old = [segment for segment in log.segments if segment.largest_timestamp() == 1000][-1]
+    assert apply_retention(log, 2000) == 0
+    assert apply_retention(log, 2001) > 0
+    assert log.segments[0].base_offset > last_old.base_offset
+    assert log.log_start_offset == log.segments[0].base_offset
+    assert all(offset >= log.log_start_offset for offset in snapshot_offsets(log._fs, DIRECTORY))
+
+
+def test_expired_active_segment_is_rolled_first() -> None:
+    log = log_with([1000] * 2, LogConfig(retention_ms=1000))
+    assert apply_retention(log, 9000) == 1
+    assert (log.log_start_offset, log.log_end_offset, log.size_bytes) == (2, 2, 0)
+    assert apply_retention(log, 9000) == 0
+
+
+def test_nothing_above_the_high_watermark_goes() -> None:
+    log = log_with([1000] * 9, LogConfig(segment_bytes=400, retention_ms=1000, retention_bytes=0))
+    log.high_watermark = Offset(1)
+    assert apply_retention(log, 9000) == 0
+
+
+def test_size_limit_keeps_at_least_that_many_bytes() -> None:
+    log = log_with([1000] * 12, LogConfig(segment_bytes=400, retention_bytes=700, retention_ms=-1))
+    assert apply_retention(log, 1 << 40) > 0
+    assert log.size_bytes >= 700
+    assert log.size_bytes - log.segments[0].size_bytes < 700
+
+
+def test_compacted_only_logs_keep_old_segments_but_not_deleted_ones() -> None:
+    config = LogConfig(segment_bytes=400, retention_ms=1, cleanup_policy=("compact",))
+    log = log_with([1000] * 9, config)
+    assert apply_retention(log, 9000) == 0
+    log.advance_log_start_offset(Offset(log.segments[2].base_offset))
+    assert apply_retention(log, 9000) == 2
+
+
+def test_segment_without_times_is_never_too_old() -> None:
+    assert apply_retention(log_with([-1] * 9), 1 << 50) == 0
