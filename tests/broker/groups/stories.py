@@ -67,10 +67,12 @@ def pair(door: Door, group: str, **fields: Any) -> tuple[Member, Member]:
     return leader, follower
 
 
-def static_pair(door: Door, group: str) -> tuple[Member, Member]:
+def static_pair(door: Door, group: str, **fields: Any) -> tuple[Member, Member]:
     """Return leader and follower of a stable group of two static members."""
-    first = joined(Member(door, group, client_id="first", instance_id="one", connection=1))
-    second = Member(door, group, client_id="second", instance_id="two", connection=2)
+    one = {"client_id": "first", "instance_id": "one", "connection": 1}
+    two = {"client_id": "second", "instance_id": "two", "connection": 2}
+    first = joined(Member(door, group, **(fields | one)))
+    second = Member(door, group, **(fields | two))
     second.join_once()
     await_rebalance(second)
     first.join_once()
