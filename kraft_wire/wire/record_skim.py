@@ -13,8 +13,8 @@ from kraft_wire.wire.varint import read_varint, read_varlong
 
 __all__ = ["RecordSkim", "skim_records"]
 
-_NULL: Final = 1
-"""The varint of the length -1."""
+_NEGATIVE: Final = 1
+"""The bit that every negative length has in its varint; all of them mean null."""
 
 
 class RecordSkim(NamedTuple):
@@ -26,9 +26,9 @@ class RecordSkim(NamedTuple):
 
 
 def skim_records(body: bytes, count: int) -> RecordSkim:
-    """Check `count` records of an uncompressed body; InvalidRecord where reading them would fail."""
+    """Check `count` records of an uncompressed body; InvalidRecord where reading would fail."""
     try:
-        skim = _skim(body, count)
+        skim = _skim(body, count) if count > 0 else None
     except (IndexError, ValueError):
         skim = None
     return _skim_slowly(body, count) if skim is None else skim
@@ -64,8 +64,10 @@ def _skim(body: bytes, count: int) -> RecordSkim | None:  # noqa: C901  # a call
         length = body[position]
         if length > 0x7F:
             length, position = read_varint(body, position)
+            if length < 0:
+                return None
             position += length
-        elif length == _NULL:
+        elif length & _NEGATIVE:
             has_null_key = True
             position += 1
         else:
@@ -73,8 +75,10 @@ def _skim(body: bytes, count: int) -> RecordSkim | None:  # noqa: C901  # a call
         length = body[position]
         if length > 0x7F:
             length, position = read_varint(body, position)
+            if length < 0:
+                return None
             position += length
-        elif length == _NULL:
+        elif length & _NEGATIVE:
             position += 1
         else:
             position += 1 + (length >> 1)

@@ -1,0 +1,87 @@
+"""The skim over records: the verdict of the reader, and the same facts, without the records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from kraft_wire.wire.batch_builder import build_batch
+from kraft_wire.wire.corruption import CorruptRecordBatch, InvalidRecord
+from kraft_wire.wire.memory_records import scan_batches
+from kraft_wire.wire.record import Record, iter_records
+from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.record_skim import RecordSkim, skim_records
+from tests.golden.vectors import CORPUS, read_vectors
+from tests.wire.odd_batches import VECTORS
+
+
+def outcome(read: Callable[[bytes, int], RecordSkim], body: bytes, count: int) -> object:
+    try:
+        return read(body, count)
+    except InvalidRecord:
+        return "refused"
+
+
+def read_plainly(body: bytes, count: int) -> RecordSkim:
+    """What the skim says, by reading every record."""
+    records = list(iter_records(body, count, 0, 0))
+    stamps = [0, *(record.timestamp for record in records)]
+    return RecordSkim(min(stamps), max(stamps), any(record.key is None for record in records))
+
+
+def assert_same(body: bytes, count: int) -> None:
+    assert outcome(skim_records, body, count) == outcome(read_plainly, body, count)
+
+
+def test_skim_agrees_with_the_reader_on_apaches_and_on_odd_batches() -> None:
+    bodies = 0
+    for path in (VECTORS, CORPUS / "records" / "MemoryRecords.jsonl"):
+        for vector in read_vectors(path):
+            try:
+                batches, _ = scan_batches(bytes.fromhex(vector.hex))
+                for batch in batches:
+                    if isinstance(batch, RecordBatch):
+                        assert_same(batch.body(), min(batch.records_count, 1000))
+                        bodies += 1
+            except CorruptRecordBatch:
+                continue
+    assert bodies > 400
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        Record(b"k", b"v", timestamp=5, headers=[("h", None), ("i" * 200, b"x" * 200)]),
+        Record(None, None, timestamp=-70_000),
+        Record(b"k" * 300, b"v" * 300, timestamp=1 << 40),
+    ],
+)
+def test_skim_tells_timestamps_and_null_keys(record: Record) -> None:
+    body = bytes(build_batch([Record(b"first", timestamp=0)] * 70 + [record])[61:])
+    assert_same(body, 71)
+    assert skim_records(body, 71).has_null_key == (record.key is None)
+
+
+def test_negative_lengths_other_than_minus_1_are_null_too() -> None:
+    for length in (b"\x03", b"\x81\x01", b"\xff\xff\xff\xff\x0f"):
+        for fields in (length + b"\x01\x00", b"\x01" + length + b"\x00"):
+            record = b"\0\0\0" + fields
+            assert_same(bytes([2 * len(record)]) + record, 1)
+    assert_same(b"\x0e\0\0\0\x03\x01\x01\0", 1)
+    assert_same(b"\x10\0\0\0\x01\x05\x01\x01\0", 1)
+
+
+@given(st.binary(max_size=40), st.integers(-1, 4))
+@example(b"\x14\0\0\0\x02k\x02v\x01\0", 1)
+@example(b"\x18\0\0\0\x02k\x02v\x02\x01\x01\x00\x00", 1)
+def test_any_bytes_get_the_same_verdict_from_both(body: bytes, count: int) -> None:
+    assert_same(body, count)
+
+
+@given(st.lists(st.sampled_from(b"\0\1\2\3\4\5\6\x0c\x0e\x10\x12\x14\x80\x81\xff"), max_size=24))
+def test_bytes_that_look_like_records_get_the_same_verdict_from_both(codes: list[int]) -> None:
+    record = bytes(codes)
+    assert_same(bytes([2 * len(record)]) + record, 1)
