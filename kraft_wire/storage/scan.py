@@ -14,14 +14,25 @@ from kraft_wire.model import LeaderEpoch, Offset
 from kraft_wire.storage.files import File
 from kraft_wire.wire.record_batch import CorruptRecordBatch, RecordBatch, parse_batches
 
-__all__ = ["HEADER_BYTES", "BadBatch", "Frame", "batches", "find_batch_after", "frames"]
+__all__ = [
+    "HEADER_BYTES",
+    "BadBatch",
+    "Frame",
+    "batches",
+    "find_batch_after",
+    "find_frame",
+    "frames",
+]
 
 HEADER_BYTES = 61
 _FRAME = struct.Struct(">qiiBIhi")
+_STEP = struct.Struct(">qi4xB6xi")  # base offset, length, magic, last offset delta
 _LOG_OVERHEAD_BYTES = 12
 _LEGACY_BYTES_MIN = 14
 _MAGIC = 2
 _CHUNK_BYTES = 1 << 16
+_FIND_CHUNK_BYTES = 1 << 13
+_LENGTH_MIN = HEADER_BYTES - _LOG_OVERHEAD_BYTES
 _CONTENT_CHUNK_BYTES = 1 << 20
 _ATTRIBUTES_MAX = 0x7F
 
@@ -55,7 +66,7 @@ def frame_at(data: bytes, at: int, position: int, end_position: int) -> Frame:
     size = length + _LOG_OVERHEAD_BYTES
     if magic < _MAGIC:
         epoch, delta = -1, 0
-    if length < (HEADER_BYTES - _LOG_OVERHEAD_BYTES if magic >= _MAGIC else _LEGACY_BYTES_MIN):
+    if length < (_LENGTH_MIN if magic >= _MAGIC else _LEGACY_BYTES_MIN):
         raise BadBatch(position, f"length {length} is shorter than a header")
     if position + size > end_position:
         raise BadBatch(position, f"length {length} reaches beyond the end {end_position}")
@@ -78,6 +89,30 @@ def frames(file: File, position: int, end_position: int) -> Iterator[Frame]:
         frame = frame_at(data, position - start, position, end_position)
         yield frame
         position += frame.size_bytes
+
+
+def find_frame(file: File, position: int, end_position: int, offset: Offset) -> Frame | None:
+    """Return the first batch from `position` on that ends at or after `offset`, or None.
+
+    The loop of every fetch: it looks at length and last offset, and at the rest on a hit only.
+    """
+    assert 0 <= position <= end_position, (position, end_position)
+    data, start = b"", position
+    while position < end_position:
+        at = position - start
+        if at + _FRAME.size > len(data):
+            data, start, at = file.pread(_FIND_CHUNK_BYTES, position), position, 0
+            if len(data) < _FRAME.size:
+                raise BadBatch(position, "the file ends within a header")
+        base, length, magic, delta = _STEP.unpack_from(data, at)
+        if magic != _MAGIC or length < _LENGTH_MIN or delta < 0:
+            delta = frame_at(data, at, position, end_position).last_offset - base
+        if base + delta >= offset:
+            return frame_at(data, at, position, end_position)
+        position += length + _LOG_OVERHEAD_BYTES
+    if position != end_position:
+        raise BadBatch(position, f"the last batch reaches beyond the end {end_position}")
+    return None
 
 
 def batches(file: File, position: int, end_position: int) -> Iterator[tuple[int, RecordBatch]]:
@@ -114,7 +149,7 @@ def find_batch_after(file: File, position: int, end_position: int, base_offset_m
             if _is_batch(file, window, at - 16, found, end_position, base_offset_min):
                 return found
             at = window.find(_MAGIC, at + 1)
-        if position + len(window) >= end_position:
+        if position + len(window) >= end_position or len(window) < HEADER_BYTES:
             return -1
         position += len(window) - HEADER_BYTES + 1
     return -1
@@ -150,11 +185,14 @@ def _needed_bytes(data: bytes, at: int, position: int, end_position: int) -> int
 
 def _checked_batch(view: memoryview, position: int) -> RecordBatch:
     """Parse exactly one batch and check its CRC."""
-    assert len(view) >= 0, view
     try:
-        (batch,) = parse_batches(view)
+        found = parse_batches(view)
     except CorruptRecordBatch as error:
         raise BadBatch(position, str(error)) from error
+    if not found:
+        raise BadBatch(position, "the file ends early")
+    batch = found[0]
+    assert batch.size_bytes == len(view), (batch, len(view))
     if not batch.crc_is_valid():
         raise BadBatch(position, "the CRC does not match")
     return batch

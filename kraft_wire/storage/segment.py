@@ -21,7 +21,7 @@ from kraft_wire.storage.indexes import (
     TransactionIndex,
 )
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.scan import BadBatch, Frame, batches, frames
+from kraft_wire.storage.scan import BadBatch, Frame, batches, find_frame, frames
 from kraft_wire.wire.record_batch import RecordBatch
 
 __all__ = ["INDEX_SUFFIXES", "LOG_SUFFIX", "CorruptLog", "Segment", "file_name"]
@@ -269,12 +269,9 @@ class Segment:
             return frame
         assert offset >= 0, offset
         try:
-            for frame in frames(self.file, self._start_position(offset), self.size_bytes):
-                if frame.last_offset >= offset:
-                    return frame
+            return find_frame(self.file, self._start_position(offset), self.size_bytes, offset)
         except BadBatch as bad:
             raise CorruptLog(self.path, bad.position, bad.reason) from bad
-        return None
 
     def last_frame(self) -> Frame | None:
         """Return the last batch, or None in an empty segment."""

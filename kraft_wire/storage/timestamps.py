@@ -54,8 +54,8 @@ def offset_of_max_timestamp(log: Log, *, upper_bound: Offset) -> TimestampAndOff
         if best is not None and segment.largest_timestamp() <= best.max_timestamp:
             continue
         position = segment.position_before_timestamp(segment.largest_timestamp())
-        if segment is log.active_segment and upper_bound < log.log_end_offset:
-            position = 0
+        if segment.locate(upper_bound) is not None:
+            position = 0  # the largest time may lie beyond the bound
         for _, batch in segment.batches_from(position):
             if batch.base_offset >= upper_bound:
                 break

@@ -1,0 +1,368 @@
+"""Segments, their three indexes, and the walk over batches; layouts are Kafka's."""
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kraft_wire.model import Offset
+from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.storage.files import replace_file
+from kraft_wire.storage.indexes import (
+    AbortedTransaction,
+    CorruptIndex,
+    OffsetIndex,
+    TimeIndex,
+    TransactionIndex,
+)
+from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.scan import BadBatch, batches, find_batch_after, find_frame, frames
+from kraft_wire.storage.segment import CorruptLog, Segment
+from tests.storage.making import batch_bytes, flip, parsed
+
+BASE = Offset(1000)
+CONFIG = LogConfig(index_interval_bytes=200)
+
+
+def disk(content: bytes = b"", name: str = "f") -> SimFileSystem:
+    fs = SimFileSystem()
+    fs.make_directory("d")
+    replace_file(fs, f"d/{name}", content)
+    return fs
+
+
+def filled(count: int, **settings: int) -> tuple[SimFileSystem, Segment]:
+    fs = disk()
+    segment = Segment.create(fs, "d", BASE, CONFIG, 1)
+    for at in range(count):
+        data = batch_bytes(BASE + at, **settings)  # type: ignore[arg-type]
+        segment.append(data, [parsed(data)])
+    return fs, segment
+
+
+def reopened(fs: SimFileSystem) -> Segment:
+    return Segment.open_existing(fs, "d", BASE, CONFIG, 1)
+
+
+# -- offset index --------------------------------------------------------------------------------
+
+
+def test_offset_index_writes_big_endian_pairs_and_appends_only_what_is_new() -> None:
+    fs = disk()
+    index = OffsetIndex("d/i", BASE)
+    index.save(fs)
+    index.append(Offset(1003), 0)
+    index.append(Offset(1010), 4200)
+    assert index.has_unsaved
+    index.save(fs, sync=True)
+    index.append(Offset(1020), 9000)
+    index.save(fs)
+    assert not index.has_unsaved
+    assert fs.read("d/i") == struct.pack(">6i", 3, 0, 10, 4200, 20, 9000)
+    again = OffsetIndex("d/i", BASE)
+    again.load(fs, 10_000)
+    assert len(again) == 3
+    assert again.entry_before(Offset(1019)) == (1010, 4200)
+    assert again.entry_before(Offset(1003)) == (1003, 0)
+    assert again.entry_before(Offset(1002)) is None
+    again.truncate_to(Offset(1010))
+    again.save(fs)
+    assert fs.read("d/i") == struct.pack(">2i", 3, 0)
+
+
+def test_zeros_that_kafka_preallocated_are_dropped() -> None:
+    fs = disk(struct.pack(">2i", 3, 0) + bytes(80), "i")
+    index = OffsetIndex("d/i", BASE)
+    index.load(fs, 100)
+    assert len(index) == 1
+    index.save(fs)
+    assert len(fs.read("d/i")) == 8
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        bytes(7),
+        bytes(16),
+        struct.pack(">2i", 3, 100),
+        struct.pack(">2i", -1, 5),
+        struct.pack(">4i", 3, 0, 3, 50),
+        struct.pack(">4i", 3, 50, 4, 40),
+    ],
+)
+def test_impossible_offset_index_is_refused(content: bytes) -> None:
+    with pytest.raises(CorruptIndex):
+        OffsetIndex("d/i", BASE).load(disk(content, "i"), 100)
+
+
+# -- time index ----------------------------------------------------------------------------------
+
+
+def test_time_index_takes_growing_times_only() -> None:
+    fs = disk()
+    index = TimeIndex("d/t", BASE)
+    assert index.last_entry() is None
+    assert not index.maybe_append(-1, BASE)
+    assert index.maybe_append(500, Offset(1003))
+    assert not index.maybe_append(500, Offset(1004))
+    assert index.maybe_append(700, Offset(1009))
+    assert index.has_unsaved
+    index.save(fs)
+    assert fs.read("d/t") == struct.pack(">qiqi", 500, 3, 700, 9)
+    again = TimeIndex("d/t", BASE)
+    again.load(fs)
+    assert (len(again), again.last_entry()) == (2, (700, 1009))
+    assert again.entry_before(700) == (500, 1003)
+    assert again.entry_before(500) is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        bytes(11),
+        struct.pack(">qi", -5, 1),
+        struct.pack(">qi", 5, -1),
+        struct.pack(">qiqi", 5, 1, 5, 2),
+        struct.pack(">qiqi", 5, 1, 6, 1),
+    ],
+)
+def test_impossible_time_index_is_refused(content: bytes) -> None:
+    with pytest.raises(CorruptIndex):
+        TimeIndex("d/t", BASE).load(disk(content, "t"))
+
+
+# -- transaction index ---------------------------------------------------------------------------
+
+
+def test_transaction_index_has_34_byte_entries_and_no_file_while_empty() -> None:
+    fs = disk()
+    index = TransactionIndex("d/x.txnindex")
+    index.save(fs)
+    assert not fs.exists("d/x.txnindex")
+    entry = AbortedTransaction(7, Offset(3), Offset(9), Offset(10))
+    index.append(entry)
+    index.save(fs, sync=True)
+    assert fs.read("d/x.txnindex") == struct.pack(">hqqqq", 0, 7, 3, 9, 10)
+    again = TransactionIndex("d/x.txnindex")
+    again.load(fs)
+    assert again.entries == [entry]
+    again.truncate_to(Offset(9))
+    again.save(fs)
+    assert fs.read("d/x.txnindex") == b""
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        bytes(33),
+        struct.pack(">hqqqq", 1, 7, 3, 9, 10),
+        struct.pack(">hqqqq", 0, 7, 9, 3, 10),
+        struct.pack(">hqqqq", 0, 7, 3, 9, 10) * 2,
+    ],
+)
+def test_impossible_transaction_index_is_refused_as_the_log_alone_cannot_rebuild_it(
+    content: bytes,
+) -> None:
+    with pytest.raises(CorruptIndex):
+        TransactionIndex("d/x.txnindex").load(disk(content, "x.txnindex"))
+    fs, segment = filled(3)
+    segment.close()
+    replace_file(fs, f"d/{BASE:020d}.txnindex", content)
+    with pytest.raises(CorruptLog, match="txnindex"):
+        _ = reopened(fs).transactions
+
+
+# -- walks ---------------------------------------------------------------------------------------
+
+
+def test_walks_cross_chunks_and_agree() -> None:
+    sizes = [10, 70_000, 5, 2_000_000, 30, 4000, 100]
+    data = b"".join(batch_bytes(at, size=size) for at, size in enumerate(sizes))
+    file = disk(data).open("d/f")
+    headers = list(frames(file, 0, len(data)))
+    whole = list(batches(file, 0, len(data)))
+    assert [frame.position for frame in headers] == [position for position, _ in whole]
+    assert [frame.base_offset for frame in headers] == list(range(len(sizes)))
+    for offset, frame in enumerate(headers):
+        assert find_frame(file, 0, len(data), Offset(offset)) == frame
+    assert find_frame(file, 0, len(data), Offset(7)) is None
+
+
+def test_walk_says_where_and_why_it_ends() -> None:
+    data = batch_bytes(0) + batch_bytes(1)
+    at = len(batch_bytes(0))
+    legacy = struct.pack(">qiIbb", 5, 14, 0, 1, 0) + bytes(8)
+    cases = {
+        data[:-1]: "beyond the end",
+        data[: at + 20]: "no header",
+        data[:at] + struct.pack(">qi", 1, 20) + data[at + 12 :]: "shorter than a header",
+        data[:at] + data[at : at + 16] + b"\3" + data[at + 17 :]: "magic 3",
+        data[:at] + data[at : at + 23] + b"\xff" + data[at + 24 :]: "last offset delta -",
+    }
+    for content, reason in cases.items():
+        file = disk(content).open("d/f")
+        for walk in (frames, batches):
+            with pytest.raises(BadBatch, match=reason) as bad:
+                list(walk(file, 0, len(content)))
+            assert bad.value.position == at
+    file = disk(legacy + data).open("d/f")
+    assert [frame.last_offset for frame in frames(file, 0, len(legacy + data))] == [5, 0, 1]
+    assert find_frame(file, 0, len(legacy), Offset(5)) is not None
+    with pytest.raises(BadBatch, match="magic"):
+        list(batches(file, 0, len(legacy + data)))
+
+
+def test_file_that_became_shorter_is_noticed() -> None:
+    data = batch_bytes(0)
+    file = disk(data).open("d/f")
+    for walk in (frames, batches):
+        with pytest.raises(BadBatch):
+            list(walk(file, 0, len(data) + 200))
+    with pytest.raises(BadBatch):
+        find_frame(file, 0, len(data) + 200, Offset(9))
+    lying = data[:8] + struct.pack(">i", 5000) + data[12:]
+    with pytest.raises(BadBatch, match="reaches beyond"):
+        find_frame(disk(lying).open("d/f"), 0, len(lying), Offset(9))
+    assert find_batch_after(file, 0, len(data) + 99, 5) == -1
+    assert find_batch_after(file, len(data), len(data) + 99, 5) == -1
+
+
+@given(st.binary(max_size=300), st.integers(0, 3))
+def test_valid_batch_is_found_behind_any_bytes(noise: bytes, base: int) -> None:
+    data = noise + batch_bytes(7) + noise
+    file = disk(data).open("d/f")
+    assert find_batch_after(file, 0, len(data), base) == len(noise)
+    assert find_batch_after(file, 0, len(data), 8) == -1
+
+
+def test_valid_batch_is_found_across_windows() -> None:
+    for gap in range((1 << 20) - 70, (1 << 20) + 10, 9):
+        data = bytes(gap) + batch_bytes(7)
+        file = disk(data).open("d/f")
+        assert find_batch_after(file, 0, len(data), 0) == gap
+
+
+# -- segments ------------------------------------------------------------------------------------
+
+
+def test_index_entries_name_the_last_offset_and_the_position_of_a_batch() -> None:
+    """As Kafka's index sanity check wants it: one entry per interval, none at position 0."""
+    fs, segment = filled(12)
+    segment.seal()
+    entries = list(struct.iter_unpack(">ii", fs.read(f"d/{BASE:020d}.index")))
+    assert len(entries) > 2
+    for relative, position in entries:
+        _, batch = next(segment.batches_from(position))
+        assert batch.last_offset == BASE + relative
+        assert position > 0
+    last = struct.unpack(">qi", fs.read(f"d/{BASE:020d}.timeindex")[-12:])
+    assert last == (1000 + BASE + 11, 11)
+
+
+def test_lying_index_is_rebuilt_when_it_is_hit() -> None:
+    for position in range(8):
+        fs, segment = filled(30)
+        segment.close()
+        flip(fs, f"d/{BASE:020d}.index", 8 + position, 2)
+        again = reopened(fs)
+        for offset in range(30):
+            frame = again.locate(Offset(BASE + offset))
+            assert frame is not None
+            assert frame.base_offset == BASE + offset
+
+
+def test_index_that_points_into_a_batch_is_rebuilt() -> None:
+    fs, segment = filled(30)
+    segment.close()
+    path = f"d/{BASE:020d}.index"
+    good = fs.read(path)
+    relative, position = struct.unpack_from(">ii", good)
+    fs.open(path).pwrite(struct.pack(">ii", relative, position + 1), 0)
+    again = reopened(fs)
+    assert again.locate(Offset(BASE + relative)) is not None
+    assert fs.read(path) == good
+
+
+def test_lying_time_index_is_rebuilt_when_it_is_hit() -> None:
+    for shift in (0, 8):
+        fs, segment = filled(30)
+        segment.close()
+        flip(fs, f"d/{BASE:020d}.timeindex", 12 + shift + (7 if shift == 0 else 3), 1)
+        again = reopened(fs)
+        for offset in range(30):
+            position = again.position_before_timestamp(1000 + BASE + offset)
+            _, batch = next(again.batches_from(position))
+            assert batch.base_offset <= BASE + offset
+
+
+def test_newest_time_is_checked_against_the_log() -> None:
+    fs, segment = filled(30)
+    segment.close()
+    path = f"d/{BASE:020d}.timeindex"
+    good = fs.read(path)
+    for entry in (struct.pack(">qi", 1 << 60, 29), struct.pack(">qi", 1 << 60, 1 << 20)):
+        fs.open(path).pwrite(entry, len(good) - 12)
+        assert reopened(fs).largest_timestamp() == 1000 + BASE + 29
+
+
+def test_damaged_log_is_refused_wherever_it_is_walked() -> None:
+    fs, segment = filled(30)
+    segment.close()
+    segment.close()
+    path = f"d/{BASE:020d}.log"
+    size = len(batch_bytes(BASE))
+    fs.open(path).pwrite(bytes(size), 29 * size)
+    for call in (
+        lambda again: again.locate(Offset(BASE + 29)),
+        lambda again: again.last_frame(),
+        lambda again: list(again.batches_from(0)),
+    ):
+        with pytest.raises(CorruptLog, match=f"verify {path}: position {29 * size}"):
+            call(reopened(fs))
+
+
+def test_truncation_beyond_the_end_does_nothing_and_removal_leaves_readers_alone() -> None:
+    fs, segment = filled(3)
+    segment.truncate_to(Offset(BASE + 3))
+    assert segment.size_bytes == 3 * len(batch_bytes(BASE))
+    file = segment.file
+    segment.remove()
+    assert fs.names("d") == ["f"]
+    assert file.pread(8, 0) == struct.pack(">q", BASE)
+
+
+def test_preallocated_segment_is_trimmed_when_sealed() -> None:
+    fs = disk()
+    segment = Segment.create(fs, "d", BASE, LogConfig(preallocate=True, segment_bytes=900), 1)
+    data = batch_bytes(BASE)
+    segment.append(data, [parsed(data)])
+    assert len(fs.read(segment.path)) == 900
+    segment.seal()
+    assert len(fs.read(segment.path)) == len(data)
+
+
+# -- settings ------------------------------------------------------------------------------------
+
+
+def test_settings_are_parsed_by_the_type_of_their_default() -> None:
+    config = LogConfig.from_mapping(
+        {
+            "cleanup.policy": "compact, delete",
+            "preallocate": "TRUE",
+            "min.cleanable.dirty.ratio": "0.25",
+            "retention.ms": " -1 ",
+            "compression.type": "zstd",
+            "flush.messages": "1",
+        }
+    )
+    assert (config.is_compacted, config.is_deleted, config.preallocate) == (True, True, True)
+    assert (config.min_cleanable_dirty_ratio, config.retention_ms) == (0.25, -1)
+    assert (config.compression_type, config.flushes_every_append) == ("zstd", True)
+    assert not LogConfig().is_compacted
+
+
+@pytest.mark.parametrize(("key", "text"), [("segment.bytes", "x"), ("preallocate", "yes")])
+def test_setting_that_is_no_value_of_its_type_is_named(key: str, text: str) -> None:
+    with pytest.raises(ValueError, match=f"{key}: '{text}'"):
+        LogConfig.from_mapping({key: text})
