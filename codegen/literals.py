@@ -24,7 +24,7 @@ def default_literal(field: FieldLayout) -> str:
     if field.default == ():
         if field.is_array:
             return "[]"
-        if field.tag >= 0:
+        if field.tag >= 0 and not field.is_optional:
             return "None"
         assert field.struct is not None
         return f"{field.struct.class_name}()"
@@ -47,7 +47,7 @@ def not_default_test(field: FieldLayout, value: str) -> str:
     """Return the exact test that a field is not its default."""
     literal = default_literal(field)
     if literal == "None":
-        if field.struct is not None and not field.is_array and field.default == ():
+        if field.struct is not None and field.default == ():
             return f"{value} is not None and {value} != {field.struct.class_name}()"
         return f"{value} is not None"
     if field.kind == "bool" and not field.is_array:

@@ -183,7 +183,7 @@ def plan_default(message: NamedMessage, spec: FieldSpec, name: str) -> tuple[str
     if spec.default == ():
         if spec.is_array:
             return "UNSET", f"[] if {name} is UNSET else {name}"
-        if spec.tag >= 0:
+        if spec.tag >= 0 and not spec.nullable:
             return "None", name
         assert spec.struct is not None
         return "UNSET", f"{message.class_of(spec.struct)}() if {name} is UNSET else {name}"

@@ -24,7 +24,7 @@ from kraft_wire.wire.message import (
     UnencodableMessage,
 )
 from kraft_wire.wire.primitives import encode_unsigned_varint
-from kraft_wire.wire.schema import FieldTable, MessageTable, StructTable, includes
+from kraft_wire.wire.schema import NO_VERSIONS, FieldTable, MessageTable, StructTable, includes
 
 __all__ = ["Visit", "decode_slowly", "default_value", "encode_slowly", "is_default"]
 
@@ -193,7 +193,10 @@ class Walk:
             )
         if size < 0:
             raise self.fail(f"negative size {size}")
-        return bytes(self.take(size))
+        start = self.position
+        content = bytes(self.take(size))
+        self.tell(start, content)
+        return content
 
     def field(self, field: FieldTable) -> object:
         """Read the value of a field that is in this version and not tagged."""
@@ -335,12 +338,17 @@ def default_value(field: FieldTable, table: MessageTable) -> object:
         return field.default
     if field.is_array:
         return []
-    if field.tag >= 0:
+    if none_is_default(field):
         return None
     from kraft_wire.wire.generated.registry import struct_class
 
     assert field.struct is not None
     return struct_class(table, field.struct)()
+
+
+def none_is_default(field: FieldTable) -> bool:
+    """Whether None stands for a struct of defaults: tagged, and never null on the wire."""
+    return field.tag >= 0 and field.nullable == NO_VERSIONS
 
 
 def is_default(field: FieldTable, value: object) -> bool:
@@ -349,7 +357,7 @@ def is_default(field: FieldTable, value: object) -> bool:
         return value is None if field.default is None else value == []
     if field.kind == "struct":
         if value is None:
-            return field.default is None or field.tag >= 0
+            return field.default is None or none_is_default(field)
         return field.default is not None and is_default_struct(field, value)
     return value == field.default and (value is None) == (field.default is None)
 

@@ -125,6 +125,7 @@ CASES: list[tuple[str, int, dict[str, Any], bytes]] = [
 
 def class_of(name: str) -> type[Message]:
     found = getattr(import_feature(name), plan_feature(name).messages[0].spec.name)
+    assert isinstance(found, type)
     assert issubclass(found, Message)
     return found
 
@@ -203,8 +204,9 @@ def test_what_a_version_cannot_carry_is_left_to_the_reference_codec(
     name: str, version: int, values: dict[str, Any]
 ) -> None:
     message_class = class_of(name)
+    parts: list[Any] = []
     with pytest.raises(Unusual):
-        message_class._encoders[version](message_class(**values), [].append)
+        message_class._encoders[version](message_class(**values), parts.append)
 
 
 def test_versions_of_equal_layout_share_their_functions() -> None:

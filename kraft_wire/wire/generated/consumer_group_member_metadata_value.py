@@ -136,7 +136,7 @@ class ConsumerGroupMemberMetadataValue(Message):
         subscribed_topic_regex: str | None = "",
         rebalance_timeout_ms: int = -1,
         server_assignor: str | None = "",
-        classic_member_metadata: ClassicMemberMetadata | None = None,
+        classic_member_metadata: ClassicMemberMetadata | None = UNSET,
         unknown_tagged_fields: list[tuple[int, bytes]] | None = None,
     ) -> None:
         self.instance_id = instance_id
@@ -147,7 +147,7 @@ class ConsumerGroupMemberMetadataValue(Message):
         self.subscribed_topic_regex = subscribed_topic_regex
         self.rebalance_timeout_ms = rebalance_timeout_ms
         self.server_assignor = server_assignor
-        self.classic_member_metadata = classic_member_metadata
+        self.classic_member_metadata = ClassicMemberMetadata() if classic_member_metadata is UNSET else classic_member_metadata
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
@@ -317,7 +317,7 @@ def _read_consumer_group_member_metadata_value_1(
         item.server_assignor, pos = compact_text(data, pos, n_server_assignor)
         tags = data[pos]
         pos += 1
-    item.classic_member_metadata = None
+    item.classic_member_metadata = ClassicMemberMetadata()
     item.unknown_tagged_fields = None
     if tags:
         pos = _read_consumer_group_member_metadata_value_tags_1(item, data, pos, tags)
@@ -364,12 +364,15 @@ def _write_consumer_group_member_metadata_value_tags_1(
     if item.unknown_tagged_fields is not None:
         raise Unusual
     fields: list[tuple[int, list[Part]]] = []
-    classic_member_metadata = item.classic_member_metadata
-    if classic_member_metadata is not None and classic_member_metadata != ClassicMemberMetadata():
+    if item.classic_member_metadata != ClassicMemberMetadata():
         parts: list[Part] = []
         put = parts.append
-        put(pack_B(1))
-        _write_classic_member_metadata_1(classic_member_metadata, put)
+        classic_member_metadata = item.classic_member_metadata
+        if classic_member_metadata is None:
+            put(pack_B(0))
+        else:
+            put(pack_B(1))
+            _write_classic_member_metadata_1(classic_member_metadata, put)
         fields.append((0, parts))
     write_tags(fields, out)
 
@@ -437,7 +440,10 @@ def _write_consumer_group_member_metadata_value_1(
         else:
             out(pack_i(item.rebalance_timeout_ms))
             out(long_text(raw))
-    if item.unknown_tagged_fields is None and item.classic_member_metadata is None:
+    if (
+        item.unknown_tagged_fields is None
+        and item.classic_member_metadata == ClassicMemberMetadata()
+    ):
         out(b"\x00")
     else:
         _write_consumer_group_member_metadata_value_tags_1(item, out)
