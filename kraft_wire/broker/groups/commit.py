@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kraft_wire.broker.groups.group import ClassicGroup
+from kraft_wire.broker.groups.memory import GROUP_BYTES, OFFSET_BYTES
 from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.offsets import CommittedOffset, OffsetKey
 from kraft_wire.broker.groups.records import offset_record, offset_tombstone
@@ -52,7 +53,8 @@ class _Commit:
 
     records: list[CoordinatorRecord]
     offsets: list[tuple[OffsetKey, CommittedOffset]]
-    accepted: list[OffsetCommitResponsePartition]
+    size_bytes: int = 0
+    """Memory that the offsets will take."""
 
 
 def commit_offsets(
@@ -72,7 +74,7 @@ def commit_offsets(
     error = _validate_commit(shard, request, api_version, at)
     if error is not ErrorCode.NONE:
         return [_failed_topic(topic, error) for topic in topics]
-    commit = _Commit([], [], [])
+    commit = _Commit([], [])
     responses = [_prepare_topic(shard, request, topic, commit, at) for topic in topics]
     if not commit.records:
         return responses
@@ -181,8 +183,8 @@ def _validate_commit(
         if generation_id >= 0:
             stale = api_version >= _STALE_GROUP_ERROR_FROM
             return ErrorCode.GROUP_ID_NOT_FOUND if stale else ErrorCode.ILLEGAL_GENERATION
-        full = len(shard.groups) >= shard.env.limits.groups_per_partition_max
-        return ErrorCode.POLICY_VIOLATION if full else ErrorCode.NONE
+        has_memory = shard.env.has_memory_for(GROUP_BYTES + len(group_id))
+        return ErrorCode.NONE if has_memory else ErrorCode.POLICY_VIOLATION
     error = _validate_committer(group, request)
     member = group.members.get(request.member_id)
     if (
@@ -228,12 +230,13 @@ def _prepare_topic(
         error = ErrorCode.NONE
         if utf16_length(partition.committed_metadata or "") > metadata_max:
             error = ErrorCode.OFFSET_METADATA_TOO_LARGE
-        elif _is_full(shard, key):
+        elif not _has_memory(shard, key, commit):
             error = ErrorCode.POLICY_VIOLATION
         else:
             committed = _committed(request, topic.topic_id, partition, at)
             commit.records.append(offset_record(key, committed))
             commit.offsets.append((key, committed))
+            commit.size_bytes += committed.size_bytes
         response.partitions.append(
             OffsetCommitResponsePartition(
                 partition_index=partition.partition_index, error_code=error
@@ -250,9 +253,11 @@ def utf16_length(text: str) -> int:
     return len(text) + sum(character > "\uffff" for character in text)
 
 
-def _is_full(shard: GroupShard, key: OffsetKey) -> bool:
-    is_new = shard.offsets.get(key) is None
-    return is_new and len(shard.offsets) >= shard.env.limits.offsets_per_partition_max
+def _has_memory(shard: GroupShard, key: OffsetKey, commit: _Commit) -> bool:
+    """Whether our bound on memory lets the offset in; one that replaces another always may."""
+    if shard.offsets.get(key) is not None:
+        return True
+    return shard.env.has_memory_for(commit.size_bytes + OFFSET_BYTES)
 
 
 def _committed(

@@ -123,10 +123,13 @@ class GroupCoordinator:
 
     def resigned(self, partition: int) -> None:
         """Let go of a partition; whoever waits is told to look for the new coordinator."""
-        self._loading.pop(partition, None)
+        loading = self._loading.pop(partition, None)
+        if loading is not None:
+            loading.replay.shard.release()
         shard = self._shards.pop(partition, None)
         if shard is None:
             return
+        shard.release()
         error = ErrorCode.NOT_COORDINATOR
         for group in shard.groups.values():
             for member in group.members.values():

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kraft_wire.broker.context import ReplyTo
+from kraft_wire.broker.groups.memory import MemoryUse
 from kraft_wire.broker.groups.store import OffsetsStore
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import Chance
@@ -16,14 +17,10 @@ __all__ = ["GroupEnvironment", "GroupLimits"]
 class GroupLimits:
     """Bounds on memory that Kafka does not have; far above what its tests and users reach."""
 
-    groups_per_partition_max: int = 10_000
-    """Groups of one partition of `__consumer_offsets`; one more is refused POLICY_VIOLATION."""
-    offsets_per_partition_max: int = 1_000_000
-    """Committed offsets of one partition of `__consumer_offsets`, likewise."""
+    total_bytes_max: int = 256 << 20
+    """All groups and offsets of this broker; what would be more is refused POLICY_VIOLATION."""
     group_bytes_max: int = 64 << 20
-    """Metadata and assignments of one group's members; more answers GROUP_MAX_SIZE_REACHED."""
-    pending_members_max: int = 10_000
-    """Ids of one group that were given out and not used yet, likewise."""
+    """Members of one group, and ids given out; more answers GROUP_MAX_SIZE_REACHED."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +34,8 @@ class GroupEnvironment:
     complete: Callable[[ReplyTo, Message], None]
     """Answers a parked request; a connection that is gone makes it do nothing."""
     limits: GroupLimits = field(default_factory=GroupLimits)
+    memory: MemoryUse = field(default_factory=MemoryUse)
+
+    def has_memory_for(self, more_bytes: int) -> bool:
+        """Whether the bound on all groups and offsets leaves room for some more."""
+        return self.memory.total_bytes + more_bytes <= self.limits.total_bytes_max

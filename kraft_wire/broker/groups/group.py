@@ -8,6 +8,7 @@ members, KIP-394 for members that hold an id but have not joined.
 from collections.abc import Iterator, Mapping
 
 from kraft_wire.broker.groups.member import Member, Waiting
+from kraft_wire.broker.groups.memory import GROUP_BYTES, PENDING_MEMBER_BYTES, MemoryUse
 from kraft_wire.broker.groups.states import CAN_REBALANCE, GroupEvent, GroupState, next_state
 from kraft_wire.broker.groups.subscription import subscribed_topics
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -29,13 +30,14 @@ class ClassicGroup:
         "initial_delay",
         "leader_id",
         "members",
-        "metadata_bytes",
+        "memory",
         "new_member_added",
         "pending_members",
         "pending_sync_members",
         "previous_state",
         "protocol_name",
         "protocol_type",
+        "size_bytes",
         "state",
         "state_timestamp_ms",
         "static_members",
@@ -43,9 +45,14 @@ class ClassicGroup:
     )
 
     def __init__(
-        self, group_id: str, wall_ms: int | None, state: GroupState = GroupState.EMPTY
+        self,
+        group_id: str,
+        memory: MemoryUse,
+        wall_ms: int | None,
+        state: GroupState = GroupState.EMPTY,
     ) -> None:
         self.group_id = group_id
+        self.memory = memory
         self.state = state
         self.previous_state = state
         self.state_timestamp_ms = wall_ms
@@ -68,7 +75,9 @@ class ClassicGroup:
         """Whether someone joined during the current piece of the initial delay (KIP-134)."""
         self.initial_delay: tuple[int, int] | None = None
         """Delay running and time left after it, while the first rebalance waits for members."""
-        self.metadata_bytes = 0
+        self.size_bytes = 0
+        """Memory that the group takes, as `memory.py` counts it."""
+        self._resize(GROUP_BYTES + len(group_id))
         self._joined_count = 0
         self._support: dict[str, int] = {}
 
@@ -161,7 +170,13 @@ class ClassicGroup:
         self.members[member.member_id] = member
         self._count(member, 1)
         self.set_awaiting_join(member, waiting)
-        self.pending_members.pop(member.member_id, None)
+        self._forget_pending(member.member_id)
+
+    def add_pending(self, member_id: str) -> None:
+        """Remember an id that was given out (KIP-394)."""
+        assert member_id not in self.members, member_id
+        self.pending_members[member_id] = None
+        self._resize(PENDING_MEMBER_BYTES + len(member_id))
 
     def update(
         self,
@@ -190,7 +205,7 @@ class ClassicGroup:
                 del self.static_members[member.group_instance_id]
         if self.leads(member_id):
             self.leader_id = next(iter(self.members), None)
-        self.pending_members.pop(member_id, None)
+        self._forget_pending(member_id)
         self.pending_sync_members.pop(member_id, None)
         return member
 
@@ -231,7 +246,7 @@ class ClassicGroup:
 
     def set_assignment(self, member: Member, assignment: bytes) -> None:
         """Store the bytes that the leader computed for the member."""
-        self.metadata_bytes += len(assignment) - len(member.assignment)
+        self._resize(len(assignment) - len(member.assignment))
         member.assignment = assignment
 
     def not_yet_rejoined(self) -> Iterator[Member]:
@@ -296,9 +311,22 @@ class ClassicGroup:
             topics.update(dict.fromkeys(read))
         return topics
 
+    def release(self) -> None:
+        """Give the memory back that is counted for the group, which is going away."""
+        self._resize(-self.size_bytes)
+
+    def _resize(self, more_bytes: int) -> None:
+        self.size_bytes += more_bytes
+        self.memory.add(more_bytes)
+
+    def _forget_pending(self, member_id: str) -> None:
+        if member_id in self.pending_members:
+            del self.pending_members[member_id]
+            self._resize(-PENDING_MEMBER_BYTES - len(member_id))
+
     def _count(self, member: Member, sign: int) -> None:
         """Add the member to the group's totals, or take it out of them."""
-        self.metadata_bytes += sign * member.metadata_bytes
+        self._resize(sign * member.size_bytes)
         for name in member.protocols:
             supporters = self._support.get(name, 0) + sign
             if supporters:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from kraft_wire.broker.groups.group import ClassicGroup
-from kraft_wire.broker.groups.member import Member, Waiting
+from kraft_wire.broker.groups.member import Member, Waiting, protocols_bytes
+from kraft_wire.broker.groups.memory import MEMBER_BYTES
 from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.rebalance import (
     begin_rebalance,
@@ -91,8 +92,8 @@ def join(shard: GroupShard, attempt: JoinAttempt, at: Moment) -> JoinGroupRespon
     """Join a group, or answer why not; None when the answer is parked or already given.
 
     Errors, first match wins: INCONSISTENT_GROUP_PROTOCOL (the group is of another kind),
-    UNKNOWN_MEMBER_ID (an id for a group that does not exist), POLICY_VIOLATION (our limit on
-    groups), GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL, MEMBER_ID_REQUIRED; for an id:
+    UNKNOWN_MEMBER_ID (an id for a group that does not exist), POLICY_VIOLATION (our bound on
+    memory), GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL, MEMBER_ID_REQUIRED; for an id:
     UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID. A new group is in the log before anybody is in it.
     """
     foreign = shard.foreign.get(attempt.group_id)
@@ -110,8 +111,9 @@ def join(shard: GroupShard, attempt: JoinAttempt, at: Moment) -> JoinGroupRespon
         group.remove(attempt.member_id)
         shard.cancel_member(group, attempt.member_id)
         return attempt.refused(ErrorCode.GROUP_MAX_SIZE_REACHED)
-    if not _fits_in_memory(shard, group, attempt):
-        return attempt.refused(ErrorCode.GROUP_MAX_SIZE_REACHED)
+    error = _check_memory(shard, group, attempt)
+    if error is not ErrorCode.NONE:
+        return attempt.refused(error)
     if not group.supports(attempt.protocol_type, attempt.protocols):
         return attempt.refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, attempt.member_id)
     if not attempt.member_id:
@@ -147,13 +149,18 @@ def _has_room(shard: GroupShard, group: ClassicGroup, member_id: str) -> bool:
             return member is not None or len(group.members) < size_max
 
 
-def _fits_in_memory(shard: GroupShard, group: ClassicGroup, attempt: JoinAttempt) -> bool:
-    """Whether our own bound on the bytes of a group's members allows the request's metadata."""
+def _check_memory(shard: GroupShard, group: ClassicGroup, attempt: JoinAttempt) -> ErrorCode:
+    """Check our own bounds: GROUP_MAX_SIZE_REACHED for the group's, POLICY_VIOLATION for all's."""
     member = group.members.get(attempt.member_id)
-    present_bytes = 0 if member is None else member.metadata_bytes
-    wanted_bytes = sum(len(metadata) for metadata in attempt.protocols.values())
-    total_bytes = group.metadata_bytes - present_bytes + wanted_bytes
-    return total_bytes <= shard.env.limits.group_bytes_max
+    present_bytes = 0 if member is None else member.size_bytes
+    more_bytes = MEMBER_BYTES + protocols_bytes(attempt.protocols) - present_bytes
+    if more_bytes <= 0:
+        return ErrorCode.NONE
+    if group.size_bytes + more_bytes > shard.env.limits.group_bytes_max:
+        return ErrorCode.GROUP_MAX_SIZE_REACHED
+    if not shard.env.has_memory_for(more_bytes):
+        return ErrorCode.POLICY_VIOLATION
+    return ErrorCode.NONE
 
 
 def _join_new(
@@ -168,9 +175,7 @@ def _join_new(
     if instance_id is not None and instance_id in group.static_members:
         return _replace_static(shard, group, attempt, member_id, at)
     if instance_id is None and attempt.waiting.api_version >= _MEMBER_ID_REQUIRED_FROM:
-        if len(group.pending_members) >= shard.env.limits.pending_members_max:
-            return attempt.refused(ErrorCode.GROUP_MAX_SIZE_REACHED)
-        group.pending_members[member_id] = None
+        group.add_pending(member_id)
         shard.schedule_member(group, member_id, at.now_ms + attempt.session_timeout_ms)
         return attempt.refused(ErrorCode.MEMBER_ID_REQUIRED, member_id)
     _add_member(shard, group, attempt, member_id, at)

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kraft_wire.broker.context import ReplyTo
+from kraft_wire.broker.groups.memory import MEMBER_BYTES
 
-__all__ = ["Member", "Waiting"]
+__all__ = ["Member", "Waiting", "protocols_bytes"]
 
 
 class Waiting(NamedTuple):
@@ -14,6 +15,11 @@ class Waiting(NamedTuple):
 
     reply_to: ReplyTo
     api_version: int
+
+
+def protocols_bytes(protocols: Mapping[str, bytes]) -> int:
+    """Return the size of what a member says about itself."""
+    return sum(len(name) + len(metadata) for name, metadata in protocols.items())
 
 
 @dataclass(slots=True)
@@ -43,9 +49,9 @@ class Member:
         return self.group_instance_id is not None
 
     @property
-    def metadata_bytes(self) -> int:
-        """What the member's own data costs in memory."""
-        return sum(len(metadata) for metadata in self.protocols.values()) + len(self.assignment)
+    def size_bytes(self) -> int:
+        """Memory that the member takes, as `memory.py` counts it."""
+        return MEMBER_BYTES + protocols_bytes(self.protocols) + len(self.assignment)
 
     @property
     def satisfies_heartbeat(self) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kraft_wire.broker.groups.memory import OFFSET_BYTES, MemoryUse
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.generated.offset_commit_value import OffsetCommitValue
 
@@ -56,6 +57,11 @@ class CommittedOffset:
             record_offset=record_offset,
         )
 
+    @property
+    def size_bytes(self) -> int:
+        """Memory that the offset takes, as `memory.py` counts it."""
+        return OFFSET_BYTES + len(self.metadata)
+
     def belongs_to(self, topic_id: Uuid) -> bool:
         """Whether the commit was for this topic, and not for one of the same name before it."""
         return ZERO_UUID in (self.topic_id, topic_id) or self.topic_id == topic_id
@@ -64,9 +70,10 @@ class CommittedOffset:
 class OffsetTable:
     """Group, topic and partition to committed offset."""
 
-    __slots__ = ("_committed", "_count", "_open")
+    __slots__ = ("_committed", "_count", "_memory", "_open")
 
-    def __init__(self) -> None:
+    def __init__(self, memory: MemoryUse) -> None:
+        self._memory = memory
         self._committed: dict[str, dict[str, dict[int, CommittedOffset]]] = {}
         self._count = 0
         self._open: dict[int, dict[OffsetKey, CommittedOffset]] = {}
@@ -112,8 +119,13 @@ class OffsetTable:
     def put(self, key: OffsetKey, committed: CommittedOffset) -> None:
         """Store an offset whose record is in the log."""
         partitions = self._committed.setdefault(key.group_id, {}).setdefault(key.topic, {})
-        self._count += key.partition not in partitions
+        before = partitions.get(key.partition)
+        if before is None:
+            self._count += 1
+        else:
+            self._memory.add(-before.size_bytes)
         partitions[key.partition] = committed
+        self._memory.add(committed.size_bytes)
 
     def remove(self, key: OffsetKey) -> None:
         """Forget an offset whose tombstone is in the log."""
@@ -121,13 +133,21 @@ class OffsetTable:
             commits.pop(key, None)
         topics = self._committed.get(key.group_id, {})
         partitions = topics.get(key.topic, {})
-        if partitions.pop(key.partition, None) is None:
+        removed = partitions.pop(key.partition, None)
+        if removed is None:
             return
         self._count -= 1
+        self._memory.add(-removed.size_bytes)
         if not partitions:
             del topics[key.topic]
         if not topics:
             del self._committed[key.group_id]
+
+    def release(self) -> None:
+        """Give the memory back that is counted for the offsets, which are going away."""
+        for topics in self._committed.values():
+            for partitions in topics.values():
+                self._memory.add(-sum(each.size_bytes for each in partitions.values()))
 
     def has_open_transaction(self, group_id: str) -> bool:
         """Whether a transaction that is still open commits offsets of the group."""

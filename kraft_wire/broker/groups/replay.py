@@ -10,6 +10,7 @@ from typing import Final
 from kraft_wire.broker.groups.foreign import FOREIGN_TYPES, ForeignGroup, foreign_group_id
 from kraft_wire.broker.groups.group import ClassicGroup
 from kraft_wire.broker.groups.member import Member
+from kraft_wire.broker.groups.memory import MemoryUse
 from kraft_wire.broker.groups.offsets import CommittedOffset, OffsetKey
 from kraft_wire.broker.groups.records import (
     GROUP_METADATA,
@@ -101,7 +102,7 @@ class Replay:
         )
         group_id = offset_key.group_id
         if group_id not in self.shard.groups and group_id not in self.shard.foreign:
-            self.shard.groups[group_id] = ClassicGroup(group_id, None)
+            self.shard.groups[group_id] = ClassicGroup(group_id, self.shard.env.memory, None)
         if batch.is_transactional:
             self.shard.offsets.put_open(batch.producer_id, offset_key, committed)
         else:
@@ -110,8 +111,8 @@ class Replay:
     def _group_metadata(self, batch: RecordBatch, record: Record, key: bytes) -> None:
         struct, _ = GroupMetadataKey.decode(key, 0, _BODY_AT)
         group_id = struct.group
-        self.shard.groups.pop(group_id, None)
         if record.value is None:
+            self._drop(group_id)
             return
         version = value_version(record.value)
         if not GroupMetadataValue.MIN_VERSION <= version <= GroupMetadataValue.MAX_VERSION:
@@ -121,8 +122,9 @@ class Replay:
         if not _is_consistent(value):
             self._ignore("group metadata that contradicts itself")
             return
+        self._drop(group_id)
         self.shard.foreign.pop(group_id, None)
-        self.shard.groups[group_id] = _loaded_group(group_id, value)
+        self.shard.groups[group_id] = _loaded_group(group_id, self.shard.env.memory, value)
 
     def _foreign(self, batch: RecordBatch, record: Record, key: bytes) -> None:
         group_id = foreign_group_id(key)
@@ -138,7 +140,7 @@ class Replay:
             self.shard.foreign[group_id] = foreign
             # A group that only had offsets turns out to be the other protocol's; one with members
             # was converted, and its own tombstone may have been compacted away.
-            self.shard.groups.pop(group_id, None)
+            self._drop(group_id)
         foreign.replay(kind, key, is_tombstone=record.value is None)
         if not foreign.keys:
             del self.shard.foreign[group_id]
@@ -146,7 +148,12 @@ class Replay:
 
     def _keep_offsets_reachable(self, group_id: str) -> None:
         if self.shard.offsets.of_group(group_id):
-            self.shard.groups[group_id] = ClassicGroup(group_id, None)
+            self.shard.groups[group_id] = ClassicGroup(group_id, self.shard.env.memory, None)
+
+    def _drop(self, group_id: str) -> None:
+        group = self.shard.groups.pop(group_id, None)
+        if group is not None:
+            group.release()
 
     def _ignore(self, reason: str) -> None:
         self.ignored[reason] = self.ignored.get(reason, 0) + 1
@@ -180,11 +187,11 @@ def _is_consistent(value: GroupMetadataValue) -> bool:
     )
 
 
-def _loaded_group(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
+def _loaded_group(group_id: str, memory: MemoryUse, value: GroupMetadataValue) -> ClassicGroup:
     """Return the group as its last record left it: stable with members, else empty."""
     state = GroupState.STABLE if value.members else GroupState.EMPTY
     stamp = value.current_state_timestamp
-    group = ClassicGroup(group_id, None if stamp == -1 else stamp, state)
+    group = ClassicGroup(group_id, memory, None if stamp == -1 else stamp, state)
     for loaded in value.members:
         group.add(_loaded_member(value, loaded), None)
     group.generation_id = value.generation

@@ -13,6 +13,7 @@ from kraft_wire.broker.groups.environment import GroupEnvironment
 from kraft_wire.broker.groups.foreign import ForeignGroup
 from kraft_wire.broker.groups.group import ClassicGroup
 from kraft_wire.broker.groups.member import Member, Waiting
+from kraft_wire.broker.groups.memory import GROUP_BYTES
 from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.offsets import OffsetTable
 from kraft_wire.broker.groups.records import empty_group_record
@@ -54,7 +55,7 @@ class GroupShard:
         self.groups: dict[str, ClassicGroup] = {}
         self.foreign: dict[str, ForeignGroup] = {}
         """Groups of other protocols; no group id is in both tables."""
-        self.offsets = OffsetTable()
+        self.offsets = OffsetTable(env.memory)
         self.deadlines = Deadlines()
 
     def append(self, records: Sequence[CoordinatorRecord], at: Moment) -> ErrorCode:
@@ -86,7 +87,7 @@ class GroupShard:
     def create_group(self, group_id: str, at: Moment) -> ClassicGroup | ErrorCode:
         """Create a group that outlives a restart, in place of an empty one of another protocol."""
         assert group_id not in self.groups, group_id
-        if len(self.groups) >= self.env.limits.groups_per_partition_max:
+        if not self.env.has_memory_for(GROUP_BYTES + len(group_id)):
             return ErrorCode.POLICY_VIOLATION
         records = [empty_group_record(group_id, at.wall_ms)]
         foreign = self.foreign.get(group_id)
@@ -97,7 +98,7 @@ class GroupShard:
         if error is not ErrorCode.NONE:
             return error
         self.foreign.pop(group_id, None)
-        group = ClassicGroup(group_id, at.wall_ms)
+        group = ClassicGroup(group_id, self.env.memory, at.wall_ms)
         self.groups[group_id] = group
         return group
 
@@ -106,7 +107,7 @@ class GroupShard:
         group = self.groups.get(group_id)
         if group is None:
             assert group_id not in self.foreign, group_id
-            group = ClassicGroup(group_id, at.wall_ms)
+            group = ClassicGroup(group_id, self.env.memory, at.wall_ms)
             self.groups[group_id] = group
         return group
 
@@ -116,8 +117,15 @@ class GroupShard:
         self.foreign.pop(group_id, None)
         if group is not None:
             assert not group.members, group_id
+            group.release()
             group.apply(GroupEvent.REMOVED, at.wall_ms)
             self.deadlines.cancel_group(group_id)
+
+    def release(self) -> None:
+        """Give back the memory that is counted for everything here."""
+        for group in self.groups.values():
+            group.release()
+        self.offsets.release()
 
     def schedule_session(self, group: ClassicGroup, member: Member, at: Moment) -> None:
         """Count the member's session timeout from now."""

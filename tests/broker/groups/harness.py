@@ -14,6 +14,7 @@ from kraft_wire.broker.api_table import handler
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import PARKED, ReplyTo, RequestContext
 from kraft_wire.broker.groups import GroupCoordinator, GroupEnvironment, GroupLimits
+from kraft_wire.broker.groups.memory import GROUP_BYTES, PENDING_MEMBER_BYTES
 from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.offsets_topic import OffsetsTopicCreation
 from kraft_wire.broker.groups.store import CoordinatorRecord, LogStretch
@@ -226,8 +227,25 @@ class Harness:
             self.groups.tick(self.now_ms, self.wall_ms)
             deadline_ms = self.groups.deadline_ms()
             if deadline_ms is None or deadline_ms > self.now_ms:
+                self.check_memory()
                 return
         raise AssertionError("the coordinator is never done")
+
+    def check_memory(self) -> None:
+        """What is counted as memory is what is there, counted anew."""
+        expected = 0
+        shards = self.groups.shards()
+        assert not isinstance(shards, ErrorCode)
+        for shard in shards:
+            for group in shard.groups.values():
+                expected += GROUP_BYTES + len(group.group_id)
+                expected += sum(member.size_bytes for member in group.members.values())
+                expected += sum(PENDING_MEMBER_BYTES + len(m) for m in group.pending_members)
+            every = [*shard.groups, *shard.foreign]
+            keys = [key for group_id in every for key in shard.offsets.keys_of(group_id)]
+            found = [shard.offsets.get(key) for key in keys]
+            expected += sum(each.size_bytes for each in found if each is not None)
+        assert self.groups.env.memory.total_bytes == expected
 
     def advance(self, ms: int) -> None:
         """Let time pass, waking the coordinator whenever it asked for it."""

@@ -287,19 +287,37 @@ def test_group_max_size_refuses_one_member_too_many() -> None:
     assert members[2].joining.error == ErrorCode.GROUP_MAX_SIZE_REACHED
 
 
-def test_our_limit_on_given_ids_and_on_bytes_refuses_more() -> None:
-    limits = GroupLimits(pending_members_max=1, group_bytes_max=100)
-    harness = Harness(limits=limits)
-    assert Member(harness).join_once().error == ErrorCode.MEMBER_ID_REQUIRED
-    assert Member(harness).join_once().error == ErrorCode.GROUP_MAX_SIZE_REACHED
-    huge = Member(harness, group_id="huge", metadata={"range": bytes(101)})
+def test_our_bound_on_a_group_refuses_given_ids_members_and_assignments() -> None:
+    harness = Harness(limits=GroupLimits(group_bytes_max=8_000))
+    given = [Member(harness).join_once().error for _ in range(6)]
+    assert given[0] == ErrorCode.MEMBER_ID_REQUIRED
+    assert given[-1] == ErrorCode.GROUP_MAX_SIZE_REACHED
+    huge = Member(harness, group_id="huge", metadata={"range": bytes(8_000)})
     assert huge.join_once().error == ErrorCode.GROUP_MAX_SIZE_REACHED
+    assigning = Member(harness, group_id="assigning")
+    assigning.join()
+    harness.settle()
+    assigning.joined()
+    assigning.sync({assigning.member_id: bytes(8_000)})
+    assert assigning.syncing.error == ErrorCode.GROUP_MAX_SIZE_REACHED
+    assigning.join()
+    finish_rebalance(assigning)
+    assert assigning.heartbeat() == ErrorCode.NONE
 
 
-def test_our_limit_on_groups_refuses_a_new_one() -> None:
-    harness = Harness(limits=GroupLimits(groups_per_partition_max=1))
-    assert Member(harness, group_id="a").join_once().error == ErrorCode.MEMBER_ID_REQUIRED
-    assert Member(harness, group_id="b").join_once().error == ErrorCode.POLICY_VIOLATION
+def test_our_bound_on_all_memory_refuses_new_groups_and_serves_the_others() -> None:
+    harness = Harness(limits=GroupLimits(total_bytes_max=20_000))
+    first = Member(harness, group_id="first")
+    first.join()
+    harness.settle()
+    finish_rebalance(first)
+    errors = [Member(harness, group_id=f"{n}").join_once().error for n in range(20)]
+    assert errors[0] == ErrorCode.MEMBER_ID_REQUIRED
+    assert errors[-1] == ErrorCode.POLICY_VIOLATION
+    first.join_once()
+    finish_rebalance(first)
+    harness.advance(601_000)
+    assert Member(harness, group_id="later").join_once().error == ErrorCode.MEMBER_ID_REQUIRED
 
 
 def test_a_client_id_that_leaves_no_room_for_a_member_id_is_refused() -> None:

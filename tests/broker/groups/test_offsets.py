@@ -228,14 +228,16 @@ def test_a_commit_that_is_not_in_the_log_is_not_visible(
     assert committed(harness) == {}
 
 
-def test_our_limit_on_offsets_refuses_new_ones_only() -> None:
-    harness = Harness(limits=GroupLimits(offsets_per_partition_max=1))
+def test_our_bound_on_all_memory_refuses_new_offsets_and_groups_only() -> None:
+    harness = Harness(limits=GroupLimits(total_bytes_max=3_500))
     harness.create_topic("topic", 2)
     assert Member(harness).commit(offset=1) == ErrorCode.NONE
     assert Member(harness).commit(offset=2) == ErrorCode.NONE
     more = OffsetCommitRequest(group_id="group", topics=[commit_topic("topic", 3, partition=1)])
     response = harness.send(more, 9).response
     assert response.topics[0].partitions[0].error_code == ErrorCode.POLICY_VIOLATION
+    other = Member(harness, group_id="another")
+    assert other.commit(offset=1) == ErrorCode.POLICY_VIOLATION
 
 
 def delete_request(group_id: str = "group", topic: str = "topic") -> OffsetDeleteRequest:
