@@ -34,6 +34,7 @@ _TIME_SLOT: Final = struct.Struct(">qi")
 _TRANSACTION_SLOT: Final = struct.Struct(">hqqqq")
 _SNAPSHOT_VERSION: Final = struct.Struct(">h")
 _SNAPSHOT_CRC_END: Final = 6
+_CHUNK_BYTES: Final = 1 << 20
 
 
 class FileFormat(NamedTuple):
@@ -78,18 +79,27 @@ def _reader(path: PurePath, is_snapshot: bool, records_as: str | None) -> Record
 def log_entries(data: Buffer, reader: RecordReader, with_records: bool) -> Iterator[Entry]:
     """Yield the batches of a segment or snapshot, each followed by its records if wanted."""
     position = 0
+    fault = "bytes of a batch that is cut"
     try:
         for batch in iter_batches(data):
             yield from _batch_entries(batch, position, reader, with_records)
             position += batch.size_bytes
     except CorruptRecordBatch as error:
-        yield {"kind": "fault", "position": error.position, "reason": error.reason}
-        return
-    rest = data[position:]
-    if len(rest):
-        # A preallocated segment ends in zeros; anything else is a batch that was cut.
-        reason = "bytes of zeros" if not any(rest) else "bytes of a batch that is cut"
-        yield {"kind": "fault", "position": position, "reason": f"{len(rest)} {reason}"}
+        fault = f"bytes from here on cannot be read: {error.reason}"
+    left = len(data) - position
+    if left and _is_zeros(data, position):
+        yield {"kind": "entry", "position": position, "preallocatedBytes": left}
+    elif left:
+        yield {"kind": "fault", "position": position, "reason": f"{left} {fault}"}
+
+
+def _is_zeros(data: Buffer, position: int) -> bool:
+    """Whether only zeros follow, as in a segment that was given its size in advance."""
+    for start in range(position, len(data), _CHUNK_BYTES):
+        chunk = bytes(data[start : start + _CHUNK_BYTES])
+        if chunk.count(0) != len(chunk):
+            return False
+    return True
 
 
 def _batch_entries(
