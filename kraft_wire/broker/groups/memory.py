@@ -8,9 +8,9 @@ from typing import Final
 
 __all__ = ["GROUP_BYTES", "MEMBER_BYTES", "OFFSET_BYTES", "PENDING_MEMBER_BYTES", "MemoryUse"]
 
-GROUP_BYTES: Final = 2_048
-MEMBER_BYTES: Final = 2_048
-PENDING_MEMBER_BYTES: Final = 1_024
+GROUP_BYTES: Final = 1_024
+MEMBER_BYTES: Final = 1_536
+PENDING_MEMBER_BYTES: Final = 512
 """An id that was given out, with its deadline."""
 OFFSET_BYTES: Final = 768
 

@@ -229,7 +229,7 @@ def test_a_commit_that_is_not_in_the_log_is_not_visible(
 
 
 def test_our_bound_on_all_memory_refuses_new_offsets_and_groups_only() -> None:
-    harness = Harness(limits=GroupLimits(total_bytes_max=3_500))
+    harness = Harness(limits=GroupLimits(total_bytes_max=2_000))
     harness.create_topic("topic", 2)
     assert Member(harness).commit(offset=1) == ErrorCode.NONE
     assert Member(harness).commit(offset=2) == ErrorCode.NONE
