@@ -289,7 +289,7 @@ def test_group_max_size_refuses_one_member_too_many() -> None:
 
 def test_our_bound_on_a_group_refuses_given_ids_members_and_assignments() -> None:
     harness = Harness(limits=GroupLimits(group_bytes_max=8_000))
-    given = [Member(harness).join_once().error for _ in range(6)]
+    given = [Member(harness).join_once().error for _ in range(20)]
     assert given[0] == ErrorCode.MEMBER_ID_REQUIRED
     assert given[-1] == ErrorCode.GROUP_MAX_SIZE_REACHED
     huge = Member(harness, group_id="huge", metadata={"range": bytes(8_000)})
