@@ -104,12 +104,12 @@ def _line(entry: Entry) -> Text:
 
 
 def _file_line(entry: Entry) -> Text:
-    line = Text(f"{entry['path']}", style="bold")
+    line = Text().append(f"{entry['path']}", style="bold")
     return line.append(f"  {entry['format']}, {entry['sizeInBytes']} bytes", style="dim")
 
 
 def _batch_line(entry: Entry) -> Text:
-    line = Text(f"@{entry['position']:<10} ", style="dim")
+    line = Text().append(f"@{entry['position']:<10} ", style="dim")
     line.append(f"{entry.get('baseOffset')}..{entry['lastOffset']}", style="bold green")
     if "count" in entry:
         line.append(f"  {entry['count']} records")
@@ -139,7 +139,7 @@ def _batch_owner(entry: Entry) -> Text:
 
 
 def _record_line(entry: Entry) -> Text:
-    line = Text(f"    {entry['offset']:<10}", style="green")
+    line = Text().append(f"    {entry['offset']:<10}", style="green")
     line.append(f" {_time_text(entry['timestamp'])} ", style="dim")
     for name, value in entry.items():
         if name not in ("kind", "offset", "timestamp"):
