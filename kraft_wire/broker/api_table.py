@@ -58,6 +58,7 @@ _ENTRIES: Final = (
     ApiEntry(21, 0, 2, "delete_records"),
     ApiEntry(22, 0, 5, "init_producer_id"),
     ApiEntry(23, 2, 4, "offset_for_leader_epoch"),
+    ApiEntry(32, 1, 4, "describe_configs"),
     ApiEntry(35, 1, 5, "describe_log_dirs"),
     ApiEntry(42, 0, 2, "delete_groups"),
     ApiEntry(47, 0, 0, "offset_delete"),
@@ -72,7 +73,6 @@ API_TABLE: Final[dict[int, ApiEntry]] = {entry.api_key: entry for entry in _ENTR
 FORWARDED: Final[dict[int, tuple[int, int]]] = {
     19: (2, 7),  # CreateTopics
     20: (1, 6),  # DeleteTopics
-    32: (1, 4),  # DescribeConfigs
     33: (0, 2),  # AlterConfigs
     37: (0, 3),  # CreatePartitions
     44: (0, 1),  # IncrementalAlterConfigs

@@ -129,6 +129,11 @@ class MetadataView(Protocol):
         """Every topic, in name order."""
         ...
 
+    @property
+    def configs(self) -> Mapping[tuple[int, str], Mapping[str, str]]:
+        """All explicitly set values, by resource type and name."""
+        ...
+
     def config(self, resource_type: int, name: str) -> Mapping[str, str]:
         """Explicitly set values; types as in ConfigRecord: 2 topic, 4 broker, 16, 32 group."""
         ...

@@ -5,7 +5,7 @@ a key can be found from the code and back. Defaults are those of `settings/broke
 Kafka's. Not here: values of one topic (`ports.TopicLimits`) and of the sockets (`node.config`).
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Self
 
 from kraft_wire.settings.node_settings import NodeSettings
@@ -44,9 +44,12 @@ class BrokerSettings:
     group_max_session_timeout_ms: int = 1_800_000
     group_initial_rebalance_delay_ms: int = 3_000
     group_max_size: int = 2_147_483_647
+    source: NodeSettings = field(default_factory=NodeSettings, compare=False, repr=False)
+    """All settings with the places that they come from, for those who describe them."""
 
     @classmethod
     def of(cls, settings: NodeSettings) -> Self:
         """Take this class's fields out of the layered settings."""
-        values = {field.name: settings.value(field_key(field.name)) for field in fields(cls)}
-        return cls(**values)  # type: ignore[arg-type]  # each key's kind is its field's type
+        names = [each.name for each in fields(cls) if each.name != "source"]
+        values = {name: settings.value(field_key(name)) for name in names}
+        return cls(source=settings, **values)  # type: ignore[arg-type]  # each key's kind is its field's type

@@ -59,7 +59,7 @@ class NodeSettings:
         for name, text in file.items():
             if name in BROKER_KEYS:
                 parse_value(BROKER_KEYS[name], text)
-        self._file: Mapping[str, str] = dict(file)
+        self._file: Mapping[str, str] = _with_both_ids(file)
         self._cluster: Mapping[str, str] = _NO_VALUES
         self._own: Mapping[str, str] = _NO_VALUES
 
@@ -182,6 +182,15 @@ def _converted(value: ConfigValue, factor: int) -> ConfigValue:
 
 def _default_name(key: ConfigKey) -> str:
     return key.synonyms[-1].name if key.synonyms else key.name
+
+
+def _with_both_ids(file: Mapping[str, str]) -> dict[str, str]:
+    """Return the entries with `node.id` and its old name `broker.id` standing for each other."""
+    both = dict(file)
+    for name, other in (("node.id", "broker.id"), ("broker.id", "node.id")):
+        if name in both:
+            both.setdefault(other, both[name])
+    return both
 
 
 def _candidates(name: str) -> tuple[str, ...]:

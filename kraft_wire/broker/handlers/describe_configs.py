@@ -1,0 +1,166 @@
+"""DescribeConfigs, API key 32, versions 1-4.
+
+Behaviour:   every setting of a topic, this broker, all brokers (empty name), a group or a client
+             metrics subscription: value, source, whether it can change, type; synonyms and
+             documentation when asked for; a list of keys, if not empty, limits the answer
+Versions:    v1 sources and synonyms (KIP-226) · v3 types and documentation (KIP-569) · v4 flexible
+Left out:    a broker's log levels are one fixed entry, see docs/DEVIATIONS.md
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from kraft_wire.broker.broker import Broker
+from kraft_wire.broker.config_entries import (
+    broker_entries,
+    client_metrics_entries,
+    default_broker_entries,
+    group_entries,
+    topic_entries,
+)
+from kraft_wire.broker.context import RequestContext
+from kraft_wire.settings.definition import ConfigKind, ConfigSource
+from kraft_wire.settings.topic_names import topic_name_problem
+from kraft_wire.wire.generated.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+__all__ = ["API_KEY", "VERSIONS", "handle"]
+
+API_KEY: Final = 32
+VERSIONS: Final = (1, 4)
+
+_TOPIC, _BROKER, _LOGGER, _CLIENT_METRICS, _GROUP = 2, 4, 8, 16, 32
+_ROOT_LOGGER: Final = "root"
+_UNKNOWN_RESOURCE: Final = (
+    "This most likely occurs because of a request being malformed by the client library or the "
+    "message was sent to an incompatible broker. See the broker logs for more details."
+)
+
+Entries = Iterable[DescribeConfigsResourceResult]
+
+
+class _Refused(Exception):
+    """Why one resource is not described; caught by `handle`."""
+
+    def __init__(self, error: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.error = error
+        self.message = message
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: DescribeConfigsRequest
+) -> DescribeConfigsResponse:
+    """Describe the settings of resources.
+
+    Errors per resource, first match wins: INVALID_REQUEST (unknown type, empty name, another
+    broker), INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION.
+    """
+    results = []
+    for resource in request.resources:
+        result = DescribeConfigsResult(
+            error_message="",
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+        )
+        try:
+            result.configs = _described(broker, request, resource)
+        except _Refused as refused:
+            result.error_code = refused.error
+            result.error_message = refused.message
+        results.append(result)
+    return DescribeConfigsResponse(results=results)
+
+
+def _described(
+    broker: Broker, request: DescribeConfigsRequest, resource: DescribeConfigsResource
+) -> list[DescribeConfigsResourceResult]:
+    describer = _DESCRIBERS.get(resource.resource_type)
+    if describer is None:
+        raise _Refused(ErrorCode.INVALID_REQUEST, _UNKNOWN_RESOURCE)
+    wanted = set(resource.configuration_keys or ())
+    entries = [
+        entry
+        for entry in describer(broker, resource.resource_name)
+        if not wanted or entry.name in wanted
+    ]
+    for entry in entries:
+        if not request.include_synonyms:
+            entry.synonyms = []
+        if not request.include_documentation:
+            entry.documentation = None
+    return entries
+
+
+def _topic(broker: Broker, name: str) -> Entries:
+    problem = topic_name_problem(name)
+    if problem is not None:
+        raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+    if broker.image.topic(name) is None:
+        raise _Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
+    return topic_entries(broker.image.config(_TOPIC, name), broker.settings.source)
+
+
+def _broker(broker: Broker, name: str) -> Entries:
+    cluster = broker.image.config(_BROKER, "")
+    if not name:
+        return default_broker_entries(cluster)
+    if _broker_id(name) != broker.node_id:
+        words = (
+            f"Unexpected broker id, expected {broker.node_id} or empty string, but received {name}"
+        )
+        raise _Refused(ErrorCode.INVALID_REQUEST, words)
+    own = broker.image.config(_BROKER, name)
+    return broker_entries(broker.settings.source, (own, cluster))
+
+
+def _logger(broker: Broker, name: str) -> Entries:
+    if not name:
+        raise _Refused(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
+    if _broker_id(name) != broker.node_id:
+        words = f"Unexpected broker id, expected {broker.node_id} but received {name}"
+        raise _Refused(ErrorCode.INVALID_REQUEST, words)
+    root = DescribeConfigsResourceResult(
+        name=_ROOT_LOGGER,
+        value="INFO",
+        config_source=ConfigSource.DYNAMIC_BROKER_LOGGER,
+        config_type=ConfigKind.STRING,
+        documentation=None,
+    )
+    return [root]
+
+
+def _group(broker: Broker, name: str) -> Entries:
+    if not name:
+        raise _Refused(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+    return group_entries(broker.image.config(_GROUP, name), broker.settings.source)
+
+
+def _client_metrics(broker: Broker, name: str) -> Entries:
+    if not name:
+        words = "Client metrics subscription name must not be empty"
+        raise _Refused(ErrorCode.INVALID_REQUEST, words)
+    return client_metrics_entries(broker.image.config(_CLIENT_METRICS, name))
+
+
+def _broker_id(name: str) -> int:
+    digits = name.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= 10):
+        words = f"Broker id must be an integer, but it is: {name}"
+        raise _Refused(ErrorCode.INVALID_REQUEST, words)
+    return int(name)
+
+
+_DESCRIBERS: Final[dict[int, Callable[[Broker, str], Entries]]] = {
+    _TOPIC: _topic,
+    _BROKER: _broker,
+    _LOGGER: _logger,
+    _CLIENT_METRICS: _client_metrics,
+    _GROUP: _group,
+}

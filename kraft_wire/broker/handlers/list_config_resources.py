@@ -1,0 +1,54 @@
+"""ListConfigResources, API key 74, versions 0-1.
+
+Behaviour:   the names of what has, or may have, settings: every topic, this cluster's brokers with
+             their log levels, and the groups and client-metrics subscriptions that have some; no
+             types mean all types
+Versions:    v0 client metrics only (KIP-1000) · v1 types (KIP-1142)
+Left out:    nothing
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from kraft_wire.broker.broker import Broker
+from kraft_wire.broker.context import RequestContext
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+__all__ = ["API_KEY", "VERSIONS", "handle"]
+
+API_KEY: Final = 74
+VERSIONS: Final = (0, 1)
+
+_TOPIC, _BROKER, _LOGGER, _CLIENT_METRICS, _GROUP = 2, 4, 8, 16, 32
+_ALL_TYPES: Final = (_GROUP, _CLIENT_METRICS, _LOGGER, _BROKER, _TOPIC)
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: ListConfigResourcesRequest
+) -> ListConfigResourcesResponse:
+    """List resources by type. Error: UNSUPPORTED_VERSION for a type that does not exist."""
+    if context.api_version == 0:
+        wanted: tuple[int, ...] = (_CLIENT_METRICS,)
+    else:
+        wanted = tuple(dict.fromkeys(request.resource_types)) or _ALL_TYPES
+    if any(each not in _ALL_TYPES for each in wanted):
+        return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    resources = [
+        ConfigResource(resource_name=name, resource_type=kind)
+        for kind in wanted
+        for name in _names(broker, kind)
+    ]
+    return ListConfigResourcesResponse(config_resources=resources)
+
+
+def _names(broker: Broker, kind: int) -> Iterator[str]:
+    if kind == _TOPIC:
+        return (topic.name for topic in broker.image.topics())
+    if kind in (_BROKER, _LOGGER):
+        return (str(number) for number in sorted(broker.image.brokers))
+    return iter(sorted(name for each, name in broker.image.configs if each == kind))
