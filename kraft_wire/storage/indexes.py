@@ -14,6 +14,7 @@ import struct
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -27,6 +28,9 @@ _TIME_ENTRY = struct.Struct(">qi")
 _TRANSACTION_ENTRY = struct.Struct(">hqqqq")
 _TRANSACTION_ENTRY_VERSION = 0
 _INT32_MAX = (1 << 31) - 1
+_turn_big_endian: Callable[["array[int]"], object] = (
+    array.byteswap if sys.byteorder == "little" else len
+)
 
 
 class CorruptIndex(Exception):
@@ -106,8 +110,7 @@ class OffsetIndex:
         if len(data) % _OFFSET_ENTRY_BYTES:
             raise CorruptIndex(self.path, f"{len(data)} bytes are no whole entries")
         entries = array("I", data)
-        if sys.byteorder == "little":
-            entries.byteswap()
+        _turn_big_endian(entries)
         offsets, positions = entries[0::2], entries[1::2]
         while offsets and offsets[-1] == 0 and positions[-1] == 0:
             offsets.pop()
@@ -125,8 +128,7 @@ class OffsetIndex:
         """Write what the file does not hold yet and give it its exact size."""
         entries = array("I", bytes(_OFFSET_ENTRY_BYTES * len(self._offsets)))
         entries[0::2], entries[1::2] = self._offsets, self._positions
-        if sys.byteorder == "little":
-            entries.byteswap()
+        _turn_big_endian(entries)
         _save(fs, self.path, entries.tobytes(), 8 * self._saved, sync)
         self._saved = len(self._offsets)
 
