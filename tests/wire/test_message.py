@@ -241,6 +241,12 @@ UNENCODABLE = [
     (HeartbeatRequest(generation_id="1"), 4, "generation_id", "is not int32"),  # type: ignore[arg-type]
     (HeartbeatRequest(group_instance_id="i"), 2, "group_instance_id", "lacks this field"),
     (HeartbeatRequest(unknown_tagged_fields=[(1, b"")]), 3, "HeartbeatRequest", "not flexible"),
+    (
+        FetchRequest(topics=[FetchTopic(topic_id=b"short")], unknown_tagged_fields=[(9, b"")]),  # type: ignore[arg-type]
+        13,
+        "topics[0].topic_id",
+        "a uuid is 16 bytes",
+    ),
     (FetchRequest(topics=None), 12, "topics", "never null"),  # type: ignore[arg-type]
     (FetchRequest(topics=3), 12, "topics", "int is not a list"),  # type: ignore[arg-type]
     (FetchRequest(topics=[None]), 12, "topics[0]", "null in an array"),  # type: ignore[list-item]
@@ -375,7 +381,8 @@ def test_registry_finds_every_message_by_name_key_and_type() -> None:
 
 
 def test_error_codes_carry_kafkas_numbers_and_say_whether_to_retry() -> None:
-    assert ErrorCode.NONE == 0
+    assert ErrorCode(0) is ErrorCode.NONE
+    assert int(ErrorCode.UNKNOWN_SERVER_ERROR) == -1
     assert ErrorCode(3) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert ErrorCode.NOT_LEADER_OR_FOLLOWER.retriable
     assert not ErrorCode.TOPIC_ALREADY_EXISTS.retriable

@@ -1,5 +1,7 @@
 """Varints at their edges, and the long forms that generated code falls back on."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,16 +94,17 @@ def test_arrays_of_texts_and_numbers_refuse_null_and_truncation() -> None:
     assert runtime.compact_texts(b"\x02a\x03bc", 0, 3) == (["a", "bc"], 5)
     assert runtime.classic_texts(b"\x00\x01a\x00\x00", 0, 2) == (["a", ""], 5)
     assert runtime.classic_numbers(b"\x00\x01\x00\x02", 0, 2, "h", 2) == ([1, 2], 4)
-    for refused in (
+    refused: list[Callable[[], object]] = [
         lambda: runtime.compact_texts(b"", 0, 0),
         lambda: runtime.compact_texts(b"\x05a", 0, 2),
         lambda: runtime.classic_texts(b"", 0, -1),
         lambda: runtime.classic_numbers(b"\x00", 0, 1, "h", 2),
         lambda: runtime.classic_numbers(b"", 0, -1, "h", 2),
         lambda: runtime.unpackers("s", "", 1)[0](b"\x00", 1),
-    ):
+    ]
+    for read in refused:
         with pytest.raises(Unusual):
-            refused()
+            read()
     many = runtime.long_numbers(list(range(300)), "i")
     data = encode_unsigned_varint(301) + many
     assert runtime.compact_numbers(data, 1, data[0], "i", 4) == (list(range(300)), len(data))

@@ -95,6 +95,10 @@ def test_marker_of_a_tagged_nullable_struct_is_null_when_not_positive(marker: by
     assert decoded.classic_member_metadata is None
     assert end == len(tagged)
     assert decoded.encode(0) == data[:-1] + b"\x01\x00\x01\x00"
+    decoded.unknown_tagged_fields = [(9, b"")]  # by the reference codec, likewise
+    assert decoded.encode(0) == data[:-1] + b"\x02\x00\x01\x00\x09\x00"
+    decoded.classic_member_metadata = ClassicMemberMetadata(session_timeout_ms=1)
+    assert decoded.encode(0).endswith(b"\x02\x00\x07\x01\x00\x00\x00\x01\x01\x00\x09\x00")
 
 
 def test_default_of_a_tagged_struct_is_none_or_a_struct_of_defaults() -> None:
