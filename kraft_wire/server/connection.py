@@ -29,7 +29,8 @@ _API_KEY: Final = Struct(">h")
 _HEADER_BYTES_MIN: Final = 8
 """Api key, version and correlation id: nothing shorter is a request."""
 _PRODUCE: Final = 0
-_FIRST_GROWTH_BYTES: Final = 64 * 1024
+_FIRST_GROWTH_BYTES: Final = 1_100 * 1024
+"""Room for a batch of the default `message.max.bytes`; the system backs it as bytes arrive."""
 _SENDFILE_BYTES_MIN: Final = 64 * 1024
 """Below this, reading and joining is cheaper than a system call of its own."""
 _JOIN_BYTES_MAX: Final = 64 * 1024

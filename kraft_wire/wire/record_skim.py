@@ -25,28 +25,40 @@ class RecordSkim(NamedTuple):
     has_null_key: bool
 
 
-def skim_records(body: bytes, count: int) -> RecordSkim:
+def skim_records(body: bytes | memoryview, count: int) -> RecordSkim:
     """Check `count` records of an uncompressed body; InvalidRecord where reading would fail."""
     try:
         skim = _skim(body, count) if count > 0 else None
     except (IndexError, ValueError):
         skim = None
-    return _skim_slowly(body, count) if skim is None else skim
+    return _skim_slowly(bytes(body), count) if skim is None else skim
 
 
-def _skim(body: bytes, count: int) -> RecordSkim | None:  # noqa: C901  # a call per field would double the cost of every produced record
-    """Walk over records of the usual shape; None as soon as one has another."""
+def _skim(body: bytes | memoryview, count: int) -> RecordSkim | None:  # noqa: C901  # a call per field would double the cost of every produced record
+    """Walk over records of the usual shape; None as soon as one has another.
+
+    Sizes take one or two varint bytes, as those up to 8 KiB do, deltas mostly one.
+    """
     position = 0
     lowest = highest = 0
     has_null_key = False
     for _ in range(count):
         size = body[position]
         if size > 0x7F:
-            size, position = read_varint(body, position)
+            second = body[position + 1]
+            if second > 0x7F:
+                size, position = read_varint(body, position)
+                end = position + size
+            elif size & _NEGATIVE:
+                return None
+            else:
+                position += 2
+                end = position + ((size & 0x7F | second << 7) >> 1)
+        elif size & _NEGATIVE:
+            return None
         else:
-            size = (size >> 1) ^ -(size & 1)
             position += 1
-        end = position + size
+            end = position + (size >> 1)
         delta = body[position + 1]
         if delta > 0x7F:
             delta, position = read_varlong(body, position + 1)
@@ -57,10 +69,12 @@ def _skim(body: bytes, count: int) -> RecordSkim | None:  # noqa: C901  # a call
             highest = delta
         elif delta < lowest:
             lowest = delta
-        if body[position] > 0x7F:
-            _, position = read_varint(body, position)
-        else:
+        if body[position] <= 0x7F:
             position += 1
+        elif body[position + 1] <= 0x7F:
+            position += 2
+        else:
+            _, position = read_varint(body, position)
         length = body[position]
         if length > 0x7F:
             length, position = read_varint(body, position)
@@ -73,15 +87,19 @@ def _skim(body: bytes, count: int) -> RecordSkim | None:  # noqa: C901  # a call
         else:
             position += 1 + (length >> 1)
         length = body[position]
-        if length > 0x7F:
-            length, position = read_varint(body, position)
-            if length < 0:
-                return None
-            position += length
-        elif length & _NEGATIVE:
-            position += 1
+        if length <= 0x7F:
+            position += 1 if length & _NEGATIVE else 1 + (length >> 1)
         else:
-            position += 1 + (length >> 1)
+            second = body[position + 1]
+            if second > 0x7F:
+                length, position = read_varint(body, position)
+                if length < 0:
+                    return None
+                position += length
+            elif length & _NEGATIVE:
+                return None
+            else:
+                position += 2 + ((length & 0x7F | second << 7) >> 1)
         if body[position]:
             position = _skip_headers(body, position)
         else:
@@ -93,7 +111,7 @@ def _skim(body: bytes, count: int) -> RecordSkim | None:  # noqa: C901  # a call
     return RecordSkim(lowest, highest, has_null_key)
 
 
-def _skip_headers(body: bytes, position: int) -> int:
+def _skip_headers(body: bytes | memoryview, position: int) -> int:
     """Return the position after the headers; ValueError for what only the slow reader judges."""
     count, position = read_varint(body, position)
     if count < 0:

@@ -41,7 +41,7 @@ def append_varint(output: bytearray, value: int) -> None:
     output.append(rest)
 
 
-def read_varint(data: bytes, position: int) -> tuple[int, int]:
+def read_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
     """Return (value, end); IndexError past the end, ValueError for more than 5 bytes."""
     raw = data[position]
     if raw < 0x80:  # nearly every length, count and delta
@@ -55,7 +55,7 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
     return (raw >> 1) ^ -(raw & 1), end
 
 
-def read_varlong(data: bytes, position: int) -> tuple[int, int]:
+def read_varlong(data: bytes | memoryview, position: int) -> tuple[int, int]:
     """Return (value, end); IndexError past the end, ValueError for more than 10 bytes."""
     raw = data[position]
     if raw < 0x80:
@@ -65,7 +65,7 @@ def read_varlong(data: bytes, position: int) -> tuple[int, int]:
     return (raw >> 1) ^ -(raw & 1), end
 
 
-def _read_groups(data: bytes, position: int, groups_max: int) -> tuple[int, int]:
+def _read_groups(data: bytes | memoryview, position: int, groups_max: int) -> tuple[int, int]:
     raw = shift = 0
     for byte in data[position : position + groups_max]:
         raw |= (byte & 0x7F) << shift
