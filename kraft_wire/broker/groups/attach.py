@@ -19,6 +19,7 @@ def attach_groups(broker: "Broker") -> GroupCoordinator:
     store = PartitionOffsetsStore(
         partition=lambda number: broker.partition(OFFSETS_TOPIC, number),
         appended=broker.appended,
+        flushed=broker.flushed,
         compression=Compression(broker.settings.offsets_topic_compression_codec),
     )
     env = GroupEnvironment(

@@ -6,7 +6,7 @@ are not served yet); open ones of a log that Apache wrote make their offsets uns
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from kraft_wire.broker.groups.group import ClassicGroup
 from kraft_wire.broker.groups.memory import GROUP_BYTES, OFFSET_BYTES
@@ -32,8 +32,10 @@ from kraft_wire.wire.generated.offset_fetch import (
 )
 
 __all__ = [
+    "CommitOutcome",
     "commit_offsets",
     "delete_offsets",
+    "failed_topics",
     "fetch_all_offsets",
     "fetch_offsets",
     "write_tombstones",
@@ -45,6 +47,14 @@ _NEVER_MS: Final = (1 << 63) - 1
 """The latest time that a record can carry."""
 _STALE_GROUP_ERROR_FROM: Final = 9
 _TOMBSTONES_PER_BATCH: Final = 1_000
+
+
+class CommitOutcome(NamedTuple):
+    """The answer to a commit, and when it may be given."""
+
+    topics: list[OffsetCommitResponseTopic]
+    safe_at: int | None = None
+    """High watermark of the group's partition to wait for; None: now."""
 
 
 @dataclass(slots=True)
@@ -63,8 +73,11 @@ def commit_offsets(
     topics: Sequence[OffsetCommitRequestTopic],
     api_version: int,
     at: Moment,
-) -> list[OffsetCommitResponseTopic]:
+) -> CommitOutcome:
     """Commit for `topics`, the request's topics that exist, names and ids filled in.
+
+    The group sees the offsets at once; where acknowledgements promise to survive power loss, the
+    answer waits for the flush.
 
     Errors of all partitions, first match wins: GROUP_ID_NOT_FOUND (v9+; ILLEGAL_GENERATION before)
     for a generation of a group that does not exist, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID,
@@ -73,19 +86,26 @@ def commit_offsets(
     """
     error = _validate_commit(shard, request, api_version, at)
     if error is not ErrorCode.NONE:
-        return [_failed_topic(topic, error) for topic in topics]
+        return CommitOutcome(failed_topics(topics, error))
     commit = _Commit([], [])
     responses = [_prepare_topic(shard, request, topic, commit, at) for topic in topics]
     if not commit.records:
-        return responses
-    error = shard.append(commit.records, at)
-    if error is not ErrorCode.NONE:
-        return [_failed_topic(topic, error) for topic in topics]
+        return CommitOutcome(responses)
+    appended = shard.append_for_later(commit.records, at)
+    if appended.error is not ErrorCode.NONE:
+        return CommitOutcome(failed_topics(topics, appended.error))
     if request.group_id not in shard.foreign:
         shard.simple_group(request.group_id, at)
     for key, committed in commit.offsets:
         shard.offsets.put(key, committed)
-    return responses
+    return CommitOutcome(responses, appended.safe_at)
+
+
+def failed_topics(
+    topics: Sequence[OffsetCommitRequestTopic], error: ErrorCode
+) -> list[OffsetCommitResponseTopic]:
+    """Answer every partition with an error."""
+    return [_failed_topic(topic, error) for topic in topics]
 
 
 def fetch_offsets(

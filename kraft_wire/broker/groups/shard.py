@@ -18,7 +18,7 @@ from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.offsets import OffsetTable
 from kraft_wire.broker.groups.records import empty_group_record
 from kraft_wire.broker.groups.states import GroupEvent
-from kraft_wire.broker.groups.store import CoordinatorRecord
+from kraft_wire.broker.groups.store import Appended, CoordinatorRecord
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.join_group import JoinGroupResponse
 from kraft_wire.wire.generated.sync_group import SyncGroupResponse
@@ -61,6 +61,11 @@ class GroupShard:
     def append(self, records: Sequence[CoordinatorRecord], at: Moment) -> ErrorCode:
         """Write records as one batch; the error, if any, is one for clients."""
         return coordinator_error(self.env.store.append(self.partition, records, at))
+
+    def append_for_later(self, records: Sequence[CoordinatorRecord], at: Moment) -> Appended:
+        """As `append`; the answer has to wait for the high watermark that is returned."""
+        appended = self.env.store.append_for_later(self.partition, records, at)
+        return Appended(coordinator_error(appended.error), appended.safe_at)
 
     def answer(self, waiting: Waiting, response: Message) -> None:
         """Answer a parked request."""

@@ -5,7 +5,7 @@ in a list. A commit is visible only after `append` has answered NONE, so nothing
 a restart would not show again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from kraft_wire.broker.append_validation import AppendOrigin
@@ -20,6 +20,7 @@ from kraft_wire.wire.record_batch import RecordBatch, parse_batches
 
 __all__ = [
     "OFFSETS_TOPIC",
+    "Appended",
     "CoordinatorRecord",
     "LogStretch",
     "OffsetsStore",
@@ -35,6 +36,14 @@ class CoordinatorRecord(NamedTuple):
 
     key: bytes
     value: bytes | None
+
+
+class Appended(NamedTuple):
+    """What became of an append whose flush may be to come."""
+
+    error: ErrorCode
+    safe_at: int | None = None
+    """The high watermark that the partition has to reach first; None: it may be acknowledged."""
 
 
 class LogStretch(NamedTuple):
@@ -56,6 +65,12 @@ class OffsetsStore(Protocol):
         """
         ...
 
+    def append_for_later(
+        self, partition: int, records: Sequence[CoordinatorRecord], at: Moment
+    ) -> Appended:
+        """As `append`, but the flush that an acknowledgement needs may still be to come."""
+        ...
+
     def read(self, partition: int, offset: int, max_bytes: int) -> LogStretch | None:
         """Read from an offset, or from the log's start if that is later; None: not readable."""
         ...
@@ -64,25 +79,39 @@ class OffsetsStore(Protocol):
 class PartitionOffsetsStore:
     """The port over the partitions of a broker."""
 
-    __slots__ = ("_appended", "_compression", "_partition")
+    __slots__ = ("_appended", "_compression", "_flushed", "_partition")
 
     def __init__(
         self,
         partition: Callable[[int], Partition | None],
         appended: Callable[[Partition], None],
+        flushed: Callable[[Mapping[tuple[str, int], Offset], int], None],
         compression: Compression,
     ) -> None:
-        """Take the look-up of a partition, what to call after an append, and the codec."""
+        """Take the look-up of a partition, what to call after append and flush, and the codec."""
         self._partition = partition
         self._appended = appended
+        self._flushed = flushed
         self._compression = compression
 
     def append(self, partition: int, records: Sequence[CoordinatorRecord], at: Moment) -> ErrorCode:
-        """Append one batch, flushed when the topic's acknowledgements promise that."""
+        """Append one batch, flushed at once when the topic's acknowledgements promise that."""
+        appended = self.append_for_later(partition, records, at)
+        if appended.safe_at is not None:
+            led = self._partition(partition)
+            assert led is not None, partition
+            led.log.flush()
+            self._flushed({led.topic_partition: led.log_end_offset}, at.now_ms)
+        return appended.error
+
+    def append_for_later(
+        self, partition: int, records: Sequence[CoordinatorRecord], at: Moment
+    ) -> Appended:
+        """Append one batch; a flush, if one is due, takes along what others append meanwhile."""
         assert records, partition
         led = self._partition(partition)
         if led is None:
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+            return Appended(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         batch = build_batch(
             [Record(key, value, timestamp=at.wall_ms) for key, value in records],
             compression=self._compression,
@@ -95,12 +124,10 @@ class PartitionOffsetsStore:
             wall_ms=at.wall_ms,
         )
         if result.error is not ErrorCode.NONE:
-            return result.error
-        if led.flushes_before_acknowledging:
-            led.log.flush()
-            led.flushed(led.log_end_offset)
+            return Appended(result.error)
         self._appended(led)
-        return ErrorCode.NONE
+        end_offset = led.log_end_offset
+        return Appended(ErrorCode.NONE, None if led.high_watermark >= end_offset else end_offset)
 
     def read(self, partition: int, offset: int, max_bytes: int) -> LogStretch | None:
         """Read what is committed, in pieces of about `max_bytes`."""

@@ -10,11 +10,13 @@ Left out:    commits of members of KIP-848 groups
 
 from typing import TYPE_CHECKING, Final
 
-from kraft_wire.broker.context import RequestContext
-from kraft_wire.broker.groups.commit import commit_offsets
+from kraft_wire.broker.context import PARKED, Parked, RequestContext
+from kraft_wire.broker.groups.commit import commit_offsets, failed_topics
 from kraft_wire.broker.groups.moment import moment_of
 from kraft_wire.broker.groups.shard import GroupShard
-from kraft_wire.model import ZERO_UUID, Uuid
+from kraft_wire.broker.groups.store import OFFSETS_TOPIC
+from kraft_wire.broker.purgatory import ParkedProduce
+from kraft_wire.model import ZERO_UUID, Offset, TopicPartition, Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_commit import (
     OffsetCommitRequest,
@@ -36,8 +38,8 @@ _TOPIC_IDS_FROM: Final = 10
 
 def handle(
     broker: "Broker", context: RequestContext, request: OffsetCommitRequest
-) -> OffsetCommitResponse:
-    """Commit offsets for a group.
+) -> OffsetCommitResponse | Parked:
+    """Commit offsets for a group; parked while a flush is due that the answer promises.
 
     Errors per partition, first match wins: UNKNOWN_TOPIC_ID (v10+), UNKNOWN_TOPIC_OR_PARTITION,
     NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, then those of `groups.commit.commit_offsets`.
@@ -56,9 +58,19 @@ def handle(
             answer.fail(topic, shard)
         return answer.response
     committed = commit_offsets(shard, request, known, context.api_version, moment_of(context))
-    for topic_response in committed:
-        answer.merge(topic_response)
-    return answer.response
+    if committed.safe_at is None:
+        return answer.with_topics(committed.topics)
+    safe = {TopicPartition(OFFSETS_TOPIC, shard.partition): Offset(committed.safe_at)}
+
+    def finish(unfinished: dict[TopicPartition, Offset]) -> None:
+        topics = committed.topics
+        if unfinished:
+            topics = failed_topics(known, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        broker.complete(context.reply_to, answer.with_topics(topics))
+
+    deadline_ms = context.now_ms + broker.settings.offsets_commit_timeout_ms
+    broker.produce_purgatory.park(ParkedProduce(context.reply_to, deadline_ms, safe, finish))
+    return PARKED
 
 
 class _Answer:
@@ -69,7 +81,13 @@ class _Answer:
         self.response = OffsetCommitResponse()
         self._topics: dict[Uuid | str, OffsetCommitResponseTopic] = {}
 
-    def merge(self, part: OffsetCommitResponseTopic) -> None:
+    def with_topics(self, parts: list[OffsetCommitResponseTopic]) -> OffsetCommitResponse:
+        """Return the response, complete with these."""
+        for part in parts:
+            self._merge(part)
+        return self.response
+
+    def _merge(self, part: OffsetCommitResponseTopic) -> None:
         """Add a topic's partitions to those already answered."""
         key = part.topic_id if self.by_id else part.name
         topic = self._topics.get(key)
@@ -88,7 +106,7 @@ class _Answer:
             for partition in topic.partitions
         ]
         if partitions:
-            self.merge(
+            self._merge(
                 OffsetCommitResponseTopic(
                     name=topic.name, topic_id=topic.topic_id, partitions=partitions
                 )

@@ -17,7 +17,7 @@ from kraft_wire.broker.groups import GroupCoordinator, GroupEnvironment, GroupLi
 from kraft_wire.broker.groups.memory import GROUP_BYTES, PENDING_MEMBER_BYTES
 from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.offsets_topic import OffsetsTopicCreation
-from kraft_wire.broker.groups.store import CoordinatorRecord, LogStretch
+from kraft_wire.broker.groups.store import Appended, CoordinatorRecord, LogStretch
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import Uuid
 from kraft_wire.wire.batch_builder import build_batch
@@ -57,6 +57,11 @@ class MemoryStore:
         built = [Record(key, value, timestamp=at.wall_ms) for key, value in records]
         self.append_records(partition, built)
         return ErrorCode.NONE
+
+    def append_for_later(
+        self, partition: int, records: Sequence[CoordinatorRecord], at: Moment
+    ) -> Appended:
+        return Appended(self.append(partition, records, at))
 
     def append_records(self, partition: int, records: list[Record], **attributes: Any) -> None:
         """Append one batch as any coordinator might have."""
