@@ -4,6 +4,7 @@ Arguments are parsed by hand, because typer and rich would double the time to th
 Exit codes: 0 stopped, 2 could not run.
 """
 
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from kraft_wire.node.config import (
 )
 from kraft_wire.node.node import Node
 from kraft_wire.node.opening import StartError
-from kraft_wire.server.serve import ready_facts, serve
+from kraft_wire.server.serve import serve
 
 __all__ = ["USAGE", "run_server"]
 
@@ -132,5 +133,19 @@ def _announce(parsed: _Arguments, node: Node, config: NodeConfig) -> None:
     if parsed.ready_file is not None:
         temporary = f"{parsed.ready_file}.{os.getpid()}.tmp"
         with open(temporary, "w", encoding="utf-8") as file:
-            file.write(ready_facts(node, config))
+            file.write(_ready_facts(node, config))
         os.replace(temporary, parsed.ready_file)
+
+
+def _ready_facts(node: Node, config: NodeConfig) -> str:
+    """Return what the ready file says, as one line of JSON."""
+    facts = {
+        "pid": os.getpid(),
+        "node_id": config.node_id,
+        "cluster_id": node.cluster_id,
+        "listeners": {
+            each.name: f"{each.advertised_host}:{each.port}" for each in config.listeners
+        },
+        "log_dirs": [os.path.abspath(path) for path in config.log_dirs],
+    }
+    return json.dumps(facts) + "\n"

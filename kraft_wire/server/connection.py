@@ -1,20 +1,17 @@
-"""One client connection: whole frames out of its bytes, answers back in order.
+"""One client connection: receives into frames, writes answers back in order.
 
 At most one request is with the node; while it is, and while answers are unsent, nothing more is
-framed, and the kernel's buffers push back on the client. Bytes are received into a buffer that all
-connections share and copied once into a frame of its own; a frame larger than that buffer is
-received in place, into memory that grows with what has arrived, never with what was declared.
-
-Not here: which connections exist, time limits, and the node (`host`).
+framed, and the kernel's buffers push back on the client. Not here: where a frame ends
+(`node.framing`), which connections exist, time limits, and the node (`host`).
 """
 
 import os
 import socket
 from collections import deque
-from struct import Struct
 from typing import Final, Protocol
 
 from kraft_wire.model import FileSlice
+from kraft_wire.node.framing import Framing
 from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.outputs import Buffers, Peer, Rejection
 from kraft_wire.server.clock import now_ms
@@ -24,13 +21,6 @@ __all__ = ["RECEIVE_BYTES", "Connection", "ConnectionHost"]
 RECEIVE_BYTES: Final = 256 * 1024
 """The shared receive buffer: one wake-up takes this much at most, so that none starves others."""
 
-_LENGTH: Final = Struct(">i")
-_API_KEY: Final = Struct(">h")
-_HEADER_BYTES_MIN: Final = 8
-"""Api key, version and correlation id: nothing shorter is a request."""
-_PRODUCE: Final = 0
-_FIRST_GROWTH_BYTES: Final = 1_100 * 1024
-"""Room for a batch of the default `message.max.bytes`; the system backs it as bytes arrive."""
 _SENDFILE_BYTES_MIN: Final = 64 * 1024
 """Below this, reading and joining is cheaper than a system call of its own."""
 _JOIN_BYTES_MAX: Final = 64 * 1024
@@ -66,16 +56,13 @@ class Connection:
     """The bytes of one client, both ways."""
 
     __slots__ = (
-        "_filled",
-        "_frame",
-        "_frame_bytes",
         "_host",
         "_reads_watched",
-        "_rest",
         "_unsent",
         "_writes_watched",
         "awaits_answer",
         "frame_began_ms",
+        "framing",
         "is_closed",
         "is_dirty",
         "is_last_answer",
@@ -93,10 +80,7 @@ class Connection:
         self._host = host
         self.sock = sock
         self.peer = peer
-        self._rest: bytes = b""
-        self._frame: bytearray | None = None
-        self._frame_bytes = 0
-        self._filled = 0
+        self.framing = Framing(host.limits)
         self._unsent: deque[bytes | bytearray | memoryview | FileSlice] = deque()
         self.unsent_bytes = 0
         self.reserved_bytes = 0
@@ -118,13 +102,14 @@ class Connection:
 
     def on_readable(self, at_ms: int) -> None:
         """Receive once, and deliver what became whole."""
-        frame = self._frame
+        framing = self.framing
+        room = framing.room()
         try:
-            if frame is None:
+            if room is None:
                 count = self.sock.recv_into(self._host.receive_view)
             else:
-                with memoryview(frame) as view:
-                    count = self.sock.recv_into(view[self._filled :])
+                with room:
+                    count = self.sock.recv_into(room)
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
@@ -134,107 +119,47 @@ class Connection:
             return
         self.last_active_ms = at_ms
         self.received_bytes += count
-        if frame is not None:
-            self._grow_or_deliver(frame, count)
-        elif self._rest:
-            data = self._rest + self._host.receive_view[:count]
-            self._rest = b""
-            self._split(memoryview(data))
+        if room is None:
+            framing.feed(self._host.receive_view[:count])
         else:
-            self._split(self._host.receive_view[:count])
+            framing.filled(count)
+        self._deliver_frames()
 
     def resume(self) -> None:
         """Go on with what was received while a request was with the node."""
         if self.is_closed or self.awaits_answer or self.unsent_bytes:
             return
-        if self._rest:
-            data, self._rest = self._rest, b""
+        if self.framing.has_begun:
             self.last_active_ms = now_ms()
-            self._split(memoryview(data))
-        if not (self._reads_watched or self.awaits_answer or self._rest or self.is_closed):
+            self._deliver_frames()
+        if not (self._reads_watched or self.awaits_answer or self.is_closed):
             self._watch_reads(True)
 
-    def _split(self, data: memoryview) -> None:
-        """Deliver the frames in `data`; keep what is left for later."""
-        position, end = 0, len(data)
-        usual_max = self._host.limits.metadata_frame_bytes_max
-        while not self.awaits_answer and end - position >= 4:
-            size: int = _LENGTH.unpack_from(data, position)[0]
-            begin = position + 4
-            if not _HEADER_BYTES_MIN <= size <= usual_max and not self._size_is_allowed(
-                size, data[begin : begin + _API_KEY.size]
-            ):
-                return
-            if size > end - begin:
-                if end - begin >= _API_KEY.size:
-                    self._begin_large(size, data[begin:])
-                    return
+    def _deliver_frames(self) -> None:
+        """Deliver whole frames until one is with the node; hold back the rest."""
+        framing = self.framing
+        while not self.awaits_answer:
+            frame = framing.next_frame()
+            if frame is None:
                 break
-            position = begin + size
-            self.awaits_answer = True
-            self._host.deliver(self, bytearray(data[begin:position]))
-            if self.is_closed:
+            if isinstance(frame, Rejection):
+                self._host.reject(self, frame)
                 return
-        if position < end:
-            self._keep(data[position:])
-        else:
-            self.frame_began_ms = -1
-
-    def _keep(self, rest: memoryview) -> None:
-        """Hold bytes back: the start of a frame, or frames behind one that is with the node."""
-        self._rest = bytes(rest)
-        if self.awaits_answer:
-            self._watch_reads(False)
-        elif self.frame_began_ms < 0:
-            self.frame_began_ms = self.last_active_ms
-
-    def _size_is_allowed(self, size: int, api_key: memoryview) -> bool:
-        """Judge a declared length before anything is taken from it."""
-        limits = self._host.limits
-        if size < _HEADER_BYTES_MIN:
-            self._reject("frame_length_invalid", size, _HEADER_BYTES_MIN)
-            return False
-        allowed = limits.frame_bytes_max
-        if len(api_key) == _API_KEY.size and _API_KEY.unpack(api_key)[0] != _PRODUCE:
-            allowed = limits.metadata_frame_bytes_max
-        if size > allowed:
-            self._reject("frame_too_large", size, allowed)
-            return False
-        return True
-
-    def _reject(self, reason: str, declared: int, allowed: int) -> None:
-        details = (("declared", declared), ("allowed", allowed))
-        self._host.reject(self, Rejection(reason, field="length", byte=0, details=details))
-
-    def _begin_large(self, size: int, start: memoryview) -> None:
-        """Start to receive a frame in place."""
-        self._filled = len(start)
-        room = min(size, max(_FIRST_GROWTH_BYTES, 2 * self._filled))
-        frame = bytearray(room)
-        frame[: self._filled] = start
-        self._frame, self._frame_bytes = frame, size
-        if self.frame_began_ms < 0:
-            self.frame_began_ms = self.last_active_ms
-        if not self._host.reserve(self, room):
-            self._watch_reads(False)
-
-    def _grow_or_deliver(self, frame: bytearray, count: int) -> None:
-        self._filled += count
-        if self._filled == self._frame_bytes:
-            self._frame = None
-            self.frame_began_ms = -1
             self.awaits_answer = True
             self._host.deliver(self, frame)
-        elif self._filled == len(frame):
-            growth = min(len(frame), self._frame_bytes - len(frame))
-            frame.extend(bytes(growth))
-            if not self._host.reserve(self, growth):
+            if self.is_closed:
+                return
+        framing.hold()
+        if not framing.has_begun:
+            self.frame_began_ms = -1
+        elif self.awaits_answer:
+            self._watch_reads(False)
+        else:
+            if self.frame_began_ms < 0:
+                self.frame_began_ms = self.last_active_ms
+            growth = framing.room_bytes - self.reserved_bytes
+            if growth > 0 and not self._host.reserve(self, growth):
                 self._watch_reads(False)
-
-    @property
-    def frame_bytes_received(self) -> int:
-        """Bytes of the frame that is being received."""
-        return self._filled if self._frame is not None else len(self._rest)
 
     def memory_is_free(self) -> None:
         """Go on receiving a frame that was held up by the bound on all requests' bytes."""
@@ -269,7 +194,7 @@ class Connection:
         if self.is_last_answer and not self.awaits_answer:
             self._host.lost(self)
             return
-        if self._rest or not self._reads_watched:
+        if self.framing.has_begun or not self._reads_watched:
             self.resume()
 
     def _write(self) -> None:
@@ -360,7 +285,7 @@ class Connection:
         if self._writes_watched:
             self._host.watch_writes(self, False)
         self._unsent.clear()
-        self._rest, self._frame = b"", None
+        self.framing.clear()
         self.unsent_bytes = 0
         self.sock.close()
 

@@ -241,7 +241,7 @@ class Host:
             seconds = (now - connection.frame_began_ms) // 1000
             grace = limits.handshake_ms // 1000
             slowest = limits.read_bytes_per_second_min * (seconds - grace)
-            if seconds > grace and connection.frame_bytes_received < slowest:
+            if seconds > grace and connection.framing.held_bytes < slowest:
                 return "too_slow"
         return None
 

@@ -7,7 +7,6 @@ first SIGTERM or SIGINT stops gracefully, the second at once.
 
 import asyncio
 import gc
-import json
 import os
 import signal
 import socket
@@ -25,7 +24,7 @@ from kraft_wire.server.clock import now_ms, wall_ms
 from kraft_wire.server.host import Host
 from kraft_wire.storage.files import OsFileSystem
 
-__all__ = ["SystemChance", "ready_facts", "serve"]
+__all__ = ["SystemChance", "serve"]
 
 _BACKLOG = 511
 _ACCEPTS_PER_WAKE_UP = 64
@@ -222,17 +221,3 @@ def _write_line(line: str) -> None:
     with suppress(OSError, ValueError):
         sys.stderr.write(line)
         sys.stderr.flush()
-
-
-def ready_facts(node: Node, config: NodeConfig) -> str:
-    """Return what the ready file says, as one line of JSON."""
-    facts = {
-        "pid": os.getpid(),
-        "node_id": config.node_id,
-        "cluster_id": node.cluster_id,
-        "listeners": {
-            each.name: f"{each.advertised_host}:{each.port}" for each in config.listeners
-        },
-        "log_dirs": [os.path.abspath(path) for path in config.log_dirs],
-    }
-    return json.dumps(facts) + "\n"

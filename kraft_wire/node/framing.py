@@ -1,0 +1,135 @@
+"""Cuts the bytes of one connection into frames, copying each byte at most once.
+
+Small frames are copied out of the buffer that the host receives into, so that every frame owns its
+memory. A frame that is not whole yet is received in place, into memory that grows with what has
+arrived: a declared length alone takes nothing. Lengths are judged before anything is taken from
+them; only Produce may use the largest (RELIABILITY's `request.metadata.max.bytes`).
+
+`wire.frame.FrameReader` reads frames of any chunking for everyone who is not a server.
+"""
+
+from struct import Struct
+from typing import Final
+
+from kraft_wire.node.limits import ServerLimits
+from kraft_wire.node.outputs import Rejection
+
+__all__ = ["Framing"]
+
+_LENGTH: Final = Struct(">i")
+_API_KEY: Final = Struct(">h")
+_HEADER_BYTES_MIN: Final = 8
+"""Api key, version and correlation id: nothing shorter is a request."""
+_PRODUCE: Final = 0
+_FIRST_ROOM_BYTES: Final = 1_100 * 1024
+"""Room for a batch of the default `message.max.bytes`; the system backs it as bytes arrive."""
+_EMPTY: Final = memoryview(b"")
+
+
+class Framing:
+    """The bytes of one connection that no request was made of yet."""
+
+    __slots__ = ("_data", "_filled", "_frame", "_frame_bytes", "_limits", "_position", "_usual_max")
+
+    def __init__(self, limits: ServerLimits) -> None:
+        self._limits = limits
+        self._usual_max = limits.metadata_frame_bytes_max
+        self._data = _EMPTY
+        self._position = 0
+        self._frame: bytearray | None = None
+        self._frame_bytes = 0
+        self._filled = 0
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether bytes are here that no frame was made of."""
+        return self._frame is not None or self._position < len(self._data)
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes that have arrived of what is not a frame yet."""
+        return self._filled if self._frame is not None else len(self._data) - self._position
+
+    @property
+    def room_bytes(self) -> int:
+        """Memory taken for a frame that is received in place."""
+        return 0 if self._frame is None else len(self._frame)
+
+    def room(self) -> memoryview | None:
+        """Return where to receive next; None where the host's own buffer will do.
+
+        The view must be released before any other call.
+        """
+        return None if self._frame is None else memoryview(self._frame)[self._filled :]
+
+    def filled(self, count: int) -> None:
+        """Take note of bytes received into `room`."""
+        assert self._frame is not None, count
+        self._filled += count
+        assert self._filled <= len(self._frame), (self._filled, len(self._frame))
+        if self._filled == len(self._frame) < self._frame_bytes:
+            growth = min(len(self._frame), self._frame_bytes - len(self._frame))
+            self._frame.extend(bytes(growth))
+
+    def feed(self, data: memoryview) -> None:
+        """Take received bytes; what is left of them after `next_frame` must be `hold`."""
+        assert self._frame is None, "bytes of a frame that is received in place"
+        if self._position < len(self._data):
+            data = memoryview(bytes(self._data[self._position :]) + data)
+        self._data, self._position = data, 0
+
+    def next_frame(self) -> bytearray | Rejection | None:
+        """Return the next whole frame without its length, or why there can be none."""
+        if self._frame is not None:
+            if self._filled < self._frame_bytes:
+                return None
+            frame, self._frame = self._frame, None
+            return frame
+        data, begin = self._data, self._position + 4
+        left = len(data) - begin
+        if left < 0:
+            return None
+        size: int = _LENGTH.unpack_from(data, self._position)[0]
+        if not _HEADER_BYTES_MIN <= size <= self._usual_max:
+            refused = self._judge(size, data[begin : begin + _API_KEY.size])
+            if refused is not None:
+                return refused
+        if size > left:
+            if left >= _API_KEY.size:
+                self._begin_in_place(size, data[begin:])
+            return None
+        self._position = begin + size
+        return bytearray(data[begin : self._position])
+
+    def hold(self) -> None:
+        """Copy what is left out of the host's buffer, which is about to be used again."""
+        if self._position < len(self._data):
+            self._data = memoryview(bytes(self._data[self._position :]))
+        else:
+            self._data = _EMPTY
+        self._position = 0
+
+    def clear(self) -> None:
+        """Drop everything: the connection is gone."""
+        self._frame = None
+        self._data, self._position = _EMPTY, 0
+
+    def _judge(self, size: int, api_key: memoryview) -> Rejection | None:
+        """Say why a length out of the usual is refused, if it is."""
+        if size < _HEADER_BYTES_MIN:
+            return _refusal("frame_length_invalid", size, _HEADER_BYTES_MIN)
+        allowed = self._limits.frame_bytes_max
+        if len(api_key) == _API_KEY.size and _API_KEY.unpack(api_key)[0] != _PRODUCE:
+            allowed = self._usual_max
+        return _refusal("frame_too_large", size, allowed) if size > allowed else None
+
+    def _begin_in_place(self, size: int, start: memoryview) -> None:
+        self._filled, self._frame_bytes = len(start), size
+        self._frame = bytearray(min(size, max(_FIRST_ROOM_BYTES, 2 * self._filled)))
+        self._frame[: self._filled] = start
+        self._data, self._position = _EMPTY, 0
+
+
+def _refusal(reason: str, declared: int, allowed: int) -> Rejection:
+    details = (("declared", declared), ("allowed", allowed))
+    return Rejection(reason, field="length", byte=0, details=details)
