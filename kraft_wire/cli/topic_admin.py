@@ -1,0 +1,214 @@
+"""Administers topics over one connection: what the `topics` verbs need, as plain values.
+
+Every call is one or two requests; an answer with an error becomes `AdminRefused`, which names the
+topic, the error and the broker's own words.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kraft_wire.cli.client import BrokerConnection
+from kraft_wire.model import ZERO_UUID, uuid_to_text
+from kraft_wire.settings.definition import ConfigSource
+from kraft_wire.wire.generated.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from kraft_wire.wire.generated.delete_topics import (
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from kraft_wire.wire.generated.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from kraft_wire.wire.generated.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
+
+__all__ = [
+    "AdminRefused",
+    "ConfigFacts",
+    "PartitionFacts",
+    "TopicFacts",
+    "alter_configs",
+    "create_topic",
+    "delete_topics",
+    "describe_configs",
+    "topics",
+]
+
+_TOPIC_RESOURCE = 2
+_SET, _DELETE = 0, 1
+_TIMEOUT_MS = 30_000
+_NAMES_ONLY_BELOW = 6
+"""DeleteTopics version since which topics are named one by one."""
+
+
+class AdminRefused(Exception):
+    """The broker said no; the text is one line."""
+
+    def __init__(self, what: str, error_code: int, message: str | None) -> None:
+        known = error_code in set(ErrorCode)
+        self.error = ErrorCode(error_code) if known else None
+        name = ErrorCode(error_code).name if known else f"error {error_code}"
+        super().__init__(f"{what}: {name}" + (f": {message}" if message else ""))
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFacts:
+    """One partition as Metadata shows it."""
+
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: list[int]
+    isr: list[int]
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFacts:
+    """One topic as Metadata shows it."""
+
+    name: str
+    topic_id: str | None
+    internal: bool
+    partitions: list[PartitionFacts]
+
+    @property
+    def replication_factor(self) -> int:
+        """Replicas of the first partition, 0 without partitions."""
+        return len(self.partitions[0].replicas) if self.partitions else 0
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFacts:
+    """One setting of a topic."""
+
+    name: str
+    value: str | None
+    source: str
+    documentation: str | None
+
+
+def topics(connection: BrokerConnection, names: Sequence[str] | None = None) -> list[TopicFacts]:
+    """Return the named topics, or all of them, in name order."""
+    asked = None if names is None else [MetadataRequestTopic(name=name) for name in names]
+    request = MetadataRequest(topics=asked, allow_auto_topic_creation=False)
+    answer = connection.send(request, MetadataResponse)
+    for topic in answer.topics:
+        if topic.error_code:
+            raise AdminRefused(f"topic {topic.name}", topic.error_code, None)
+    return sorted(map(_facts, answer.topics), key=lambda topic: topic.name)
+
+
+def create_topic(
+    connection: BrokerConnection,
+    name: str,
+    partitions: int,
+    replication_factor: int,
+    configs: Mapping[str, str],
+) -> TopicFacts:
+    """Create a topic and return what came of it."""
+    topic = CreatableTopic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=replication_factor,
+        configs=[CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
+    )
+    request = CreateTopicsRequest(topics=[topic], timeout_ms=_TIMEOUT_MS)
+    for result in connection.send(request, CreateTopicsResponse).topics:
+        if result.error_code:
+            raise AdminRefused(f"topic {name}", result.error_code, result.error_message)
+    return topics(connection, [name])[0]
+
+
+def delete_topics(connection: BrokerConnection, names: Sequence[str]) -> list[AdminRefused]:
+    """Delete topics and return what was refused."""
+    request = DeleteTopicsRequest(timeout_ms=_TIMEOUT_MS)
+    if connection.version_of(request) < _NAMES_ONLY_BELOW:
+        request.topic_names = list(names)
+    else:
+        request.topics = [DeleteTopicState(name=name) for name in names]
+    answer = connection.send(request, DeleteTopicsResponse)
+    return [
+        AdminRefused(f"topic {result.name}", result.error_code, result.error_message)
+        for result in answer.responses
+        if result.error_code
+    ]
+
+
+def describe_configs(connection: BrokerConnection, name: str) -> list[ConfigFacts]:
+    """Return every setting of a topic, in name order."""
+    resource = DescribeConfigsResource(
+        resource_type=_TOPIC_RESOURCE, resource_name=name, configuration_keys=None
+    )
+    request = DescribeConfigsRequest(resources=[resource])
+    if connection.version_of(request) >= 3:
+        request.include_documentation = True
+    result = connection.send(request, DescribeConfigsResponse).results[0]
+    if result.error_code:
+        raise AdminRefused(f"topic {name}", result.error_code, result.error_message)
+    return sorted(
+        (
+            ConfigFacts(each.name, each.value, _source_name(each.config_source), each.documentation)
+            for each in result.configs
+        ),
+        key=lambda config: config.name,
+    )
+
+
+def alter_configs(
+    connection: BrokerConnection, name: str, values: Mapping[str, str], removed: Sequence[str]
+) -> None:
+    """Set and remove settings of a topic."""
+    changes = [
+        AlterableConfig(name=key, config_operation=_SET, value=value)
+        for key, value in values.items()
+    ]
+    changes += [AlterableConfig(name=key, config_operation=_DELETE, value=None) for key in removed]
+    resource = AlterConfigsResource(
+        resource_type=_TOPIC_RESOURCE, resource_name=name, configs=changes
+    )
+    request = IncrementalAlterConfigsRequest(resources=[resource])
+    for result in connection.send(request, IncrementalAlterConfigsResponse).responses:
+        if result.error_code:
+            raise AdminRefused(f"topic {name}", result.error_code, result.error_message)
+
+
+def _facts(topic: MetadataResponseTopic) -> TopicFacts:
+    partitions = [
+        PartitionFacts(
+            partition=each.partition_index,
+            leader=each.leader_id,
+            leader_epoch=each.leader_epoch,
+            replicas=list(each.replica_nodes),
+            isr=list(each.isr_nodes),
+            error=ErrorCode(each.error_code).name if each.error_code else None,
+        )
+        for each in sorted(topic.partitions, key=lambda partition: partition.partition_index)
+    ]
+    topic_id = None if topic.topic_id == ZERO_UUID else uuid_to_text(topic.topic_id)
+    return TopicFacts(topic.name or "", topic_id, topic.is_internal, partitions)
+
+
+def _source_name(source: int) -> str:
+    try:
+        return ConfigSource(source).name.lower().replace("_", " ")
+    except ValueError:
+        return f"source {source}"
