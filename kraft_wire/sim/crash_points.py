@@ -13,7 +13,7 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from random import Random
 
 from rich.console import Console
@@ -136,11 +136,11 @@ def run_scenario(
 
 
 def _run_all(
-    console: Console, limits: Limits, without: str | None, seed: int
+    console: Console, scenarios: list[Scenario], limits: Limits, without: str | None, seed: int
 ) -> list[ScenarioReport]:
     reports: list[ScenarioReport] = []
     with Progress(console=console, transient=True) as progress, _without_crc(without == "crc"):
-        for scenario in SCENARIOS:
+        for scenario in scenarios:
             task = progress.add_task(scenario.name, total=limits.states_max)
             run = _Run(scenario, limits, without, seed)
             run.on_state = _advancer(progress, task)
@@ -193,16 +193,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--without", choices=SAFEGUARDS, help="remove one safeguard")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--states", type=int, help="distinct states per scenario, at most")
+    parser.add_argument("--scenario", help="only the scenario of that name")
     parser.add_argument("--json", action="store_true", help="figures as one JSON object")
     options = parser.parse_args(arguments)
     limits = QUICK if options.quick or options.without else FULL
     if options.states:
-        limits = Limits(states_max=options.states)
+        limits = replace(limits, states_max=options.states)
+    scenarios = [each for each in SCENARIOS if options.scenario in (None, each.name)]
+    if not scenarios:
+        parser.error(f"no scenario is named {options.scenario!r}")
     console = Console(stderr=options.json)
-    reports = _run_all(console, limits, options.without, options.seed)
+    reports = _run_all(console, scenarios, limits, options.without, options.seed)
     states = sum(report.states for report in reports)
     violations = sum(report.violations for report in reports)
-    unnoticed = [] if options.without else _unnoticed(console, options.seed)
+    unnoticed = [] if options.without or options.scenario else _unnoticed(console, options.seed)
     console.print(_table(reports, options.without))
     console.print(f"{states:,} distinct states, {violations:,} violations")
     for report in reports:
