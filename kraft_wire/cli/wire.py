@@ -22,7 +22,7 @@ from kraft_wire.cli.wire_views import (
     schema_json,
     schema_table,
 )
-from kraft_wire.wire.dissect import dissect
+from kraft_wire.wire.dissect import dissect, dissect_frame
 from kraft_wire.wire.generated.registry import MESSAGES, message_table
 from kraft_wire.wire.schema import MessageTable
 
@@ -61,12 +61,18 @@ def hexdump(
     response: Annotated[str | None, typer.Option(help="Name of a response.")] = None,
     record: Annotated[str | None, typer.Option(help="Name of any other message.")] = None,
     version: Annotated[int | None, typer.Option(help="Version; without it the newest.")] = None,
+    frame: Annotated[
+        bool, typer.Option("--frame", help="The bytes begin with the frame's size and header.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show the bytes of a message beside its fields, of a broken one up to the break."""
     table = _asked_table(request, response, record)
+    if frame and record is not None:
+        raise typer.BadParameter("--frame goes with --request or --response")
     data = _bytes_of(source)
-    found = dissect(table, data, table.max_version if version is None else version)
+    cut = dissect_frame if frame else dissect
+    found = cut(table, data, table.max_version if version is None else version)
     if as_json:
         typer.echo(json.dumps(dissection_json(found, data)))
     else:

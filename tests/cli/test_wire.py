@@ -227,6 +227,16 @@ def test_hexdump_cuts_long_values_and_shows_long_text_with_its_length() -> None:
     assert "2 bytes" in shown.output
 
 
+def test_hexdump_of_a_frame_shows_its_header() -> None:
+    frame = "0000000a" + "0012" + "0000" + "00000007" + "ffff"
+    shown = runner.invoke(
+        app, ["hexdump", "--request", "ApiVersions", "--version", "0", "--frame", frame]
+    )
+    assert shown.exit_code == 0
+    assert "header.correlation_id" in shown.output
+    assert runner.invoke(app, ["hexdump", "--record", "Topic", "--frame", "00"]).exit_code == 2
+
+
 def test_hexdump_asks_for_exactly_one_known_message() -> None:
     for arguments in (
         ["hexdump", "00"],
