@@ -36,7 +36,7 @@ class DecoderPlan:
         self.names: dict[tuple[str, StructLayout], str] = {}
         self.counts: dict[str, int] = {}
 
-    def name(self, form: str, layout: StructLayout) -> str:
+    def _name(self, form: str, layout: StructLayout) -> str:
         """Choose the name of a new function."""
         stem = f"_read_{snake_case(layout.class_name)}{form}"
         self.counts[stem] = self.counts.get(stem, 0) + 1
@@ -46,13 +46,13 @@ class DecoderPlan:
         """Return the function that reads one struct."""
         key = ("one", layout)
         if key not in self.names:
-            body = [*self.struct(layout), "return item, pos"]
-            self.names[key] = self.name("", layout)
+            body = [*self._struct(layout), "return item, pos"]
+            self.names[key] = self._name("", layout)
             result = f"tuple[{layout.class_name}, int]"
-            self.define(self.names[key], ["data: Buffer", "pos: int"], result, body)
+            self._define(self.names[key], ["data: Buffer", "pos: int"], result, body)
         return self.names[key]
 
-    def array(self, layout: StructLayout) -> str:
+    def _array(self, layout: StructLayout) -> str:
         """Return the function that reads `count` structs."""
         key = ("array", layout)
         if key not in self.names:
@@ -60,24 +60,24 @@ class DecoderPlan:
             assert steps, f"{layout.class_name} takes no byte, so its count is not bounded"
             fixed = [step for step in steps if isinstance(step, Fixed)]
             if len(fixed) == len(steps) and not layout.tagged:
-                body = self.fixed_array(layout, fixed)
+                body = self._fixed_array(layout, fixed)
             else:
-                inner = [*self.struct(layout), "items.append(item)"]
+                inner = [*self._struct(layout), "items.append(item)"]
                 body = ["items = []", "for _ in range(count):", *indent(inner)]
-            self.names[key] = self.name("_list", layout)
+            self.names[key] = self._name("_list", layout)
             arguments = ["data: Buffer", "pos: int", "count: int"]
             result = f"tuple[list[{layout.class_name}], int]"
-            self.define(self.names[key], arguments, result, [*body, "return items, pos"])
+            self._define(self.names[key], arguments, result, [*body, "return items, pos"])
         return self.names[key]
 
-    def fixed_array(self, layout: StructLayout, fixed: list[Fixed]) -> list[str]:
+    def _fixed_array(self, layout: StructLayout, fixed: list[Fixed]) -> list[str]:
         """Read equal runs with one iterator; a struct with tags is left to the reference codec."""
         size = sum(FIXED_SIZES[step.code] for step in fixed)
         iterate = self.formats.iterate([step.code for step in fixed])
         inner = ["if tags:", f"{INDENT}raise Unusual"] if layout.is_flexible else []
         inner.append(f"item = new({layout.class_name})")
         inner += [f"item.{step.field.name} = {step.local}" for step in fixed if step.field]
-        inner += [*self.defaults(layout), "items.append(item)"]
+        inner += [*self._defaults(layout), "items.append(item)"]
         names = ", ".join(step.local for step in fixed) + ("," if len(fixed) == 1 else "")
         return [
             f"end = pos + count * {size}",
@@ -89,11 +89,11 @@ class DecoderPlan:
             "pos = end",
         ]
 
-    def define(self, name: str, arguments: list[str], result: str, body: list[str]) -> None:
+    def _define(self, name: str, arguments: list[str], result: str, body: list[str]) -> None:
         """Add a function."""
         self.functions.append(function(name, arguments, result, body))
 
-    def read(self, steps: list[Step]) -> list[str]:
+    def _read(self, steps: list[Step]) -> list[str]:
         """Read steps into `item`, every payload together with the run behind it."""
         lines: list[str] = []
         payload: Payload | None = None
@@ -102,11 +102,11 @@ class DecoderPlan:
             if isinstance(step, Fixed):
                 run.append(step)
             else:
-                lines += self.read_payload(payload, run)
+                lines += self._read_payload(payload, run)
                 payload, run = step, []
-        return lines + self.read_payload(payload, run)
+        return lines + self._read_payload(payload, run)
 
-    def read_run(self, run: list[Fixed]) -> list[str]:
+    def _read_run(self, run: list[Fixed]) -> list[str]:
         """Read a run of fixed-size values."""
         if not run:
             return []
@@ -116,29 +116,29 @@ class DecoderPlan:
         unpack = self.formats.unpack([step.code for step in run])
         return [f"{targets(run)} = {unpack}(data, pos)", f"pos += {size}"]
 
-    def read_payload(self, payload: Payload | None, run: list[Fixed]) -> list[str]:
+    def _read_payload(self, payload: Payload | None, run: list[Fixed]) -> list[str]:
         """Read a payload and the run behind it."""
         if payload is None:
-            return self.read_run(run)
+            return self._read_run(run)
         if payload.kind in ("text", "numbers"):
-            return self.read_by_table(payload, run)
+            return self._read_by_table(payload, run)
         if payload.kind == "struct":
-            return [*self.read_struct(payload), *self.read_run(run)]
+            return [*self._read_struct(payload), *self._read_run(run)]
         if payload.kind == "structs":
-            return [*self.read_structs(payload), *self.read_run(run)]
+            return [*self._read_structs(payload), *self._read_run(run)]
         if payload.kind == "blob":
-            return [*self.read_blob(payload), *self.read_run(run)]
+            return [*self._read_blob(payload), *self._read_run(run)]
         style = "compact" if payload.field.is_compact else "classic"
         function = f"{style}_{payload.kind}"
         local, n = target(payload), payload.length
         take = f"{local}, pos = {function}(data, pos, {n})"
         if not payload.field.is_nullable:
-            return [take, *self.read_run(run)]
+            return [take, *self._read_run(run)]
         present = n if payload.field.is_compact else f"{n} >= 0"
         null = [f"if {present}:", f"{INDENT}{take}", "else:", f"{INDENT}{local} = None"]
-        return [*null, *self.read_run(run)]
+        return [*null, *self._read_run(run)]
 
-    def read_by_table(self, payload: Payload, run: list[Fixed]) -> list[str]:
+    def _read_by_table(self, payload: Payload, run: list[Fixed]) -> list[str]:
         """Read a short string or array with the run behind it, a long one by itself."""
         field, local, n = payload.field, target(payload), payload.length
         element = payload.code
@@ -158,15 +158,15 @@ class DecoderPlan:
             short.append(f"{local} = values")
             long = f'{local}, pos = {style}_numbers(data, pos, {n}, "{element}", {width})'
         short.append(f"pos += {advance(n, width, rest)}")
-        long_lines = [long, *self.read_run(run)]
-        null = [f"{local} = None", *self.read_run(run)] if field.is_nullable else []
+        long_lines = [long, *self._read_run(run)]
+        null = [f"{local} = None", *self._read_run(run)] if field.is_nullable else []
         return branch_by_length(payload, short, null, long_lines)
 
-    def read_structs(self, payload: Payload) -> list[str]:
+    def _read_structs(self, payload: Payload) -> list[str]:
         """Read an array of structs."""
         field, n = payload.field, payload.length
         assert field.struct is not None
-        call = f"{target(payload)}, pos = {self.array(field.struct)}(data, pos, "
+        call = f"{target(payload)}, pos = {self._array(field.struct)}(data, pos, "
         null = [f"{target(payload)} = None"] if field.is_nullable else ["raise Unusual"]
         empty = f"{INDENT}{target(payload)} = []"
         if not field.is_compact:
@@ -184,7 +184,7 @@ class DecoderPlan:
             *indent(null),
         ]
 
-    def read_blob(self, payload: Payload) -> list[str]:
+    def _read_blob(self, payload: Payload) -> list[str]:
         """Slice records out of the data without a copy; small blobs are copied."""
         field, n = payload.field, payload.length
         lines: list[str] = []
@@ -209,7 +209,7 @@ class DecoderPlan:
             f"{INDENT}pos = end",
         ]
 
-    def read_struct(self, payload: Payload) -> list[str]:
+    def _read_struct(self, payload: Payload) -> list[str]:
         """Read one struct; a marker other than the two that are written is left to others."""
         field = payload.field
         assert field.struct is not None
@@ -226,15 +226,15 @@ class DecoderPlan:
             f"{INDENT}raise Unusual",
         ]
 
-    def struct(self, layout: StructLayout) -> list[str]:
+    def _struct(self, layout: StructLayout) -> list[str]:
         """Make the object `item` and read all its fields."""
-        lines = [f"item = new({layout.class_name})", *self.read(steps_of(layout))]
-        lines += self.defaults(layout)
+        lines = [f"item = new({layout.class_name})", *self._read(steps_of(layout))]
+        lines += self._defaults(layout)
         if layout.is_flexible:
-            lines += ["if tags:", f"{INDENT}{self.read_tags(layout)}"]
+            lines += ["if tags:", f"{INDENT}{self._read_tags(layout)}"]
         return lines
 
-    def defaults(self, layout: StructLayout) -> list[str]:
+    def _defaults(self, layout: StructLayout) -> list[str]:
         """Store what the wire does not say, or not yet."""
         absent = (*layout.tagged, *layout.absent)
         lines = [f"item.{field.name} = {default_literal(field)}" for field in absent]
@@ -242,25 +242,25 @@ class DecoderPlan:
             lines.append("item.unknown_tagged_fields = None")
         return lines
 
-    def read_tags(self, layout: StructLayout) -> str:
+    def _read_tags(self, layout: StructLayout) -> str:
         """Return the line that reads the tagged fields of an object."""
         if not layout.tagged and not layout.foreign_tags:
             return "item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)"
         key = ("tags", layout)
         if key not in self.names:
-            body = self.tags_body(layout)
-            self.names[key] = self.name("_tags", layout)
+            body = self._tags_body(layout)
+            self.names[key] = self._name("_tags", layout)
             item = f"item: {layout.class_name}"
             arguments = [item, "data: Buffer", "pos: int", "count: int"]
-            self.define(self.names[key], arguments, "int", body)
+            self._define(self.names[key], arguments, "int", body)
         return f"pos = {self.names[key]}(item, data, pos, tags)"
 
-    def tags_body(self, layout: StructLayout) -> list[str]:
+    def _tags_body(self, layout: StructLayout) -> list[str]:
         """Read tagged fields: the known, the known of other versions, the unknown."""
         inner = ["tag, size, pos = tag_head(data, pos)"]
         word = "if"
         for field in layout.tagged:
-            inner += [f"{word} tag == {field.tag}:", *indent(self.read_tagged(field))]
+            inner += [f"{word} tag == {field.tag}:", *indent(self._read_tagged(field))]
             word = "elif"
         if layout.foreign_tags:
             foreign = ", ".join(map(str, sorted(layout.foreign_tags)))
@@ -279,9 +279,9 @@ class DecoderPlan:
             "return pos",
         ]
 
-    def read_tagged(self, field: FieldLayout) -> list[str]:
+    def _read_tagged(self, field: FieldLayout) -> list[str]:
         """Read one tagged field and store it."""
-        return self.read(field_steps(field, is_tagged=True))
+        return self._read(field_steps(field, is_tagged=True))
 
 
 def branch_by_length(

@@ -40,7 +40,7 @@ class EncoderPlan:
         self.names: dict[tuple[str, StructLayout], str] = {}
         self.counts: dict[str, int] = {}
 
-    def name(self, form: str, layout: StructLayout) -> str:
+    def _name(self, form: str, layout: StructLayout) -> str:
         """Choose the name of a new function."""
         stem = f"_write_{snake_case(layout.class_name)}{form}"
         self.counts[stem] = self.counts.get(stem, 0) + 1
@@ -50,27 +50,27 @@ class EncoderPlan:
         """Return the function that writes one struct."""
         key = ("one", layout)
         if key not in self.names:
-            body = self.struct(layout)
-            self.names[key] = self.name("", layout)
+            body = self._struct(layout)
+            self.names[key] = self._name("", layout)
             arguments = [f"item: {layout.class_name}", "out: Append"]
-            self.define(self.names[key], arguments, body or ["pass"])
+            self._define(self.names[key], arguments, body or ["pass"])
         return self.names[key]
 
     def array(self, layout: StructLayout) -> str:
         """Return the function that writes the elements of an array."""
         key = ("array", layout)
         if key not in self.names:
-            body = ["for item in items:", *indent(self.struct(layout))]
-            self.names[key] = self.name("_list", layout)
+            body = ["for item in items:", *indent(self._struct(layout))]
+            self.names[key] = self._name("_list", layout)
             arguments = [f"items: list[{layout.class_name}]", "out: Append"]
-            self.define(self.names[key], arguments, body)
+            self._define(self.names[key], arguments, body)
         return self.names[key]
 
-    def define(self, name: str, arguments: list[str], body: list[str]) -> None:
+    def _define(self, name: str, arguments: list[str], body: list[str]) -> None:
         """Add a function."""
         self.functions.append(function(name, arguments, "None", body))
 
-    def struct(self, layout: StructLayout) -> list[str]:
+    def _struct(self, layout: StructLayout) -> list[str]:
         """Write the fields of `item`."""
         lines: list[str] = []
         if layout.keeps_tags and not layout.tagged:
@@ -85,19 +85,19 @@ class EncoderPlan:
         if layout.tagged:
             steps = steps[:-1]  # the count belongs to the tag section below
         lines += Body(self, "out").write(steps)
-        return lines + (self.tag_section(layout) if layout.tagged else [])
+        return lines + (self._tag_section(layout) if layout.tagged else [])
 
-    def tag_section(self, layout: StructLayout) -> list[str]:
+    def _tag_section(self, layout: StructLayout) -> list[str]:
         """Write no tags when all known ones are default, else call what writes them."""
         tests = [is_default_test(field, f"item.{field.name}") for field in layout.tagged]
         return [
             f"if item.unknown_tagged_fields is None and {' and '.join(tests)}:",
             f'{INDENT}out(b"\\x00")',
             "else:",
-            f"{INDENT}{self.tags(layout)}(item, out)",
+            f"{INDENT}{self._tags(layout)}(item, out)",
         ]
 
-    def tags(self, layout: StructLayout) -> str:
+    def _tags(self, layout: StructLayout) -> str:
         """Return the function that writes the tag section of an object that has tags."""
         key = ("tags", layout)
         if key not in self.names:
@@ -120,10 +120,10 @@ class EncoderPlan:
                     *indent(inside.write(field_steps(field, is_tagged=True))),
                     f"{INDENT}fields.append(({field.tag}, parts))",
                 ]
-            self.names[key] = self.name("_tags", layout)
+            self.names[key] = self._name("_tags", layout)
             arguments = [f"item: {layout.class_name}", "out: Append"]
             body = [*without_repeated_annotations(body), "write_tags(fields, out)"]
-            self.define(self.names[key], arguments, body)
+            self._define(self.names[key], arguments, body)
         return self.names[key]
 
 
@@ -149,15 +149,15 @@ class Body:
                 if step.field is not None:
                     prefix.append((step.code, f"item.{step.field.name}"))
                 continue
-            suffix = self.values(steps[last + 1 :]) if at == last else []
+            suffix = self._values(steps[last + 1 :]) if at == last else []
             fused = step.kind in ("text", "numbers")
-            lines += self.payload(step, prefix, suffix if fused else [])
+            lines += self._payload(step, prefix, suffix if fused else [])
             prefix = [] if fused else suffix
         if last < 0:
-            prefix = self.values(steps)
-        return [*lines, *self.run(prefix)]
+            prefix = self._values(steps)
+        return [*lines, *self._run(prefix)]
 
-    def values(self, steps: list[Step]) -> Values:
+    def _values(self, steps: list[Step]) -> Values:
         """Turn a run of fixed steps into values; an empty tag section is a zero byte."""
         values: Values = []
         for step in steps:
@@ -168,7 +168,7 @@ class Body:
                 values.append((step.code, f"item.{step.field.name}"))
         return values
 
-    def run(self, values: Values) -> list[str]:
+    def _run(self, values: Values) -> list[str]:
         """Write a run of values."""
         if not values:
             return []
@@ -178,55 +178,55 @@ class Body:
         pack = self.formats.pack([code for code, _ in values])
         return [f"{self.out}({pack}({arguments(values)}))"]
 
-    def payload(self, step: Payload, prefix: Values, suffix: Values) -> list[str]:
+    def _payload(self, step: Payload, prefix: Values, suffix: Values) -> list[str]:
         """Write the run before a payload with its length, the payload, and the run behind it."""
         field = step.field
         if step.kind == "struct":
-            return self.one(step, prefix)
+            return self._one(step, prefix)
         value = f"item.{field.name}"
         if not field.is_optional:
-            return self.present(step, prefix, value, suffix)
+            return self._present(step, prefix, value, suffix)
         if not field.is_nullable:
             check = [
                 f"{step.local} = {value}",
                 f"if {step.local} is None:",
                 f"{INDENT}raise Unusual",
             ]
-            return [*check, *self.present(step, prefix, step.local, suffix)]
+            return [*check, *self._present(step, prefix, step.local, suffix)]
         if self.is_never_null:
-            return self.present(step, prefix, step.local, suffix)
+            return self._present(step, prefix, step.local, suffix)
         code = length_code(field)
         null = [(code, "0" if field.is_compact else "-1")]
         return [
             f"{step.local} = {value}",
             f"if {step.local} is None:",
-            *indent(self.run([*prefix, *null, *suffix])),
+            *indent(self._run([*prefix, *null, *suffix])),
             "else:",
-            *indent(self.present(step, prefix, step.local, suffix)),
+            *indent(self._present(step, prefix, step.local, suffix)),
         ]
 
-    def present(self, step: Payload, prefix: Values, value: str, suffix: Values) -> list[str]:
+    def _present(self, step: Payload, prefix: Values, value: str, suffix: Values) -> list[str]:
         """Write a payload that is not null."""
         if step.kind == "text":
             head = [f"raw = {value}.encode()", "n = len(raw)"]
-            return head + self.by_table(step, prefix, "raw", suffix)
+            return head + self._by_table(step, prefix, "raw", suffix)
         local = step.local
         head = [] if value == local else [f"{local} = {value}"]
         if step.kind == "numbers":
-            return [*head, f"n = len({local})", *self.by_table(step, prefix, local, suffix)]
+            return [*head, f"n = len({local})", *self._by_table(step, prefix, local, suffix)]
         if step.kind == "blob":
             is_records = step.field.kind == "records"
             size = f"size_of({local})" if is_records else f"len({local})"
-            return [*head, f"n = {size}", *self.length(step, prefix), f"{self.out}({local})"]
+            return [*head, f"n = {size}", *self._length(step, prefix), f"{self.out}({local})"]
         if step.kind == "texts":
             style = "compact" if step.field.is_compact else "classic"
             write = f"write_{style}_texts({local}, {self.out})"
         else:
             assert step.field.struct is not None
             write = f"{self.plan.array(step.field.struct)}({local}, {self.out})"
-        return [*head, f"n = len({local})", *self.length(step, prefix), write]
+        return [*head, f"n = len({local})", *self._length(step, prefix), write]
 
-    def by_table(self, step: Payload, prefix: Values, payload: str, suffix: Values) -> list[str]:
+    def _by_table(self, step: Payload, prefix: Values, payload: str, suffix: Values) -> list[str]:
         """Write a short string or array in one call with the runs around it."""
         field = step.field
         bias = 1 if field.is_compact else 0
@@ -247,39 +247,44 @@ class Body:
             f"if n < {128 - bias}:",
             f"{INDENT}{self.out}({call})",
             "else:",
-            *indent(self.run(prefix) if has_length else self.length(step, prefix, is_long=True)),
+            *indent(self._run(prefix) if has_length else self._length(step, prefix, is_long=True)),
             f"{INDENT}{self.out}({long})",
-            *indent(self.run(suffix)),
+            *indent(self._run(suffix)),
         ]
 
-    def length(self, step: Payload, prefix: Values, is_long: bool = False) -> list[str]:
+    def _length(self, step: Payload, prefix: Values, is_long: bool = False) -> list[str]:
         """Write the run before a payload and its length `n`."""
         if not step.field.is_compact:
-            return self.run([*prefix, (length_code(step.field), "n")])
-        long = [*self.run(prefix), f"{self.out}(varint(n + 1))"]
+            return self._run([*prefix, (length_code(step.field), "n")])
+        long = [*self._run(prefix), f"{self.out}(varint(n + 1))"]
         if is_long:
             return long
-        return ["if n < 127:", *indent(self.run([*prefix, ("B", "n + 1")])), "else:", *indent(long)]
+        return [
+            "if n < 127:",
+            *indent(self._run([*prefix, ("B", "n + 1")])),
+            "else:",
+            *indent(long),
+        ]
 
-    def one(self, step: Payload, prefix: Values) -> list[str]:
+    def _one(self, step: Payload, prefix: Values) -> list[str]:
         """Write one struct, with the marker in front where it may be null."""
         field = step.field
         assert field.struct is not None
         value = f"item.{field.name}"
         call = f"{self.plan.one(field.struct)}({step.local}, {self.out})"
         if not field.is_nullable and self.is_never_null:
-            return [*self.run(prefix), call]
+            return [*self._run(prefix), call]
         if not field.is_nullable:
-            return [*self.run(prefix), f"{step.local} = {value}", call]
+            return [*self._run(prefix), f"{step.local} = {value}", call]
         code, null = ("b", "-1") if field.tag < 0 else ("B", "0")
         if self.is_never_null:
-            return [*self.run([*prefix, (code, "1")]), call]
+            return [*self._run([*prefix, (code, "1")]), call]
         return [
             f"{step.local} = {value}",
             f"if {step.local} is None:",
-            *indent(self.run([*prefix, (code, null)])),
+            *indent(self._run([*prefix, (code, null)])),
             "else:",
-            *indent(self.run([*prefix, (code, "1")])),
+            *indent(self._run([*prefix, (code, "1")])),
             f"{INDENT}{call}",
         ]
 

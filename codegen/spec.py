@@ -173,79 +173,79 @@ class Reader:
         self.structs: dict[str, StructSpec] = {}
         self.reading: list[str] = []
 
-    def fail(self, field: str, reason: str) -> SchemaError:
+    def _fail(self, field: str, reason: str) -> SchemaError:
         """Build the error for one field of this file."""
         return SchemaError(self.file, field, reason)
 
     def message(self, document: Json) -> MessageSpec:
         """Read the top of the file, then its fields."""
-        self.check_keys(document, MESSAGE_KEYS, "(message)")
-        name = self.text(document, "name", "(message)")
+        self._check_keys(document, MESSAGE_KEYS, "(message)")
+        name = self._text(document, "name", "(message)")
         if document.get("type") not in MESSAGE_TYPES:
-            raise self.fail(name, f"unknown message type {document.get('type')!r}")
-        versions = self.versions(document, "validVersions", name)
-        flexible = self.versions(document, "flexibleVersions", name) if versions else NONE
-        self.optional_versions(document, "deprecatedVersions", name)
-        for common in self.objects(document.get("commonStructs", []), name):
-            self.check_keys(common, STRUCT_KEYS, name)
-            struct_name = self.text(common, "name", name)
+            raise self._fail(name, f"unknown message type {document.get('type')!r}")
+        versions = self._versions(document, "validVersions", name)
+        flexible = self._versions(document, "flexibleVersions", name) if versions else NONE
+        self._optional_versions(document, "deprecatedVersions", name)
+        for common in self._objects(document.get("commonStructs", []), name):
+            self._check_keys(common, STRUCT_KEYS, name)
+            struct_name = self._text(common, "name", name)
             if struct_name in self.documents:
-                raise self.fail(struct_name, "this common struct is defined twice")
+                raise self._fail(struct_name, "this common struct is defined twice")
             self.documents[struct_name] = common
-        fields = self.fields(document.get("fields", []), name, flexible)
+        fields = self._fields(document.get("fields", []), name, flexible)
         for struct_name in self.documents:
-            self.common_struct(struct_name, flexible)
+            self._common_struct(struct_name, flexible)
         return MessageSpec(
             name=name,
             type=str(document["type"]),
-            api_key=self.integer(document.get("apiKey", -1), name),
-            listeners=tuple(str(item) for item in self.items(document.get("listeners", []), name)),
+            api_key=self._integer(document.get("apiKey", -1), name),
+            listeners=tuple(str(item) for item in self._items(document.get("listeners", []), name)),
             versions=versions,
             flexible=flexible,
-            latest_version_unstable=self.flag(document, "latestVersionUnstable", name),
+            latest_version_unstable=self._flag(document, "latestVersionUnstable", name),
             root=StructSpec(name, VersionRange(0, OPEN), fields, is_common=False),
         )
 
-    def fields(self, items: object, path: str, flexible: VersionRange) -> tuple[FieldSpec, ...]:
+    def _fields(self, items: object, path: str, flexible: VersionRange) -> tuple[FieldSpec, ...]:
         """Read a list of fields; names and tags must be unique in it."""
         fields: list[FieldSpec] = []
         names: set[str] = set()
         tags: set[int] = set()
-        for item in self.objects(items, path):
-            field = self.field(item, path, flexible)
+        for item in self._objects(items, path):
+            field = self._field(item, path, flexible)
             where = f"{path}.{field.name}"
             if field.name in names:
-                raise self.fail(where, "this field is defined twice")
+                raise self._fail(where, "this field is defined twice")
             if field.tag >= 0 and field.tag in tags:
-                raise self.fail(where, f"duplicate tag {field.tag}")
+                raise self._fail(where, f"duplicate tag {field.tag}")
             names.add(field.name)
             tags.add(field.tag)
             fields.append(field)
         highest = max(tags, default=-1)
         missing = sorted(set(range(highest + 1)) - tags)
         if missing:
-            raise self.fail(path, f"tags are not contiguous: {missing[0]} is missing")
+            raise self._fail(path, f"tags are not contiguous: {missing[0]} is missing")
         return tuple(fields)
 
-    def field(self, item: Json, path: str, flexible: VersionRange) -> FieldSpec:
+    def _field(self, item: Json, path: str, flexible: VersionRange) -> FieldSpec:
         """Read one field and check that its ranges agree with each other.
 
         A tagged field may leave out `versions`: it then exists where it is tagged.
         """
-        name = self.text(item, "name", path)
+        name = self._text(item, "name", path)
         where = f"{path}.{name}"
         if not field_name.fullmatch(name):
-            raise self.fail(where, "not a field name")
-        self.check_keys(item, FIELD_KEYS, where)
-        type_text = self.text(item, "type", where)
+            raise self._fail(where, "not a field name")
+        self._check_keys(item, FIELD_KEYS, where)
+        type_text = self._text(item, "type", where)
         is_array = type_text.startswith("[]")
         kind = type_text.removeprefix("[]")
-        struct = self.struct(item, kind, where, flexible)
-        nullable = self.optional_versions(item, "nullableVersions", where)
-        tagged = self.optional_versions(item, "taggedVersions", where)
+        struct = self._struct(item, kind, where, flexible)
+        nullable = self._optional_versions(item, "nullableVersions", where)
+        tagged = self._optional_versions(item, "taggedVersions", where)
         versions = tagged
         if "versions" in item or not tagged:
-            versions = self.versions(item, "versions", where)
+            versions = self._versions(item, "versions", where)
         field = FieldSpec(
             name=name,
             kind=kind,
@@ -253,69 +253,69 @@ class Reader:
             versions=versions,
             nullable=nullable,
             tagged=tagged,
-            tag=self.integer(item.get("tag", -1), where),
-            flexible=self.versions(item, "flexibleVersions", where)
+            tag=self._integer(item.get("tag", -1), where),
+            flexible=self._versions(item, "flexibleVersions", where)
             if "flexibleVersions" in item
             else None,
-            default=self.default(item, kind, is_array, where),
-            ignorable=self.flag(item, "ignorable", where),
-            map_key=self.flag(item, "mapKey", where),
-            entity_type=self.entity_type(item, where),
-            zero_copy=self.flag(item, "zeroCopy", where),
+            default=self._default(item, kind, is_array, where),
+            ignorable=self._flag(item, "ignorable", where),
+            map_key=self._flag(item, "mapKey", where),
+            entity_type=self._entity_type(item, where),
+            zero_copy=self._flag(item, "zeroCopy", where),
             struct=struct,
         )
-        self.check_ranges(field, where, flexible)
+        self._check_ranges(field, where, flexible)
         return field
 
-    def check_ranges(self, field: FieldSpec, where: str, flexible: VersionRange) -> None:
+    def _check_ranges(self, field: FieldSpec, where: str, flexible: VersionRange) -> None:
         """Refuse ranges that contradict each other."""
         if bool(field.tagged) != (field.tag >= 0):
-            raise self.fail(where, "tag and taggedVersions come together or not at all")
+            raise self._fail(where, "tag and taggedVersions come together or not at all")
         if not field.versions.covers(field.tagged):
-            raise self.fail(where, f"tagged in {field.tagged}, but exists in {field.versions}")
+            raise self._fail(where, f"tagged in {field.tagged}, but exists in {field.versions}")
         if not flexible.covers(field.tagged):
-            raise self.fail(where, f"tagged in {field.tagged}, but flexible in {flexible}")
+            raise self._fail(where, f"tagged in {field.tagged}, but flexible in {flexible}")
         if field.default is None and not field.nullable and field.kind != "records":
-            raise self.fail(where, "null is the default of a field that is never null")
+            raise self._fail(where, "null is the default of a field that is never null")
         can_be_null = field.is_array or field.struct or field.kind in ("string", "bytes", "records")
         if field.nullable and not can_be_null:
-            raise self.fail(where, f"a {field.kind} cannot be null")
+            raise self._fail(where, f"a {field.kind} cannot be null")
 
-    def struct(
+    def _struct(
         self, item: Json, kind: str, where: str, flexible: VersionRange
     ) -> StructSpec | None:
         """Resolve the type of a field: None for a plain type, else the struct."""
         if kind in SCALARS:
             if "fields" in item:
-                raise self.fail(where, f"a {kind} has no fields of its own")
+                raise self._fail(where, f"a {kind} has no fields of its own")
             return None
         if not type_name.fullmatch(kind):
-            raise self.fail(where, f"type {kind!r} does not exist")
+            raise self._fail(where, f"type {kind!r} does not exist")
         if "fields" not in item:
             if kind not in self.documents:
-                raise self.fail(where, f"type {kind!r} does not exist")
-            return self.common_struct(kind, flexible)
+                raise self._fail(where, f"type {kind!r} does not exist")
+            return self._common_struct(kind, flexible)
         if kind in self.structs or kind in self.documents:
-            raise self.fail(where, f"struct {kind} is defined twice")
-        fields = self.fields(item["fields"], where, flexible)
+            raise self._fail(where, f"struct {kind} is defined twice")
+        fields = self._fields(item["fields"], where, flexible)
         self.structs[kind] = StructSpec(kind, VersionRange(0, OPEN), fields, is_common=False)
         return self.structs[kind]
 
-    def common_struct(self, name: str, flexible: VersionRange) -> StructSpec:
+    def _common_struct(self, name: str, flexible: VersionRange) -> StructSpec:
         """Read a common struct when it is first used; it may be used before it is defined."""
         if name in self.structs:
             return self.structs[name]
         if name in self.reading:
-            raise self.fail(name, "this struct contains itself")
+            raise self._fail(name, "this struct contains itself")
         self.reading.append(name)
         document = self.documents[name]
-        versions = self.versions(document, "versions", name)
-        fields = self.fields(document.get("fields"), name, flexible)
+        versions = self._versions(document, "versions", name)
+        fields = self._fields(document.get("fields"), name, flexible)
         self.reading.pop()
         self.structs[name] = StructSpec(name, versions, fields, is_common=True)
         return self.structs[name]
 
-    def default(self, item: Json, kind: str, is_array: bool, where: str) -> object:
+    def _default(self, item: Json, kind: str, is_array: bool, where: str) -> object:
         """Read the default as a Python value of the field's type.
 
         The text "null" is null; a JSON null says nothing, as in the release's own generator: the
@@ -327,85 +327,85 @@ class Reader:
         if value == "null":
             return None
         if is_array or kind not in SCALARS or kind in ("bytes", "records", "uuid"):
-            raise self.fail(where, f"default {value!r} is not null")
+            raise self._fail(where, f"default {value!r} is not null")
         if kind == "string":
             return str(value)
         if kind == "bool":
             if str(value).lower() not in ("true", "false"):
-                raise self.fail(where, f"default {value!r} is not a bool")
+                raise self._fail(where, f"default {value!r} is not a bool")
             return str(value).lower() == "true"
-        return self.number(value, kind, where)
+        return self._number(value, kind, where)
 
-    def number(self, value: object, kind: str, where: str) -> int | float:
+    def _number(self, value: object, kind: str, where: str) -> int | float:
         """Read a number that may be quoted and may be hexadecimal."""
         try:
             if kind == "float64":
                 return float(str(value))
             number = int(str(value), 0)
         except ValueError as error:
-            raise self.fail(where, f"default {value!r} is not a number") from error
+            raise self._fail(where, f"default {value!r} is not a number") from error
         bits, signed = INTEGER_BITS[kind]
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
         if not low <= number <= high:
-            raise self.fail(where, f"default {number} does not fit {kind}")
+            raise self._fail(where, f"default {number} does not fit {kind}")
         return number
 
-    def entity_type(self, item: Json, where: str) -> str:
+    def _entity_type(self, item: Json, where: str) -> str:
         """Read what the value names: a topic, a broker, a group, and so on."""
         entity = str(item.get("entityType", ""))
         if entity and entity not in ENTITY_TYPES:
-            raise self.fail(where, f"unknown entityType {entity!r}")
+            raise self._fail(where, f"unknown entityType {entity!r}")
         return entity
 
-    def check_keys(self, item: Json, known: set[str], where: str) -> None:
+    def _check_keys(self, item: Json, known: set[str], where: str) -> None:
         """Refuse a key that this reader has no meaning for."""
         for key in item:
             if key not in known:
-                raise self.fail(where, f"unknown key {key!r}")
+                raise self._fail(where, f"unknown key {key!r}")
 
-    def versions(self, item: Json, key: str, where: str) -> VersionRange:
+    def _versions(self, item: Json, key: str, where: str) -> VersionRange:
         """Read a range that must be there."""
         try:
-            return parse_versions(self.text(item, key, where))
+            return parse_versions(self._text(item, key, where))
         except ValueError as error:
-            raise self.fail(where, f"{key}: {error}") from error
+            raise self._fail(where, f"{key}: {error}") from error
 
-    def optional_versions(self, item: Json, key: str, where: str) -> VersionRange:
+    def _optional_versions(self, item: Json, key: str, where: str) -> VersionRange:
         """Read a range whose absence means no version."""
-        return self.versions(item, key, where) if key in item else NONE
+        return self._versions(item, key, where) if key in item else NONE
 
-    def text(self, item: Json, key: str, where: str) -> str:
+    def _text(self, item: Json, key: str, where: str) -> str:
         """Read a string that must be there."""
         value = item.get(key)
         if not isinstance(value, str):
-            raise self.fail(where, f"{key} is missing or not a string")
+            raise self._fail(where, f"{key} is missing or not a string")
         return value
 
-    def integer(self, value: object, where: str) -> int:
+    def _integer(self, value: object, where: str) -> int:
         """Read an int16, also one in quotes: keys and tags."""
         if isinstance(value, str) and value.isdecimal():
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or not -1 <= value <= OPEN:
-            raise self.fail(where, f"{value!r} is not a key or tag")
+            raise self._fail(where, f"{value!r} is not a key or tag")
         return value
 
-    def flag(self, item: Json, key: str, where: str) -> bool:
+    def _flag(self, item: Json, key: str, where: str) -> bool:
         """Read a bool, also one in quotes; absent is false."""
         value = item.get(key, False)
         if str(value).lower() not in ("true", "false"):
-            raise self.fail(where, f"{key} is {value!r}, not true or false")
+            raise self._fail(where, f"{key} is {value!r}, not true or false")
         return str(value).lower() == "true"
 
-    def items(self, value: object, where: str) -> list[object]:
+    def _items(self, value: object, where: str) -> list[object]:
         """Read a list."""
         if not isinstance(value, list):
-            raise self.fail(where, f"{value!r} is not a list")
+            raise self._fail(where, f"{value!r} is not a list")
         return value
 
-    def objects(self, value: object, where: str) -> list[Json]:
+    def _objects(self, value: object, where: str) -> list[Json]:
         """Read a list of objects."""
-        items = self.items(value, where)
+        items = self._items(value, where)
         for item in items:
             if not isinstance(item, dict):
-                raise self.fail(where, f"{item!r} is not an object")
+                raise self._fail(where, f"{item!r} is not an object")
         return [item for item in items if isinstance(item, dict)]

@@ -63,7 +63,11 @@ class UnencodableMessage(ValueError):
 
 
 class DecodeLimits(NamedTuple):
-    """How much one message from a peer may make us build (RELIABILITY 6.3)."""
+    """How much one message from a peer may make us build (RELIABILITY 6.3).
+
+    A single section of unknown tagged fields is always held against the two tag limits; sums over
+    many sections are, in messages of more bytes than `elements`.
+    """
 
     elements: int = 200_000
     """Array elements and tagged fields, all together."""
@@ -117,14 +121,15 @@ class Message(Struct):
         """Read a message at `offset`; return it and the offset behind it.
 
         Records and zero-copy blobs are slices of `data`; other blobs are copied, so that keeping
-        one does not keep the frame. Bytes behind the message are the caller's matter. Raises MalformedMessage, also for a version that does not exist.
+        one does not keep the frame. Bytes behind the message are the caller's matter. Raises
+        MalformedMessage, also for a version that does not exist.
 
         With `limits` the counted ways apply as soon as a message is big enough to exceed them:
         every element takes at least a byte, so a smaller one cannot.
         """
         if limits is None or len(data) - offset <= limits.elements:
             try:
-                return cls._decoders[version](data, offset)  # type: ignore[return-value]
+                return cls._decoders[version](data, offset)  # type: ignore[return-value]  # own
             except FAILURES:  # the reference codec decides, and names field and byte
                 pass
         from kraft_wire.wire.generated.registry import message_table

@@ -256,9 +256,9 @@ def write_classic_texts(values: list[str], out: Append) -> None:
 
 def size_of(part: Part) -> int:
     """Return how many bytes a records field has."""
-    if type(part) is FileSlice:
+    if isinstance(part, FileSlice):
         return part.size_bytes
-    return part.nbytes if type(part) is memoryview else len(part)  # type: ignore[arg-type]
+    return part.nbytes if type(part) is memoryview else len(part)
 
 
 def write_tags(fields: list[tuple[int, list[Part]]], out: Append) -> None:

@@ -93,26 +93,26 @@ class Walk:
         self.unknown_bytes = 0
         self.is_flexible = includes(table.flexible, version)
 
-    def where(self) -> str:
+    def _where(self) -> str:
         """Spell the path of the field being read."""
         return ".".join(self.path).replace(".[", "[") or self.table.name
 
-    def fail(self, reason: str, position: int | None = None) -> MalformedMessage:
+    def _fail(self, reason: str, position: int | None = None) -> MalformedMessage:
         """Build the error for the field being read."""
         byte = self.position if position is None else position
-        return MalformedMessage(self.where(), byte, reason)
+        return MalformedMessage(self._where(), byte, reason)
 
-    def tell(self, start: int, value: object, part: str = "") -> None:
+    def _tell(self, start: int, value: object, part: str = "") -> None:
         """Hand what was just read to the visitor."""
         if self.visit is not None:
-            path = self.where() if self.path else ""
+            path = self._where() if self.path else ""
             self.visit(path + part, start, self.position, value)
 
-    def spend(self, count: int) -> None:
+    def _spend(self, count: int) -> None:
         """Count elements against the budget before they are built."""
         self.elements += count
         if self.limits is not None and self.elements > self.limits.elements:
-            raise self.fail(f"more than {self.limits.elements} elements in one message")
+            raise self._fail(f"more than {self.limits.elements} elements in one message")
 
     def struct(self, table: StructTable) -> Struct:
         """Read a struct: its fields in order, then its tagged fields."""
@@ -125,61 +125,61 @@ class Walk:
                 tagged[field.tag] = field
             if includes(field.versions, self.version) and not includes(field.tagged, self.version):
                 self.path.append(field.name)
-                setattr(value, field.name, self.field(field))
+                setattr(value, field.name, self._field(field))
                 self.path.pop()
             else:
                 setattr(value, field.name, default_value(field, self.table))
         if "unknown_tagged_fields" in value.__slots__:
-            unknown = self.tags(value, tagged) if self.is_flexible else None
+            unknown = self._tags(value, tagged) if self.is_flexible else None
             setattr(value, "unknown_tagged_fields", unknown)  # noqa: B010  # not on the base
         return value
 
-    def nested(self, table: StructTable) -> Struct:
+    def _nested(self, table: StructTable) -> Struct:
         """Read a struct below the top, whose version Apache's reader checks."""
         if self.version > self.table.max_version:
-            raise self.fail(f"version {self.version} of struct {table.name} is not known")
+            raise self._fail(f"version {self.version} of struct {table.name} is not known")
         return self.struct(table)
 
-    def tags(self, owner: Struct, tagged: dict[int, FieldTable]) -> list[tuple[int, bytes]] | None:
+    def _tags(self, owner: Struct, tagged: dict[int, FieldTable]) -> list[tuple[int, bytes]] | None:
         """Read a tag section; the declared size of a known field is not used, as at Apache."""
         unknown: list[tuple[int, bytes]] = []
         self.path.append("tagged_fields")
         start = self.position
-        count = self.unsigned_varint()
-        self.tell(start, count, ".count")
+        count = self._unsigned_varint()
+        self._tell(start, count, ".count")
         self.path.pop()
         for _ in range(count):
-            self.spend(1)
+            self._spend(1)
             start = self.position
-            tag = self.unsigned_varint()
+            tag = self._unsigned_varint()
             self.path.append(tagged[tag].name if tag in tagged else f"tag[{tag}]")
-            self.tell(start, tag, ".tag")
+            self._tell(start, tag, ".tag")
             start = self.position
-            size = self.unsigned_varint()
-            self.tell(start, size, ".size")
+            size = self._unsigned_varint()
+            self._tell(start, size, ".size")
             if tag in tagged:
-                setattr(owner, tagged[tag].name, self.tagged_field(tagged[tag]))
+                setattr(owner, tagged[tag].name, self._tagged_field(tagged[tag]))
             else:
-                unknown.append((tag, self.unknown_tag(size)))
+                unknown.append((tag, self._unknown_tag(size)))
             self.path.pop()
         return unknown or None
 
-    def tagged_field(self, field: FieldTable) -> object:
+    def _tagged_field(self, field: FieldTable) -> object:
         """Read the value of a tag that the schema knows."""
         if not includes(field.tagged, self.version):
-            raise self.fail(f"tag {field.tag} is not valid for version {self.version}")
+            raise self._fail(f"tag {field.tag} is not valid for version {self.version}")
         if field.kind == "struct" and not field.is_array:
             assert field.struct is not None
             if includes(field.nullable, self.version):
                 start = self.position
-                marker = self.unsigned_varint()
-                self.tell(start, marker, ".present")
+                marker = self._unsigned_varint()
+                self._tell(start, marker, ".present")
                 if marker <= 0:
                     return None
-            return self.nested(field.struct)
-        return self.field(field)
+            return self._nested(field.struct)
+        return self._field(field)
 
-    def unknown_tag(self, size: int) -> bytes:
+    def _unknown_tag(self, size: int) -> bytes:
         """Keep the bytes of a tag that the schema does not know, inside the limits."""
         self.unknown_tags += 1
         self.unknown_bytes += max(size, 0)
@@ -187,130 +187,130 @@ class Walk:
             self.unknown_tags > self.limits.tagged_fields
             or self.unknown_bytes > self.limits.tagged_bytes
         ):
-            raise self.fail(
+            raise self._fail(
                 f"more than {self.limits.tagged_fields} unknown tagged fields or "
                 f"{self.limits.tagged_bytes} bytes of them"
             )
         if size < 0:
-            raise self.fail(f"negative size {size}")
+            raise self._fail(f"negative size {size}")
         start = self.position
-        content = bytes(self.take(size))
-        self.tell(start, content)
+        content = bytes(self._take(size))
+        self._tell(start, content)
         return content
 
-    def field(self, field: FieldTable) -> object:
+    def _field(self, field: FieldTable) -> object:
         """Read the value of a field that is in this version and not tagged."""
         compact = self.is_flexible and (
             field.flexible is None or includes(field.flexible, self.version)
         )
         if field.is_array:
-            return self.array(field, compact)
+            return self._array(field, compact)
         if field.kind == "struct":
             assert field.struct is not None
-            if includes(field.nullable, self.version) and self.is_null():
+            if includes(field.nullable, self.version) and self._is_null():
                 return None
-            return self.nested(field.struct)
-        return self.value(field, compact)
+            return self._nested(field.struct)
+        return self._value(field, compact)
 
-    def is_null(self) -> bool:
+    def _is_null(self) -> bool:
         """Read the byte in front of a nullable struct: negative means null."""
         start = self.position
-        marker = cast(int, self.fixed("int8"))
-        self.tell(start, marker, ".present")
+        marker = cast(int, self._fixed("int8"))
+        self._tell(start, marker, ".present")
         return marker < 0
 
-    def array(self, field: FieldTable, compact: bool) -> object:
+    def _array(self, field: FieldTable, compact: bool) -> object:
         """Read an array; its count is held against the bytes left before anything is built."""
-        count = self.length(compact, 4)
+        count = self._length(compact, 4)
         if count < 0:
-            self.refuse_null(field, count)
+            self._refuse_null(field, count)
             return None
         if count > len(self.view) - self.position:
             left = len(self.view) - self.position
-            raise self.fail(f"{count} elements are announced, {left} bytes are left")
-        self.spend(count)
+            raise self._fail(f"{count} elements are announced, {left} bytes are left")
+        self._spend(count)
         items: list[object] = []
         self.path.append("")
         for index in range(count):
             self.path[-1] = f"[{index}]"
             if field.struct is not None:
-                items.append(self.nested(field.struct))
+                items.append(self._nested(field.struct))
             else:
-                items.append(self.value(field, compact, is_element=True))
+                items.append(self._value(field, compact, is_element=True))
         self.path.pop()
         return items
 
-    def value(self, field: FieldTable, compact: bool, is_element: bool = False) -> object:
+    def _value(self, field: FieldTable, compact: bool, is_element: bool = False) -> object:
         """Read a primitive, a string, bytes or records."""
         start = self.position
         if field.kind in FIXED:
-            value = self.fixed(field.kind)
-            self.tell(start, value)
+            value = self._fixed(field.kind)
+            self._tell(start, value)
             return value
-        size = self.length(compact, 2 if field.kind == "string" else 4)
+        size = self._length(compact, 2 if field.kind == "string" else 4)
         if size < 0:
             if is_element:
-                raise self.fail("null in an array")
-            self.refuse_null(field, size)
+                raise self._fail("null in an array")
+            self._refuse_null(field, size)
             return None
         if field.kind == "string" and size > STRING_BYTES_MAX:
-            raise self.fail(f"string of {size} bytes, {STRING_BYTES_MAX} are the most")
+            raise self._fail(f"string of {size} bytes, {STRING_BYTES_MAX} are the most")
         start = self.position
-        raw = self.take(size)
+        raw = self._take(size)
         value = lenient_text(bytes(raw)) if field.kind == "string" else raw
         if field.kind == "bytes" and not field.zero_copy:
             value = bytes(raw)
-        self.tell(start, value)
+        self._tell(start, value)
         return value
 
-    def refuse_null(self, field: FieldTable, size: int) -> None:
+    def _refuse_null(self, field: FieldTable, size: int) -> None:
         """Raise for a negative length where the field may not be null."""
         if not includes(field.nullable, self.version):
-            raise self.fail(f"null (length {size}) in a field that is never null")
+            raise self._fail(f"null (length {size}) in a field that is never null")
 
-    def length(self, compact: bool, width_bytes: int) -> int:
+    def _length(self, compact: bool, width_bytes: int) -> int:
         """Read the length in front of a string, blob or array; negative stands for null."""
         start = self.position
         if compact:
-            length = wrap_int32(self.unsigned_varint() - 1)
+            length = wrap_int32(self._unsigned_varint() - 1)
         else:
-            length = cast(int, self.fixed("int16" if width_bytes == 2 else "int32"))
-        self.tell(start, length, ".length")
+            length = cast(int, self._fixed("int16" if width_bytes == 2 else "int32"))
+        self._tell(start, length, ".length")
         return length
 
-    def fixed(self, kind: str) -> object:
+    def _fixed(self, kind: str) -> object:
         """Read a value of fixed size."""
         codec = FIXED[kind]
         if len(self.view) - self.position < codec.size:
-            raise self.fail(f"{kind} needs {codec.size} bytes, {self.left()} are left")
+            raise self._fail(f"{kind} needs {codec.size} bytes, {self._left()} are left")
         value: object = codec.unpack_from(self.view, self.position)[0]
         self.position += codec.size
         return value != 0 if kind == "bool" else value
 
-    def left(self) -> int:
+    def _left(self) -> int:
         """Return how many bytes are left."""
         return max(len(self.view) - self.position, 0)
 
-    def take(self, size: int) -> memoryview:
+    def _take(self, size: int) -> memoryview:
         """Slice the next `size` bytes."""
-        if size > self.left():
-            raise self.fail(f"{size} bytes are announced, {self.left()} are left")
+        if size > self._left():
+            raise self._fail(f"{size} bytes are announced, {self._left()} are left")
         taken = self.view[self.position : self.position + size]
         self.position += size
         return taken
 
-    def unsigned_varint(self) -> int:
+    def _unsigned_varint(self) -> int:
         """Read at most five groups of seven bits as an int32, as Java does: it may be negative."""
         value = 0
         for shift in range(0, 35, 7):
             if self.position >= len(self.view):
-                raise self.fail("the varint is cut off")
+                raise self._fail("the varint is cut off")
             byte = self.view[self.position]
             self.position += 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return wrap_int32(value)
-        raise self.fail("the varint is longer than 5 bytes", self.position - 5)
+        raise self._fail("the varint is longer than 5 bytes", self.position - 5)
 
 
 def wrap_int32(value: int) -> int:
@@ -390,7 +390,7 @@ class Writer:
         self.parts: list[Part] = []
         self.is_flexible = includes(table.flexible, version)
 
-    def fail(self, reason: str) -> UnencodableMessage:
+    def _fail(self, reason: str) -> UnencodableMessage:
         """Build the error for the field being written."""
         where = ".".join(self.path).replace(".[", "[") or self.table.name
         return UnencodableMessage(where, self.version, reason)
@@ -398,34 +398,34 @@ class Writer:
     def struct(self, value: object, table: StructTable) -> None:
         """Write a struct: its fields in order, then its tagged fields."""
         if type(value).__name__ != table.class_name:
-            raise self.fail(f"{type(value).__name__} is not a {table.class_name}")
+            raise self._fail(f"{type(value).__name__} is not a {table.class_name}")
         tagged: dict[int, FieldTable] = {}
         for field in table.fields:
             inner = getattr(value, field.name)
             self.path.append(field.name)
             if not includes(field.versions, self.version):
                 if not field.ignorable and not is_default(field, inner):
-                    raise self.fail("the version lacks this field, and it is not its default")
+                    raise self._fail("the version lacks this field, and it is not its default")
             elif includes(field.tagged, self.version):
                 if not is_default(field, inner):
                     tagged[field.tag] = field
             else:
-                self.field(field, inner)
+                self._field(field, inner)
             self.path.pop()
-        self.tags(value, tagged)
+        self._tags(value, tagged)
 
-    def tags(self, value: object, tagged: dict[int, FieldTable]) -> None:
+    def _tags(self, value: object, tagged: dict[int, FieldTable]) -> None:
         """Write known and unknown tagged fields in tag order."""
         unknown: list[tuple[int, bytes]] = getattr(value, "unknown_tagged_fields", None) or []
         if not self.is_flexible:
             if unknown:
-                raise self.fail("tagged fields in a version that is not flexible")
+                raise self._fail("tagged fields in a version that is not flexible")
             return
         encoded: list[tuple[int, list[Part]]] = [(tag, [raw]) for tag, raw in unknown]
         for tag, field in tagged.items():
             if any(tag == other for other, _ in unknown):
-                raise self.fail(f"tag {tag} is both known and unknown")
-            encoded.append((tag, self.tagged_field(field, getattr(value, field.name))))
+                raise self._fail(f"tag {tag} is both known and unknown")
+            encoded.append((tag, self._tagged_field(field, getattr(value, field.name))))
         self.parts.append(encode_unsigned_varint(len(encoded)))
         for tag, parts in sorted(encoded, key=lambda item: item[0] & 0xFFFFFFFF):
             size = sum(size_of(part) for part in parts)
@@ -433,7 +433,7 @@ class Writer:
             self.parts.append(encode_unsigned_varint(size))
             self.parts.extend(parts)
 
-    def tagged_field(self, field: FieldTable, value: object) -> list[Part]:
+    def _tagged_field(self, field: FieldTable, value: object) -> list[Part]:
         """Write the content of one tagged field apart, to learn its size."""
         inside = Writer(self.table, self.version, [*self.path, field.name])
         if field.kind == "struct" and not field.is_array:
@@ -443,18 +443,18 @@ class Writer:
             if value is not None:
                 inside.struct(value, field.struct)
         else:
-            inside.field(field, value)
+            inside._field(field, value)
         return inside.parts
 
-    def field(self, field: FieldTable, value: object) -> None:
+    def _field(self, field: FieldTable, value: object) -> None:
         """Write the value of a field that is in this version and not tagged."""
         compact = self.is_flexible and (
             field.flexible is None or includes(field.flexible, self.version)
         )
         if value is None and not includes(field.nullable, self.version):
-            raise self.fail("null in a field that is never null")
+            raise self._fail("null in a field that is never null")
         if field.is_array:
-            self.array(field, value, compact)
+            self._array(field, value, compact)
         elif field.kind == "struct":
             assert field.struct is not None
             if includes(field.nullable, self.version):
@@ -462,68 +462,68 @@ class Writer:
             if value is not None:
                 self.struct(value, field.struct)
         else:
-            self.value(field, value, compact)
+            self._value(field, value, compact)
 
-    def array(self, field: FieldTable, value: object, compact: bool) -> None:
+    def _array(self, field: FieldTable, value: object, compact: bool) -> None:
         """Write a count and the elements."""
         if value is None:
-            self.length(-1, compact, 4)
+            self._length(-1, compact, 4)
             return
         if not isinstance(value, list | tuple):
-            raise self.fail(f"{type(value).__name__} is not a list")
-        self.length(len(value), compact, 4)
+            raise self._fail(f"{type(value).__name__} is not a list")
+        self._length(len(value), compact, 4)
         self.path.append("")
         for index, item in enumerate(value):
             self.path[-1] = f"[{index}]"
             if item is None:
-                raise self.fail("null in an array")
+                raise self._fail("null in an array")
             if field.struct is not None:
                 self.struct(item, field.struct)
             else:
-                self.value(field, item, compact)
+                self._value(field, item, compact)
         self.path.pop()
 
-    def value(self, field: FieldTable, value: object, compact: bool) -> None:
+    def _value(self, field: FieldTable, value: object, compact: bool) -> None:
         """Write a primitive, a string, bytes or records."""
         if field.kind in FIXED:
-            self.fixed(field.kind, value)
+            self._fixed(field.kind, value)
             return
         width_bytes = 2 if field.kind == "string" else 4
         if value is None:
-            self.length(-1, compact, width_bytes)
+            self._length(-1, compact, width_bytes)
             return
-        part = self.string(value) if field.kind == "string" else self.blob(value)
-        self.length(size_of(part), compact, width_bytes)
+        part = self._string(value) if field.kind == "string" else self._blob(value)
+        self._length(size_of(part), compact, width_bytes)
         self.parts.append(part)
 
-    def string(self, value: object) -> bytes:
+    def _string(self, value: object) -> bytes:
         """Encode text; an unpaired surrogate becomes a question mark, as in Java."""
         if not isinstance(value, str):
-            raise self.fail(f"{type(value).__name__} is not a string")
+            raise self._fail(f"{type(value).__name__} is not a string")
         raw = value.encode("utf-8", "replace")
         if len(raw) > STRING_BYTES_MAX:
-            raise self.fail(f"string of {len(raw)} bytes, {STRING_BYTES_MAX} are the most")
+            raise self._fail(f"string of {len(raw)} bytes, {STRING_BYTES_MAX} are the most")
         return raw
 
-    def blob(self, value: object) -> Part:
+    def _blob(self, value: object) -> Part:
         """Accept anything that the server can send."""
         if not isinstance(value, bytes | bytearray | memoryview | FileSlice):
-            raise self.fail(f"{type(value).__name__} is not bytes")
+            raise self._fail(f"{type(value).__name__} is not bytes")
         return value
 
-    def fixed(self, kind: str, value: object) -> None:
+    def _fixed(self, kind: str, value: object) -> None:
         """Write a value of fixed size; its type and range are checked."""
         try:
             if kind == "bool":
                 self.parts.append(b"\x01" if value else b"\x00")
             elif kind == "uuid" and (not isinstance(value, bytes) or len(value) != 16):
-                raise self.fail("a uuid is 16 bytes")
+                raise self._fail("a uuid is 16 bytes")
             else:
                 self.parts.append(FIXED[kind].pack(value))
         except (struct.error, OverflowError) as error:
-            raise self.fail(f"{value!r} is not {kind}") from error
+            raise self._fail(f"{value!r} is not {kind}") from error
 
-    def length(self, length: int, compact: bool, width_bytes: int) -> None:
+    def _length(self, length: int, compact: bool, width_bytes: int) -> None:
         """Write a length, -1 for null."""
         if compact:
             self.parts.append(encode_unsigned_varint(length + 1))
