@@ -136,6 +136,8 @@ class AiokafkaAdapter(Adapter):
         return [f"{broker['host']}:{broker['port']}" for broker in found]
 
     def partitions(self, topic: str) -> int | None:
+        if topic not in self._wait(self._admin.list_topics()):
+            return None  # asking for it by name would create it: the client allows that
         for found in self._wait(self._admin.describe_topics([topic])):
             if not found["error_code"]:
                 return len(found["partitions"])
