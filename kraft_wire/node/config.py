@@ -9,7 +9,7 @@ touched.
 Not here: what the keys mean (`settings`), dynamic values (`node`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -198,18 +198,16 @@ class _Reader:
 
     def log_dirs(self) -> tuple[str, ...]:
         """Return `log.dirs`, else `log.dir`, without duplicates."""
-        text = self._settings.text("log.dirs") if _is_text(self._settings, "log.dirs") else None
-        listed = text.split(",") if text is not None else list(self._dirs())
-        directories = tuple(dict.fromkeys(each.strip() for each in listed if each.strip()))
-        if not directories:
+        listed = self._strings("log.dirs") or self._strings("log.dir")
+        if not listed:
             raise self._error("log.dirs", "at least one directory is required")
-        return directories
+        return tuple(dict.fromkeys(listed))
 
-    def _dirs(self) -> Iterable[str]:
-        value = self._settings.value("log.dirs") or self._settings.value("log.dir")
-        if isinstance(value, tuple):
-            return value
-        return str(value).split(",") if value is not None else ()
+    def _strings(self, key: str) -> list[str]:
+        """Return a value as a list, whether its key is a list or a text with commas."""
+        value = self._settings.value(key)
+        texts = value if isinstance(value, tuple) else str(value or "").split(",")
+        return [text.strip() for text in texts if text.strip()]
 
     def listeners(self) -> list[Listener]:
         """Return the listeners with what is advertised of each."""
@@ -235,11 +233,7 @@ class _Reader:
         return listeners
 
     def _endpoints(self, key: str) -> list[tuple[str, str, int]]:
-        value = self._settings.value(key)
-        if value is None:
-            return []
-        texts = value if isinstance(value, tuple) else str(value).split(",")
-        endpoints = [self._endpoint(key, text.strip()) for text in texts if text.strip()]
+        endpoints = [self._endpoint(key, text) for text in self._strings(key)]
         names = [name for name, _, _ in endpoints]
         if len(set(names)) != len(names):
             raise self._error(key, "each listener must have a different name")
@@ -255,18 +249,12 @@ class _Reader:
     def _check_protocol(self, name: str) -> None:
         """Only plain text is served."""
         protocol = name
-        mapping = self._settings.value("listener.security.protocol.map")
-        texts = mapping if isinstance(mapping, tuple) else str(mapping or "").split(",")
-        for text in texts:
-            listed, _, mapped = text.strip().partition(":")
+        for text in self._strings("listener.security.protocol.map"):
+            listed, _, mapped = text.partition(":")
             if listed.upper() == name:
                 protocol = mapped.upper()
         if protocol != "PLAINTEXT" and name not in self.controller_names:
             raise self._error("listeners", f"{name} asks for {protocol}; only PLAINTEXT is served")
-
-
-def _is_text(settings: NodeSettings, key: str) -> bool:
-    return isinstance(settings.value(key), str)
 
 
 def _limits(settings: NodeSettings) -> ServerLimits:

@@ -1,0 +1,96 @@
+"""Frames are cut alike however their bytes arrive; no length is believed before it is judged."""
+
+import random
+import struct
+
+import pytest
+
+from kraft_wire.node.framing import Framing
+from kraft_wire.node.limits import ServerLimits
+from kraft_wire.node.outputs import Rejection
+
+LIMITS = ServerLimits(frame_bytes_max=5_000_000, metadata_frame_bytes_max=100_000)
+
+
+def framed(payload: bytes) -> bytes:
+    return struct.pack(">i", len(payload)) + payload
+
+
+def deliver(framing: Framing, stream: bytes, sizes: list[int]) -> list[bytes]:
+    """Hand over a stream in pieces, as a host does, and return the frames."""
+    frames = []
+    position = 0
+    for size in sizes:
+        piece = stream[position : position + size]
+        while piece:
+            room = framing.room()
+            if room is None:
+                framing.feed(memoryview(bytearray(piece)))
+                piece = b""
+            else:
+                with room:
+                    taken = min(len(room), len(piece))
+                    room[:taken] = piece[:taken]
+                framing.filled(taken)
+                piece = piece[taken:]
+            while (frame := framing.next_frame()) is not None:
+                assert isinstance(frame, bytearray), frame
+                frames.append(bytes(frame))
+            framing.hold()
+        position += size
+    return frames
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_frames_are_the_same_in_any_chunking(seed: int) -> None:
+    chance = random.Random(seed)
+    payloads = [bytes([index]) * chance.choice([8, 9, 50, 3000]) for index in range(12)]
+    stream = b"".join(map(framed, payloads))
+    sizes = []
+    while sum(sizes) < len(stream):
+        sizes.append(chance.choice([1, 2, 3, 5, 40, 4000]))
+    framing = Framing(LIMITS)
+    assert deliver(framing, stream, sizes) == payloads
+    assert not framing.has_begun
+
+
+def test_a_large_produce_frame_is_received_in_place_into_memory_that_grows() -> None:
+    payload = b"\0\0" + bytes(range(256)) * 16_000
+    framing = Framing(LIMITS)
+    framing.feed(memoryview(framed(payload)[:70_000]))
+    assert framing.next_frame() is None
+    assert framing.room_bytes < len(payload) / 2
+    assert deliver(framing, framed(payload)[70_000:], [50_000] * 100) == [payload]
+    assert framing.room_bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("size", "api_key", "reason"),
+    [
+        (-1, b"\0\0", "frame_length_invalid"),
+        (0, b"\0\0", "frame_length_invalid"),
+        (7, b"\0\0", "frame_length_invalid"),
+        (5_000_001, b"\0\0", "frame_too_large"),
+        (100_001, b"\0\3", "frame_too_large"),
+        (2_147_483_647, b"", "frame_too_large"),
+    ],
+)
+def test_a_length_out_of_bounds_is_refused_before_memory_is_taken(
+    size: int, api_key: bytes, reason: str
+) -> None:
+    framing = Framing(LIMITS)
+    framing.feed(memoryview(struct.pack(">i", size) + api_key))
+    refused = framing.next_frame()
+    assert isinstance(refused, Rejection)
+    assert refused.reason == reason
+    assert framing.room_bytes == 0
+
+
+def test_the_largest_size_waits_for_the_api_key_that_may_use_it() -> None:
+    framing = Framing(LIMITS)
+    framing.feed(memoryview(struct.pack(">i", 4_000_000)))
+    assert framing.next_frame() is None
+    framing.hold()
+    framing.feed(memoryview(b"\0\0"))
+    assert framing.next_frame() is None
+    assert framing.room_bytes > 0

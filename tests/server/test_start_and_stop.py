@@ -1,0 +1,184 @@
+"""How the process begins and ends: one clear line for each mistake, nobody left waiting."""
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kraft_wire.wire.generated.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+)
+from kraft_wire.wire.generated.produce import ProduceResponse
+from tests.server.wire_client import WireClient, one_batch, produce_request
+from tests.server_process import ServerProcess
+
+COULD_NOT_RUN = 2
+
+
+def refused(directory: Path, *arguments: str, **environment: str) -> str:
+    """Start a server that must not run; return its one line."""
+    program = str(Path(sys.executable).parent / "kraft-wire")
+    done = subprocess.run(
+        [program, "server", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=directory,
+        env={"PATH": "/usr/bin:/bin", **environment},
+        timeout=60,
+    )
+    assert done.returncode == COULD_NOT_RUN, done
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("kraft-wire server: ")
+    return line
+
+
+def test_a_port_in_use_is_refused_before_data_is_touched(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        line = refused(tmp_path, "--listen", address)
+    assert f"cannot listen on PLAINTEXT://{address}: Address already in use" in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wrong_value_is_refused_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "a.properties").write_text("# mine\nnum.partitions=none\n")
+    line = refused(tmp_path, "a.properties")
+    assert "a.properties:2: num.partitions=none: " in line
+    assert "KAFKA_NUM_PARTITIONS: num.partitions=x" in refused(tmp_path, KAFKA_NUM_PARTITIONS="x")
+    assert "--override: num.partitions=-1" in refused(tmp_path, "--override", "num.partitions=-1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--nonsense"], "--nonsense is no option"),
+        (["--data"], "--data needs a value"),
+        (["--override", "num.partitions"], "is not KEY=VALUE"),
+        (["one", "two"], "'two' is one file too many"),
+        (["missing.properties"], "missing.properties: No such file or directory"),
+    ],
+)
+def test_a_wrong_command_line_is_refused(tmp_path: Path, arguments: list[str], words: str) -> None:
+    assert words in refused(tmp_path, *arguments)
+
+
+def test_a_configured_directory_must_be_formatted(tmp_path: Path) -> None:
+    properties = tmp_path / "server.properties"
+    properties.write_text(
+        "process.roles=broker,controller\nnode.id=1\nlisteners=PLAINTEXT://127.0.0.1:0\n"
+        f"controller.listener.names=CONTROLLER\nlog.dirs={tmp_path}/data\n"
+        "controller.quorum.voters=1@127.0.0.1:9093\n"
+    )
+    line = refused(tmp_path, str(properties))
+    assert f"log directory {tmp_path}/data is not formatted" in line
+    assert "kraft-wire format -t CLUSTER_ID -c server.properties" in line
+
+
+def test_a_locked_directory_is_refused(server_process: ServerProcess, tmp_path: Path) -> None:
+    line = refused(tmp_path, "--data", str(server_process.data), "--listen", "127.0.0.1:0")
+    assert f"log directory {server_process.data} is locked" in line
+
+
+def test_a_foreign_cluster_id_or_node_id_is_refused(
+    server_process: ServerProcess, tmp_path: Path
+) -> None:
+    cluster_id = server_process.ready["cluster_id"]
+    server_process.stop()
+    start = ["--data", str(server_process.data), "--listen", "127.0.0.1:0"]
+    line = refused(tmp_path, *start, CLUSTER_ID="AAAAAAAAAAAAAAAAAAAAAQ")
+    assert f"belongs to cluster {cluster_id}, expected AAAAAAAAAAAAAAAAAAAAAQ" in line
+    assert "belongs to node 1, this is node 2" in refused(
+        tmp_path, *start, "--override", "node.id=2"
+    )
+
+
+def test_an_unusable_directory_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    line = refused(tmp_path, "--data", f"{tmp_path}/file/data", "--listen", "127.0.0.1:0")
+    assert f"log directory {tmp_path}/file/data cannot be used" in line
+
+
+def test_asserts_cannot_be_switched_off(tmp_path: Path) -> None:
+    assert "asserts are off" in refused(tmp_path, "--listen", "127.0.0.1:0", PYTHONOPTIMIZE="1")
+
+
+def fetch_request(topic: str, *, max_wait_ms: int) -> FetchRequest:
+    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+    return FetchRequest(
+        max_wait_ms=max_wait_ms,
+        min_bytes=1,
+        max_bytes=1 << 20,
+        topics=[FetchTopic(topic=topic, partitions=[partition])],
+    )
+
+
+def test_sigterm_answers_a_waiting_fetch_and_leaves_a_clean_mark(
+    server_process: ServerProcess,
+) -> None:
+    with WireClient(server_process.bootstrap) as client:
+        client.topic("waiting")
+        header = client.send(fetch_request("waiting", max_wait_ms=60_000), 11)
+        time.sleep(0.3)  # the answer must come from the stop, so the fetch has to be parked first
+        begun = time.monotonic()
+        assert server_process.stop() == 0
+        assert time.monotonic() - begun < 20
+        assert client.receive(FetchResponse, header).error_code == 0
+        assert client.is_closed()
+    assert (server_process.data / ".kafka_cleanshutdown").exists()
+    assert "stopped clean=True" in server_process.log.read_text()
+
+
+def test_what_was_acknowledged_is_there_after_a_kill(server_process: ServerProcess) -> None:
+    with WireClient(server_process.bootstrap) as client:
+        topic = client.topic("kept")
+        for number in range(20):
+            client.call(produce_request(topic, one_batch(b"%d" % number)), 8, ProduceResponse)
+    server_process.kill()
+    assert not (server_process.data / ".kafka_cleanshutdown").exists()
+    server_process.start()
+    with WireClient(server_process.bootstrap) as client:
+        answer = client.call(fetch_request("kept", max_wait_ms=0), 11, FetchResponse)
+        partition = answer.responses[0].partitions[0]
+        assert partition.high_watermark == 20
+        again = client.topic("kept")
+        assert again.topic_id == topic.topic_id
+        assert again.partitions[0].leader_epoch > topic.partitions[0].leader_epoch
+
+
+def test_a_second_signal_stops_at_once(tmp_path: Path) -> None:
+    overrides = {"log.flush.interval.messages": "1"}
+    with ServerProcess(tmp_path, overrides=overrides) as server:
+        pid = server.pid
+        with WireClient(server.bootstrap) as client:
+            client.topic("any")
+            client.sock.sendall(b"\0\0\x01\0")  # a frame that never becomes whole
+            import os
+
+            os.kill(pid, signal.SIGTERM)
+            os.kill(pid, signal.SIGTERM)
+        assert server.stop() in (0, 130)
+
+
+def test_a_durable_topic_is_acknowledged_after_its_flush(tmp_path: Path) -> None:
+    with (
+        ServerProcess(tmp_path, overrides={"log.flush.interval.messages": "1"}) as server,
+        WireClient(server.bootstrap) as client,
+    ):
+        topic = client.topic("durable")
+        for number in range(5):
+            response = client.call(
+                produce_request(topic, one_batch(b"%d" % number)), 8, ProduceResponse
+            )
+            answer = response.responses[0].partition_responses[0]
+            assert (answer.error_code, answer.base_offset) == (0, number)
+        assert "survives power loss" in server.log.read_text()
