@@ -16,7 +16,7 @@ from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.compression import Compression
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import RecordBatch, parse_batches
+from kraft_wire.wire.record_batch import HEADER_BYTES, RecordBatch, peek_header
 
 __all__ = [
     "OFFSETS_TOPIC",
@@ -140,6 +140,19 @@ class PartitionOffsetsStore:
         read = led.read(start, max_bytes, upper_bound=led.high_watermark, min_one_batch=True)
         records = read.records
         data = records.read() if isinstance(records, FileSlice) else records
-        batches = parse_batches(data)
+        batches = _whole_batches(memoryview(data))
         next_offset = batches[-1].next_offset if batches else led.high_watermark
         return LogStretch(batches, next_offset, next_offset >= led.high_watermark)
+
+
+def _whole_batches(data: memoryview) -> list[RecordBatch]:
+    """Return the batches of a read; the last one is cut where the read's size ended."""
+    batches: list[RecordBatch] = []
+    position = 0
+    while len(data) - position >= HEADER_BYTES:
+        batch = peek_header(data, position)
+        if batch.size_bytes > len(data) - position:
+            break
+        batches.append(batch)
+        position += batch.size_bytes
+    return batches

@@ -177,6 +177,7 @@ def fetch_group(group_id: str, *topics: str, partitions: int = 1) -> OffsetFetch
 def committed(door: Door, group_id: str = "group") -> dict[tuple[str, int], int]:
     """Return every offset that a group committed."""
     response = door.send(fetch_group(group_id), 9).response
+    assert response.groups[0].error_code == 0, response.groups[0].error_code
     return {
         (topic.name, partition.partition_index): partition.committed_offset
         for topic in response.groups[0].topics
