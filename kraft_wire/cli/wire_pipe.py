@@ -6,6 +6,7 @@ too long is answered with an error without being held.
 """
 
 import contextlib
+import gc
 import os
 import select
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ LINE_BYTES_MAX: Final = 64 << 20
 _READ_BYTES: Final = 1 << 20
 _WRITE_BYTES: Final = 1 << 20
 _MEMORY_BYTES_MAX: Final = 768 << 20
+_GARBAGE_OBJECTS: Final = 200_000
 _TOO_LONG: Final = b'{"error":"the line is longer than %d bytes"}' % LINE_BYTES_MAX
 
 
@@ -88,7 +90,12 @@ def _flush(target: int, waiting: bytearray) -> None:
 
 
 def limit_memory() -> None:
-    """Let an allocation beyond the bound fail as MemoryError, which is answered as an error."""
+    """Let an allocation beyond the bound fail as MemoryError, which is answered as an error.
+
+    A hostile line becomes millions of lists: looking for cycles among them every few thousand, as
+    is Python's custom, would take most of the time that an answer may take.
+    """
+    gc.set_threshold(_GARBAGE_OBJECTS, 50, 1000)
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
