@@ -81,6 +81,9 @@ class EncoderPlan:
                     f"if {not_default_test(field, f'item.{field.name}')}:",
                     f"{INDENT}raise Unusual",
                 ]
+        for field in layout.present:
+            if field.kind == "uuid" and not field.is_array:  # struct would pad or cut it
+                lines += [f"if len(item.{field.name}) != 16:", f"{INDENT}raise Unusual"]
         steps = steps_of(layout)
         if layout.tagged:
             steps = steps[:-1]  # the count belongs to the tag section below

@@ -242,7 +242,7 @@ UNENCODABLE = [
     (HeartbeatRequest(group_instance_id="i"), 2, "group_instance_id", "lacks this field"),
     (HeartbeatRequest(unknown_tagged_fields=[(1, b"")]), 3, "HeartbeatRequest", "not flexible"),
     (
-        FetchRequest(topics=[FetchTopic(topic_id=b"short")], unknown_tagged_fields=[(9, b"")]),  # type: ignore[arg-type]
+        FetchRequest(topics=[FetchTopic(topic_id=b"short")]),  # type: ignore[arg-type]
         13,
         "topics[0].topic_id",
         "a uuid is 16 bytes",

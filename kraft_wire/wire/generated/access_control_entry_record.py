@@ -125,6 +125,8 @@ def _read_access_control_entry_record_1(
 def _write_access_control_entry_record_1(item: AccessControlEntryRecord, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
+    if len(item.id) != 16:
+        raise Unusual
     raw = item.resource_name.encode()
     n = len(raw)
     if n < 127:

@@ -313,6 +313,8 @@ def _write_add_raft_voter_request_1(item: AddRaftVoterRequest, out: Append) -> N
         raise Unusual
     if not item.ack_when_committed:
         raise Unusual
+    if len(item.voter_directory_id) != 16:
+        raise Unusual
     cluster_id = item.cluster_id
     if cluster_id is None:
         out(pack_B(0))
@@ -336,6 +338,8 @@ def _write_add_raft_voter_request_1(item: AddRaftVoterRequest, out: Append) -> N
 
 def _write_add_raft_voter_request_2(item: AddRaftVoterRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if len(item.voter_directory_id) != 16:
         raise Unusual
     cluster_id = item.cluster_id
     if cluster_id is None:

@@ -486,6 +486,8 @@ def _write_topic_data_list_1(items: list[TopicData], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.topic_id) != 16:
+            raise Unusual
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
@@ -538,6 +540,8 @@ def _write_partition_data_list_2(items: list[PartitionData], out: Append) -> Non
 def _write_topic_data_list_2(items: list[TopicData], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if len(item.topic_id) != 16:
             raise Unusual
         partitions = item.partitions
         n = len(partitions)
@@ -672,6 +676,8 @@ def _write_response_partition_data_list_1(items: list[ResponsePartitionData], ou
 def _write_response_topic_data_list_1(items: list[ResponseTopicData], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if len(item.topic_id) != 16:
             raise Unusual
         partitions = item.partitions
         n = len(partitions)

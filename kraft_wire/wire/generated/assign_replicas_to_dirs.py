@@ -360,6 +360,8 @@ def _write_topic_data_list_1(items: list[TopicData], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.topic_id) != 16:
+            raise Unusual
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
@@ -374,6 +376,8 @@ def _write_topic_data_list_1(items: list[TopicData], out: Append) -> None:
 def _write_directory_data_list_1(items: list[DirectoryData], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if len(item.id) != 16:
             raise Unusual
         topics = item.topics
         n = len(topics)
@@ -507,6 +511,8 @@ def _write_response_topic_data_list_1(items: list[ResponseTopicData], out: Appen
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.topic_id) != 16:
+            raise Unusual
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
@@ -521,6 +527,8 @@ def _write_response_topic_data_list_1(items: list[ResponseTopicData], out: Appen
 def _write_response_directory_data_list_1(items: list[ResponseDirectoryData], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if len(item.id) != 16:
             raise Unusual
         topics = item.topics
         n = len(topics)

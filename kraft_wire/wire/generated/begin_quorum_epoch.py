@@ -571,6 +571,8 @@ def _write_partition_data_list_2(items: list[PartitionData], out: Append) -> Non
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.voter_directory_id) != 16:
+            raise Unusual
         out(
             pack_iuiix(
                 item.partition_index,

@@ -559,6 +559,8 @@ def _write_broker_registration_request_1(item: BrokerRegistrationRequest, out: A
         raise Unusual
     if item.is_migrating_zk_broker:
         raise Unusual
+    if len(item.incarnation_id) != 16:
+        raise Unusual
     raw = item.cluster_id.encode()
     n = len(raw)
     if n < 127:
@@ -597,6 +599,8 @@ def _write_broker_registration_request_1(item: BrokerRegistrationRequest, out: A
 def _write_broker_registration_request_2(item: BrokerRegistrationRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
+    if len(item.incarnation_id) != 16:
+        raise Unusual
     raw = item.cluster_id.encode()
     n = len(raw)
     if n < 127:
@@ -634,6 +638,8 @@ def _write_broker_registration_request_2(item: BrokerRegistrationRequest, out: A
 
 def _write_broker_registration_request_3(item: BrokerRegistrationRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if len(item.incarnation_id) != 16:
         raise Unusual
     raw = item.cluster_id.encode()
     n = len(raw)
@@ -680,6 +686,8 @@ def _write_broker_registration_request_3(item: BrokerRegistrationRequest, out: A
 
 def _write_broker_registration_request_4(item: BrokerRegistrationRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if len(item.incarnation_id) != 16:
         raise Unusual
     raw = item.cluster_id.encode()
     n = len(raw)

@@ -244,6 +244,8 @@ def _write_topic_partitions_tags_1(item: TopicPartitions, out: Append) -> None:
 
 def _write_topic_partitions_list_1(items: list[TopicPartitions], out: Append) -> None:
     for item in items:
+        if len(item.topic_id) != 16:
+            raise Unusual
         partitions = item.partitions
         n = len(partitions)
         if n < 127:

@@ -716,6 +716,8 @@ def _write_topic_partitions_list_1(items: list[TopicPartitions], out: Append) ->
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.topic_id) != 16:
+            raise Unusual
         raw = item.topic_name.encode()
         n = len(raw)
         if n < 127:

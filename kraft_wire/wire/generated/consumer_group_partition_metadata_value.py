@@ -225,6 +225,8 @@ def _write_topic_metadata_list_1(items: list[TopicMetadata], out: Append) -> Non
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.topic_id) != 16:
+            raise Unusual
         raw = item.topic_name.encode()
         n = len(raw)
         if n < 127:

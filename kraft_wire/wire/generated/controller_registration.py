@@ -323,6 +323,8 @@ def _write_controller_registration_request_1(
 ) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
+    if len(item.incarnation_id) != 16:
+        raise Unusual
     listeners = item.listeners
     n = len(listeners)
     if n < 127:

@@ -1140,6 +1140,8 @@ def _write_creatable_topic_result_tags_2(item: CreatableTopicResult, out: Append
 
 def _write_creatable_topic_result_list_3(items: list[CreatableTopicResult], out: Append) -> None:
     for item in items:
+        if len(item.topic_id) != 16:
+            raise Unusual
         raw = item.name.encode()
         n = len(raw)
         if n < 127:

@@ -292,6 +292,8 @@ def _write_delete_state_data_list_1(items: list[DeleteStateData], out: Append) -
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.topic_id) != 16:
+            raise Unusual
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
@@ -421,6 +423,8 @@ def _write_partition_result_list_1(items: list[PartitionResult], out: Append) ->
 def _write_delete_state_result_list_1(items: list[DeleteStateResult], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if len(item.topic_id) != 16:
             raise Unusual
         partitions = item.partitions
         n = len(partitions)

@@ -299,6 +299,8 @@ def _write_delete_topic_state_list_1(items: list[DeleteTopicState], out: Append)
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.topic_id) != 16:
+            raise Unusual
         name = item.name
         if name is None:
             out(pack_Bux(0, item.topic_id))
@@ -625,6 +627,8 @@ def _write_delete_topics_response_3(item: DeleteTopicsResponse, out: Append) -> 
 def _write_deletable_topic_result_list_4(items: list[DeletableTopicResult], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if len(item.topic_id) != 16:
             raise Unusual
         name = item.name
         if name is None:

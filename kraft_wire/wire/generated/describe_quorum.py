@@ -1105,6 +1105,8 @@ def _write_replica_state_list_3(items: list[ReplicaState], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.replica_directory_id) != 16:
+            raise Unusual
         out(
             pack_iuqqqx(
                 item.replica_id,

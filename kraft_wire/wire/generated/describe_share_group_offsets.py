@@ -797,6 +797,8 @@ def _write_describe_share_group_offsets_response_topic_list_1(
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.topic_id) != 16:
+            raise Unusual
         raw = item.topic_name.encode()
         n = len(raw)
         if n < 127:
@@ -915,6 +917,8 @@ def _write_describe_share_group_offsets_response_topic_list_2(
 ) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if len(item.topic_id) != 16:
             raise Unusual
         raw = item.topic_name.encode()
         n = len(raw)

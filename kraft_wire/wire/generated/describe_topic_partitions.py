@@ -661,6 +661,8 @@ def _write_describe_topic_partitions_response_topic_list_1(
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.topic_id) != 16:
+            raise Unusual
         name = item.name
         if name is None:
             out(pack_hB(item.error_code, 0))

@@ -654,6 +654,8 @@ def _write_replica_info_list_1(items: list[ReplicaInfo], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.candidate_directory_id) != 16:
+            raise Unusual
         out(pack_iux(item.candidate_id, item.candidate_directory_id))
 
 

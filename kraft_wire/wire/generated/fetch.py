@@ -2020,6 +2020,8 @@ def _write_fetch_topic_list_5(items: list[FetchTopic], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.topic_id) != 16:
+            raise Unusual
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
@@ -2034,6 +2036,8 @@ def _write_fetch_topic_list_5(items: list[FetchTopic], out: Append) -> None:
 def _write_forgotten_topic_list_3(items: list[ForgottenTopic], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if len(item.topic_id) != 16:
             raise Unusual
         partitions = item.partitions
         n = len(partitions)
@@ -2232,6 +2236,8 @@ def _write_fetch_topic_list_6(items: list[FetchTopic], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.topic_id) != 16:
+            raise Unusual
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
@@ -2362,6 +2368,8 @@ def _write_fetch_partition_list_6(items: list[FetchPartition], out: Append) -> N
 def _write_fetch_topic_list_7(items: list[FetchTopic], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if len(item.topic_id) != 16:
             raise Unusual
         partitions = item.partitions
         n = len(partitions)
@@ -3493,6 +3501,8 @@ def _write_fetchable_topic_response_list_5(
 ) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if len(item.topic_id) != 16:
             raise Unusual
         partitions = item.partitions
         n = len(partitions)

@@ -145,6 +145,8 @@ def _write_get_telemetry_subscriptions_request_1(
 ) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
+    if len(item.client_instance_id) != 16:
+        raise Unusual
     out(pack_ux(item.client_instance_id))
 
 
@@ -193,6 +195,8 @@ def _write_get_telemetry_subscriptions_response_1(
     item: GetTelemetrySubscriptionsResponse, out: Append
 ) -> None:
     if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if len(item.client_instance_id) != 16:
         raise Unusual
     accepted_compression_types = item.accepted_compression_types
     n = len(accepted_compression_types)

@@ -302,6 +302,8 @@ def _write_initialize_state_data_list_1(items: list[InitializeStateData], out: A
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.topic_id) != 16:
+            raise Unusual
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
@@ -431,6 +433,8 @@ def _write_partition_result_list_1(items: list[PartitionResult], out: Append) ->
 def _write_initialize_state_result_list_1(items: list[InitializeStateResult], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if len(item.topic_id) != 16:
             raise Unusual
         partitions = item.partitions
         n = len(partitions)

@@ -224,6 +224,8 @@ def _write_voter_list_2(items: list[Voter], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.voter_directory_id) != 16:
+            raise Unusual
         out(pack_iux(item.voter_id, item.voter_directory_id))
 
 

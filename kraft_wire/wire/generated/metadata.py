@@ -693,6 +693,8 @@ def _write_metadata_request_topic_list_3(items: list[MetadataRequestTopic], out:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.topic_id) != 16:
+            raise Unusual
         name = item.name
         if name is None:
             out(pack_uBx(item.topic_id, 0))
@@ -2278,6 +2280,8 @@ def _write_metadata_response_topic_list_7(items: list[MetadataResponseTopic], ou
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.topic_id) != 16:
+            raise Unusual
         name = item.name
         if name is None:
             raise Unusual
@@ -2368,6 +2372,8 @@ def _write_metadata_response_10(item: MetadataResponse, out: Append) -> None:
 def _write_metadata_response_topic_list_8(items: list[MetadataResponseTopic], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if len(item.topic_id) != 16:
             raise Unusual
         name = item.name
         if name is None:

@@ -1091,6 +1091,8 @@ def _write_offset_fetch_request_topics_list_2(
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.topic_id) != 16:
+            raise Unusual
         partition_indexes = item.partition_indexes
         n = len(partition_indexes)
         if n < 127:
@@ -2000,6 +2002,8 @@ def _write_offset_fetch_response_topics_list_2(
 ) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if len(item.topic_id) != 16:
             raise Unusual
         partitions = item.partitions
         n = len(partitions)

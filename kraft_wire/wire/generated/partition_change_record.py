@@ -489,6 +489,8 @@ def _write_partition_change_record_1(item: PartitionChangeRecord, out: Append) -
         raise Unusual
     if item.last_known_elr is not None:
         raise Unusual
+    if len(item.topic_id) != 16:
+        raise Unusual
     out(pack_iu(item.partition_id, item.topic_id))
     if (
         item.unknown_tagged_fields is None
@@ -580,6 +582,8 @@ def _write_partition_change_record_2(item: PartitionChangeRecord, out: Append) -
     if item.eligible_leader_replicas is not None:
         raise Unusual
     if item.last_known_elr is not None:
+        raise Unusual
+    if len(item.topic_id) != 16:
         raise Unusual
     out(pack_iu(item.partition_id, item.topic_id))
     if (
@@ -692,6 +696,8 @@ def _write_partition_change_record_tags_3(item: PartitionChangeRecord, out: Appe
 
 
 def _write_partition_change_record_3(item: PartitionChangeRecord, out: Append) -> None:
+    if len(item.topic_id) != 16:
+        raise Unusual
     out(pack_iu(item.partition_id, item.topic_id))
     if (
         item.unknown_tagged_fields is None

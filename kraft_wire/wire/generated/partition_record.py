@@ -392,6 +392,8 @@ def _write_partition_record_1(item: PartitionRecord, out: Append) -> None:
         raise Unusual
     if item.last_known_elr is not None:
         raise Unusual
+    if len(item.topic_id) != 16:
+        raise Unusual
     replicas = item.replicas
     n = len(replicas)
     if n < 127:
@@ -452,6 +454,8 @@ def _write_partition_record_2(item: PartitionRecord, out: Append) -> None:
     if item.eligible_leader_replicas is not None:
         raise Unusual
     if item.last_known_elr is not None:
+        raise Unusual
+    if len(item.topic_id) != 16:
         raise Unusual
     replicas = item.replicas
     n = len(replicas)
@@ -539,6 +543,8 @@ def _write_partition_record_tags_3(item: PartitionRecord, out: Append) -> None:
 
 
 def _write_partition_record_3(item: PartitionRecord, out: Append) -> None:
+    if len(item.topic_id) != 16:
+        raise Unusual
     replicas = item.replicas
     n = len(replicas)
     if n < 127:

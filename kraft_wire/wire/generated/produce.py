@@ -740,6 +740,8 @@ def _write_topic_produce_data_list_3(items: list[TopicProduceData], out: Append)
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.topic_id) != 16:
+            raise Unusual
         partition_data = item.partition_data
         n = len(partition_data)
         if n < 127:
@@ -1915,6 +1917,8 @@ def _write_produce_response_5(item: ProduceResponse, out: Append) -> None:
 def _write_topic_produce_response_list_6(items: list[TopicProduceResponse], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if len(item.topic_id) != 16:
             raise Unusual
         partition_responses = item.partition_responses
         n = len(partition_responses)

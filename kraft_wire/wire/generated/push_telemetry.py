@@ -135,6 +135,8 @@ def _read_push_telemetry_request_1(data: Buffer, pos: int) -> tuple[PushTelemetr
 def _write_push_telemetry_request_1(item: PushTelemetryRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
+    if len(item.client_instance_id) != 16:
+        raise Unusual
     metrics = item.metrics
     n = len(metrics)
     if n < 127:

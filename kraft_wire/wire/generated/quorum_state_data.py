@@ -237,6 +237,8 @@ def _write_quorum_state_data_2(item: QuorumStateData, out: Append) -> None:
         raise Unusual
     if item.current_voters != []:
         raise Unusual
+    if len(item.voted_directory_id) != 16:
+        raise Unusual
     out(pack_iiiux(item.leader_id, item.leader_epoch, item.voted_id, item.voted_directory_id))
 
 

@@ -349,6 +349,8 @@ def _write_read_state_data_list_1(items: list[ReadStateData], out: Append) -> No
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.topic_id) != 16:
+            raise Unusual
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
@@ -533,6 +535,8 @@ def _write_partition_result_list_1(items: list[PartitionResult], out: Append) ->
 def _write_read_state_result_list_1(items: list[ReadStateResult], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if len(item.topic_id) != 16:
             raise Unusual
         partitions = item.partitions
         n = len(partitions)

@@ -669,6 +669,8 @@ def _write_register_broker_record_1(item: RegisterBrokerRecord, out: Append) -> 
         raise Unusual
     if item.cordoned_log_dirs is not None:
         raise Unusual
+    if len(item.incarnation_id) != 16:
+        raise Unusual
     end_points = item.end_points
     n = len(end_points)
     if n < 127:
@@ -706,6 +708,8 @@ def _write_register_broker_record_2(item: RegisterBrokerRecord, out: Append) -> 
         raise Unusual
     if item.cordoned_log_dirs is not None:
         raise Unusual
+    if len(item.incarnation_id) != 16:
+        raise Unusual
     end_points = item.end_points
     n = len(end_points)
     if n < 127:
@@ -740,6 +744,8 @@ def _write_register_broker_record_3(item: RegisterBrokerRecord, out: Append) -> 
     if item.log_dirs != []:
         raise Unusual
     if item.cordoned_log_dirs is not None:
+        raise Unusual
+    if len(item.incarnation_id) != 16:
         raise Unusual
     end_points = item.end_points
     n = len(end_points)
@@ -804,6 +810,8 @@ def _write_register_broker_record_tags_1(item: RegisterBrokerRecord, out: Append
 
 def _write_register_broker_record_4(item: RegisterBrokerRecord, out: Append) -> None:
     if item.cordoned_log_dirs is not None:
+        raise Unusual
+    if len(item.incarnation_id) != 16:
         raise Unusual
     end_points = item.end_points
     n = len(end_points)
@@ -882,6 +890,8 @@ def _write_register_broker_record_tags_2(item: RegisterBrokerRecord, out: Append
 
 
 def _write_register_broker_record_5(item: RegisterBrokerRecord, out: Append) -> None:
+    if len(item.incarnation_id) != 16:
+        raise Unusual
     end_points = item.end_points
     n = len(end_points)
     if n < 127:

@@ -282,6 +282,8 @@ def _write_controller_feature_list_1(items: list[ControllerFeature], out: Append
 def _write_register_controller_record_1(item: RegisterControllerRecord, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
+    if len(item.incarnation_id) != 16:
+        raise Unusual
     end_points = item.end_points
     n = len(end_points)
     if n < 127:

@@ -322,6 +322,8 @@ def _read_remote_log_segment_metadata_record_1(
 def _write_topic_id_partition_entry_1(item: TopicIdPartitionEntry, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
+    if len(item.id) != 16:
+        raise Unusual
     raw = item.name.encode()
     n = len(raw)
     if n < 127:
@@ -333,6 +335,8 @@ def _write_topic_id_partition_entry_1(item: TopicIdPartitionEntry, out: Append) 
 
 def _write_remote_log_segment_id_entry_1(item: RemoteLogSegmentIdEntry, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
+        raise Unusual
+    if len(item.id) != 16:
         raise Unusual
     topic_id_partition = item.topic_id_partition
     _write_topic_id_partition_entry_1(topic_id_partition, out)

@@ -240,6 +240,8 @@ def _write_remote_log_segment_metadata_snapshot_record_tags_1(
 def _write_remote_log_segment_metadata_snapshot_record_1(
     item: RemoteLogSegmentMetadataSnapshotRecord, out: Append
 ) -> None:
+    if len(item.segment_id) != 16:
+        raise Unusual
     segment_leader_epochs = item.segment_leader_epochs
     n = len(segment_leader_epochs)
     if n < 127:

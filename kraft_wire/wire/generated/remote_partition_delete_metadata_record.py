@@ -133,6 +133,8 @@ def _read_remote_partition_delete_metadata_record_1(
 def _write_topic_id_partition_entry_1(item: TopicIdPartitionEntry, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
+    if len(item.id) != 16:
+        raise Unusual
     raw = item.name.encode()
     n = len(raw)
     if n < 127:

@@ -65,6 +65,8 @@ def _write_remove_access_control_entry_record_1(
 ) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
+    if len(item.id) != 16:
+        raise Unusual
     out(pack_ux(item.id))
 
 

@@ -128,6 +128,8 @@ def _read_remove_raft_voter_request_1(data: Buffer, pos: int) -> tuple[RemoveRaf
 def _write_remove_raft_voter_request_1(item: RemoveRaftVoterRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
+    if len(item.voter_directory_id) != 16:
+        raise Unusual
     cluster_id = item.cluster_id
     if cluster_id is None:
         out(pack_Biux(0, item.voter_id, item.voter_directory_id))

@@ -61,6 +61,8 @@ def _read_remove_topic_record_1(data: Buffer, pos: int) -> tuple[RemoveTopicReco
 def _write_remove_topic_record_1(item: RemoveTopicRecord, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
+    if len(item.topic_id) != 16:
+        raise Unusual
     out(pack_ux(item.topic_id))
 
 

@@ -570,6 +570,8 @@ def _write_acknowledge_topic_list_1(items: list[AcknowledgeTopic], out: Append) 
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.topic_id) != 16:
+            raise Unusual
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
@@ -882,6 +884,8 @@ def _write_share_acknowledge_topic_response_list_1(
 ) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if len(item.topic_id) != 16:
             raise Unusual
         partitions = item.partitions
         n = len(partitions)

@@ -795,6 +795,8 @@ def _write_fetch_topic_list_1(items: list[FetchTopic], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.topic_id) != 16:
+            raise Unusual
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
@@ -809,6 +811,8 @@ def _write_fetch_topic_list_1(items: list[FetchTopic], out: Append) -> None:
 def _write_forgotten_topic_list_1(items: list[ForgottenTopic], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if len(item.topic_id) != 16:
             raise Unusual
         partitions = item.partitions
         n = len(partitions)
@@ -1230,6 +1234,8 @@ def _write_share_fetchable_topic_response_list_1(
 ) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if len(item.topic_id) != 16:
             raise Unusual
         partitions = item.partitions
         n = len(partitions)

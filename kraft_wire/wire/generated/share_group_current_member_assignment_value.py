@@ -162,6 +162,8 @@ def _write_topic_partitions_list_1(items: list[TopicPartitions], out: Append) ->
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.topic_id) != 16:
+            raise Unusual
         partitions = item.partitions
         n = len(partitions)
         if n < 127:

@@ -243,6 +243,8 @@ def _write_topic_partitions_info_list_1(items: list[TopicPartitionsInfo], out: A
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.topic_id) != 16:
+            raise Unusual
         raw = item.topic_name.encode()
         n = len(raw)
         if n < 127:
@@ -263,6 +265,8 @@ def _write_topic_partitions_info_list_1(items: list[TopicPartitionsInfo], out: A
 def _write_topic_info_list_1(items: list[TopicInfo], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if len(item.topic_id) != 16:
             raise Unusual
         raw = item.topic_name.encode()
         n = len(raw)

@@ -9,6 +9,7 @@ from struct import Struct as Codec
 
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.message import Append, Buffer, Message
+from kraft_wire.wire.primitives import Unusual
 from kraft_wire.wire.runtime import classic_text, new, packers, unpackers
 
 __all__ = [
@@ -71,6 +72,8 @@ def _read_share_update_key_1(data: Buffer, pos: int) -> tuple[ShareUpdateKey, in
 
 
 def _write_share_update_key_1(item: ShareUpdateKey, out: Append) -> None:
+    if len(item.topic_id) != 16:
+        raise Unusual
     raw = item.group_id.encode()
     n = len(raw)
     if n < 128:

@@ -75,6 +75,8 @@ def _read_topic_record_1(data: Buffer, pos: int) -> tuple[TopicRecord, int]:
 def _write_topic_record_1(item: TopicRecord, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
+    if len(item.topic_id) != 16:
+        raise Unusual
     raw = item.name.encode()
     n = len(raw)
     if n < 127:

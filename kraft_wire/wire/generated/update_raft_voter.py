@@ -345,6 +345,8 @@ def _write_kraft_version_feature_1(item: KRaftVersionFeature, out: Append) -> No
 def _write_update_raft_voter_request_1(item: UpdateRaftVoterRequest, out: Append) -> None:
     if item.unknown_tagged_fields is not None:
         raise Unusual
+    if len(item.voter_directory_id) != 16:
+        raise Unusual
     cluster_id = item.cluster_id
     if cluster_id is None:
         out(pack_B(0))

@@ -634,6 +634,10 @@ def _write_partition_data_list_2(items: list[PartitionData], out: Append) -> Non
             raise Unusual
         if item.pre_vote:
             raise Unusual
+        if len(item.replica_directory_id) != 16:
+            raise Unusual
+        if len(item.voter_directory_id) != 16:
+            raise Unusual
         out(
             pack_iiiuuiqx(
                 item.partition_index,
@@ -694,6 +698,10 @@ def _write_vote_request_2(item: VoteRequest, out: Append) -> None:
 def _write_partition_data_list_3(items: list[PartitionData], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if len(item.replica_directory_id) != 16:
+            raise Unusual
+        if len(item.voter_directory_id) != 16:
             raise Unusual
         out(
             pack_iiiuuiqtx(

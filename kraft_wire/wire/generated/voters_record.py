@@ -277,6 +277,8 @@ def _write_voter_list_1(items: list[Voter], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.voter_directory_id) != 16:
+            raise Unusual
         endpoints = item.endpoints
         n = len(endpoints)
         if n < 127:

@@ -506,6 +506,8 @@ def _write_write_state_data_list_1(items: list[WriteStateData], out: Append) -> 
     for item in items:
         if item.unknown_tagged_fields is not None:
             raise Unusual
+        if len(item.topic_id) != 16:
+            raise Unusual
         partitions = item.partitions
         n = len(partitions)
         if n < 127:
@@ -573,6 +575,8 @@ def _write_partition_data_list_2(items: list[PartitionData], out: Append) -> Non
 def _write_write_state_data_list_2(items: list[WriteStateData], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if len(item.topic_id) != 16:
             raise Unusual
         partitions = item.partitions
         n = len(partitions)
@@ -703,6 +707,8 @@ def _write_partition_result_list_1(items: list[PartitionResult], out: Append) ->
 def _write_write_state_result_list_1(items: list[WriteStateResult], out: Append) -> None:
     for item in items:
         if item.unknown_tagged_fields is not None:
+            raise Unusual
+        if len(item.topic_id) != 16:
             raise Unusual
         partitions = item.partitions
         n = len(partitions)
