@@ -76,8 +76,24 @@ def test_epoch_is_answered_with_the_largest_known_one_below(
     assert ask(broker, epoch) == (ErrorCode.NONE, *expected)
 
 
-def test_empty_log_knows_no_epoch(broker: Broker) -> None:
-    assert ask(broker, 0, index=2) == (ErrorCode.NONE, -1, -1)
+@pytest.mark.parametrize(
+    ("epoch", "expected"), [(0, (0, 0)), (1, (1, 0)), (2, (2, 0)), (3, (-1, -1)), (-1, (-1, -1))]
+)
+def test_empty_log_knows_its_leaders_epoch(
+    broker: Broker, epoch: int, expected: tuple[int, int]
+) -> None:
+    broker.partitions["a", 2].leader_epoch = LeaderEpoch(2)
+    assert ask(broker, epoch, index=2) == (ErrorCode.NONE, *expected)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "expected"), [(9, (9, 40)), (8, (7, 40)), (7, (7, 40)), (10, (-1, -1))]
+)
+def test_leader_that_wrote_nothing_yet_begins_its_epoch_at_the_logs_end(
+    broker: Broker, epoch: int, expected: tuple[int, int]
+) -> None:
+    broker.partitions["a", 0].leader_epoch = LeaderEpoch(9)
+    assert ask(broker, epoch) == (ErrorCode.NONE, *expected)
 
 
 @pytest.mark.parametrize(

@@ -52,12 +52,14 @@ def handle(
 def _describe(broker: Broker, topic: str, index: int) -> PartitionResponse:
     partition = broker.partition(topic, index)
     known = broker.image.topic(topic)
-    if known is None or index not in known.partitions:
-        return _refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, _UNKNOWN_MESSAGE)
+    if known is None:
+        return _refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, _UNKNOWN_TOPIC_MESSAGE)
+    if index not in known.partitions:
+        return _refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if partition is not None and partition.offline:
-        return _refused(index, ErrorCode.KAFKA_STORAGE_ERROR, _OFFLINE_MESSAGE)
+        return _refused(index, ErrorCode.KAFKA_STORAGE_ERROR)
     if partition is None or not partition.is_leader:
-        return _refused(index, ErrorCode.NOT_LEADER_OR_FOLLOWER, _NOT_LEADER_MESSAGE)
+        return _refused(index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     return PartitionResponse(partition_index=index, active_producers=_active(partition))
 
 
@@ -77,10 +79,9 @@ def _active(partition: Partition) -> list[ProducerState]:
     ]
 
 
-def _refused(index: int, error: ErrorCode, message: str) -> PartitionResponse:
+def _refused(index: int, error: ErrorCode, message: str | None = None) -> PartitionResponse:
     return PartitionResponse(partition_index=index, error_code=error, error_message=message)
 
 
-_UNKNOWN_MESSAGE: Final = "This server does not host this topic-partition."
-_OFFLINE_MESSAGE: Final = "The log directory of this partition is offline."
-_NOT_LEADER_MESSAGE: Final = "This server is not the leader of this topic-partition."
+_UNKNOWN_TOPIC_MESSAGE: Final = "This server does not host this topic-partition."
+"""Only an unknown topic is explained in words, as by Kafka."""

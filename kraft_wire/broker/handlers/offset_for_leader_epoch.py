@@ -11,7 +11,7 @@ from typing import Final
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.partition import Partition
-from kraft_wire.model import LeaderEpoch
+from kraft_wire.model import LeaderEpoch, OffsetAndEpoch
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -75,15 +75,12 @@ def _refusal(
 
 
 def _end_of_epoch(partition: Partition, asked: OffsetForLeaderPartition) -> EpochEndOffset:
-    end = partition.end_offset_for_epoch(LeaderEpoch(asked.leader_epoch))
-    is_known = asked.leader_epoch > _UNDEFINED and _is_at_most_newest(partition, asked.leader_epoch)
-    return EpochEndOffset(
-        partition=asked.partition,
-        leader_epoch=end.epoch if is_known else _UNDEFINED,
-        end_offset=end.offset if is_known else _UNDEFINED,
-    )
-
-
-def _is_at_most_newest(partition: Partition, leader_epoch: int) -> bool:
-    newest = partition.log.epochs.latest
-    return newest is not None and leader_epoch <= newest
+    """Answer by the log's epochs, with the leader's own on top, which may have no record yet."""
+    epoch = asked.leader_epoch
+    if not _UNDEFINED < epoch <= partition.leader_epoch:
+        return EpochEndOffset(partition=asked.partition)
+    if epoch == partition.leader_epoch:
+        end = OffsetAndEpoch(partition.log_end_offset, partition.leader_epoch)
+    else:
+        end = partition.end_offset_for_epoch(LeaderEpoch(epoch))
+    return EpochEndOffset(partition=asked.partition, leader_epoch=end.epoch, end_offset=end.offset)

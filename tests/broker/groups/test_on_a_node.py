@@ -119,6 +119,7 @@ def test_a_full_disk_refuses_commits_and_groups_until_it_has_room() -> None:
     assert committed(door) == {("topic", 0): 1}
     assert member.heartbeat() == ErrorCode.NONE
     door.fs.capacity_bytes = None
+    door.advance(1_000)
     assert member.commit(offset=3) == ErrorCode.NONE
     assert committed(door) == {("topic", 0): 3}
 
