@@ -40,6 +40,7 @@ def handle(
     start = controller.image.next_producer_id
     if start > _PRODUCER_ID_MAX - BLOCK_SIZE:
         return _refused(ErrorCode.UNKNOWN_SERVER_ERROR)
+    assert 0 <= start < start + BLOCK_SIZE <= _PRODUCER_ID_MAX, start
     record = ProducerIdsRecord(
         broker_id=broker.broker_id,
         broker_epoch=broker.broker_epoch,
@@ -50,4 +51,5 @@ def handle(
 
 
 def _refused(error: ErrorCode) -> ControllerResult:
+    assert error is not ErrorCode.NONE
     return ControllerResult(AllocateProducerIdsResponse(error_code=error))

@@ -62,6 +62,7 @@ def handle(
             answer.error_code = refusal.error
             answer.error_message = refusal.message
         responses.append(answer)
+    assert len(responses) == len(request.resources)
     response = AlterConfigsResponse(responses=responses)
     return ControllerResult(response, () if request.validate_only else records)
 
@@ -72,6 +73,7 @@ def _resource_records(
     changes = [
         ConfigChange(config.name, ConfigOperation.SET, config.value) for config in resource.configs
     ]
+    assert len(changes) == len(resource.configs)
     kind, name = resource.resource_type, resource.resource_name
     check_asked(controller, kind, name, changes)
     return changed_records(controller, kind, name, replaced_values(changes))

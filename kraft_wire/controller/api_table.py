@@ -40,9 +40,11 @@ _loaded: dict[int, Handle] = {}
 
 def handler(api_key: int) -> Handle:
     """Return the function that decides an API of `API_TABLE`, importing it on first use."""
+    assert api_key in API_TABLE, api_key
     found = _loaded.get(api_key)
     if found is None:
         module = import_module(f"kraft_wire.controller.{API_TABLE[api_key].module}")
+        assert api_key == module.API_KEY, module
         found = module.handle
         assert found is not None, api_key
         _loaded[api_key] = found

@@ -36,6 +36,7 @@ def shut_down_broker(image: MetadataImage, broker_id: int) -> list[list[Versione
     fence = BrokerRegistrationChangeRecord(
         broker_id=broker_id, broker_epoch=broker.broker_epoch, fenced=1
     )
+    assert not broker.fenced, "only a broker that serves can stop gracefully"
     led = [
         _versioned(image, topic, partition, PartitionChangeRecord(leader=NO_LEADER))
         for topic, partition in _partitions_of(image, broker_id)
@@ -51,12 +52,14 @@ def _election(broker_id: int, partition: PartitionImage) -> PartitionChangeRecor
     eligible leader replica; or the last known one where both are empty, which is then a recovery
     (KIP-966, KIP-704): such states come from a log that Apache Kafka wrote.
     """
+    assert broker_id in partition.replicas, partition
     if partition.leader not in (NO_LEADER, broker_id):
         return None
     if broker_id in partition.isr:
         return PartitionChangeRecord(leader=broker_id)
     if partition.isr:
         return None
+    assert not partition.isr, partition
     alone = PartitionChangeRecord(leader=broker_id, isr=[broker_id])
     if partition.eligible_leader_replicas or partition.last_known_elr:
         alone.eligible_leader_replicas, alone.last_known_elr = [], []
@@ -85,6 +88,7 @@ def _versioned(
     change: PartitionChangeRecord,
 ) -> VersionedRecord:
     assert partition.partition in topic.partitions
+    assert change.RECORD_TYPE == 5, change
     change.topic_id = topic.topic_id
     change.partition_id = partition.partition
     return VersionedRecord(change, partition_record_version(image.metadata_version))

@@ -84,6 +84,7 @@ def incremental_values(
 ) -> dict[str, str]:
     """Return a resource's values after a list of operations on its present ones."""
     values = dict(controller.image.config(resource_type, name))
+    assert values is not controller.image.config(resource_type, name)
     for change in changes:
         new = _operated(resource_type, change, values.get(change.name))
         if new is None:
@@ -118,6 +119,7 @@ def changed_records(
         if before.get(key) != value or resource_type == BROKER_RESOURCE
     ]
     removed = [(key, None) for key in before if key not in values]
+    assert not {key for key, _ in set_anew} & {key for key, _ in removed}
     return [
         VersionedRecord(
             ConfigRecord(resource_type=resource_type, resource_name=name, name=key, value=value)
@@ -137,6 +139,7 @@ def _operated(resource_type: int, change: ConfigChange, present: str | None) -> 
     if key is None or key.kind is not ConfigKind.LIST:
         words = f"Can't {operation.name} to key {change.name} because its type is not LIST."
         raise Refusal(ErrorCode.INVALID_CONFIG, words)
+    assert operation in (ConfigOperation.APPEND, ConfigOperation.SUBTRACT), operation
     members = _members(default_text(key) if present is None else present)
     asked = _members(change.value)
     if operation is ConfigOperation.APPEND:

@@ -46,10 +46,11 @@ _CLIENT_MATCH_NAMES: Final = (
 )
 """What a subscription may select clients by (KIP-714)."""
 
+_GROUP_KINDS: Final = ("consumer", "share", "streams")
 _GROUP_LIMITS: Final = (
-    ("heartbeat.interval.ms", ("consumer", "share", "streams")),
-    ("session.timeout.ms", ("consumer", "share", "streams")),
-    ("assignment.interval.ms", ("consumer", "share", "streams")),
+    ("heartbeat.interval.ms", _GROUP_KINDS),
+    ("session.timeout.ms", _GROUP_KINDS),
+    ("assignment.interval.ms", _GROUP_KINDS),
     ("record.lock.duration.ms", ("share",)),
     ("delivery.count.limit", ("share",)),
     ("partition.max.record.locks", ("share",)),
@@ -59,6 +60,7 @@ _GROUP_LIMITS: Final = (
 
 def check_resource(resource_type: int, name: str, values: Values, settings: NodeSettings) -> None:
     """Raise the Refusal that a resource's new values deserve; existence is not looked at."""
+    assert _RULES.keys() == _KEYS.keys(), "each kind of resource has keys and a rule"
     rule = _RULES.get(resource_type)
     if rule is None:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
@@ -93,6 +95,7 @@ def check_topic_values(values: Values, settings: NodeSettings) -> None:
     parsed = {}
     for name, text in values.items():
         parsed[name] = _parsed(TOPIC_KEYS[name], text, ErrorCode.INVALID_CONFIG)
+    assert len(parsed) == len(values)
     if parsed.get("remote.storage.enable"):
         raise Refusal(
             ErrorCode.INVALID_CONFIG,
@@ -143,6 +146,7 @@ def _check_broker(name: str, values: Values, settings: NodeSettings) -> None:
 
 def _concerns_one_broker(name: str) -> bool:
     known = DYNAMIC_BROKER_KEYS.get(name)
+    assert known is None or known.scope is not Scope.READ_ONLY, name
     return is_listener_key(name) or (known is not None and known.scope is Scope.PER_BROKER)
 
 
@@ -190,16 +194,18 @@ def _check_group(name: str, values: Values, settings: NodeSettings) -> None:
     for key, kinds in _GROUP_LIMITS:
         for kind in kinds:
             _check_group_limit(kind, key, numbers, settings)
-    for kind in ("consumer", "share", "streams"):
+    for kind in _GROUP_KINDS:
         _check_session_outlives_heartbeat(kind, numbers, settings)
 
 
 def _check_group_limit(
     kind: str, key: str, numbers: Mapping[str, int], settings: NodeSettings
 ) -> None:
+    assert kind in _GROUP_KINDS, kind
     number = numbers.get(f"{kind}.{key}")
     if number is None:
         return
+    assert f"{kind}.{key}" in GROUP_KEYS, key
     lowest, highest = f"group.{kind}.min.{key}", f"group.{kind}.max.{key}"
     words = None
     if number < settings.integer(lowest):
@@ -214,6 +220,7 @@ def _check_session_outlives_heartbeat(
     kind: str, numbers: Mapping[str, int], settings: NodeSettings
 ) -> None:
     session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
+    assert kind in _GROUP_KINDS, kind
     session_ms = numbers.get(session, settings.integer(f"group.{session}"))
     heartbeat_ms = numbers.get(heartbeat, settings.integer(f"group.{heartbeat}"))
     if session_ms <= heartbeat_ms:
@@ -221,6 +228,7 @@ def _check_session_outlives_heartbeat(
 
 
 def _parsed(key: ConfigKey, text: str | None, error: ErrorCode) -> object:
+    assert error in (ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST), error
     try:
         return parse_value(key, text)
     except InvalidConfigValue as problem:

@@ -49,6 +49,7 @@ class Controller:
         chance: Chance,
         image: MetadataImage = EMPTY_IMAGE,
     ) -> None:
+        assert node_id >= 0, node_id
         self.node_id = node_id
         self.chance = chance
         self.image = image
@@ -79,6 +80,8 @@ class Controller:
         self.image = image
 
     def _layered(self, image: MetadataImage) -> NodeSettings:
-        return self._file_settings.with_dynamic(
+        layered = self._file_settings.with_dynamic(
             image.config(BROKER_RESOURCE, ""), image.config(BROKER_RESOURCE, str(self.node_id))
         )
+        assert layered.file_values == self._file_settings.file_values
+        return layered

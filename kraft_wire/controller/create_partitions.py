@@ -76,6 +76,7 @@ def _grow(
         )
         raise Refusal(ErrorCode.INVALID_PARTITIONS, words)
     check_room(records_before + additional, "partitions")
+    assert additional > 0, additional
     records = []
     for number, replicas in enumerate(_replicas(controller, topic, asked, additional), present):
         record = new_partition(controller.image, topic.topic_id, number, replicas)
@@ -91,6 +92,7 @@ def _replicas(
 ) -> list[list[int]]:
     assert topic.partitions, topic.name
     replicas_count = len(topic.partitions[0].replicas)
+    assert replicas_count > 0, topic.name
     brokers = controller.image.brokers
     if asked.assignments is None:
         return place(brokers, additional, replicas_count, controller.chance)

@@ -73,6 +73,7 @@ def handle(
 
 
 def _check_name(controller: Controller, name: str, count: int, taken: dict[str, str]) -> None:
+    assert count > 0, name
     if count > 1:
         raise Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
     if name == METADATA_TOPIC:
@@ -95,6 +96,7 @@ def _create(
     check_topic_values(values, controller.settings)
     own = {name: value for name, value in values.items() if value is not None}
     assert len(own) == len(values)
+    assert records_before >= 0, records_before
     replicas = _replicas(controller, topic, records_before + len(own) + 1)
     topic_id = random_uuid(controller.chance)
     partitions = _partition_records(controller, topic, topic_id, replicas)
@@ -106,6 +108,7 @@ def _create(
         )
         for name, value in own.items()
     ]
+    assert len(partitions) == len(replicas) > 0
     head = VersionedRecord(TopicRecord(name=topic.name, topic_id=topic_id))
     result = CreatableTopicResult(
         name=topic.name,
@@ -138,11 +141,14 @@ def _replicas(
     if replicas == _BY_DEFAULT:
         replicas = settings.integer("default.replication.factor")
     check_room(records_before + partitions, "partitions")
+    assert partitions > 0, partitions
+    assert replicas > 0, replicas
     return place(controller.image.brokers, partitions, replicas, controller.chance)
 
 
 def _assigned(controller: Controller, topic: CreatableTopic) -> list[list[int]]:
     """Check an assignment that the client made, and return it in partition order."""
+    assert topic.assignments, topic.name
     prefix = "A manual partition assignment was specified, but"
     if topic.replication_factor != _BY_DEFAULT:
         words = f"{prefix} replication factor was not set to -1."
@@ -167,6 +173,7 @@ def _one_assigned(
         words = f"Found multiple manual partition assignments for partition {number}"
         raise Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
     replicas_count = len(next(iter(chosen.values()))) if chosen else None
+    assert replicas_count is None or replicas_count > 0, replicas_count
     return read_assignment(controller.image.brokers, assignment.broker_ids, replicas_count)
 
 
@@ -179,6 +186,7 @@ def _partition_records(
         if record is None:
             raise _nobody_leads(topic, number, len(brokers))
         records.append(record)
+    assert len(records) == len(replicas)
     return records
 
 

@@ -67,6 +67,7 @@ def handle(
             result.error_message = refusal.message
         results[state.name, state.topic_id] = result
     assert len(results) == len(named)
+    assert len(doomed) <= len(results)
     response = DeleteTopicsResponse(responses=list(results.values()))
     return ControllerResult(response, list(doomed.values()))
 
@@ -80,6 +81,7 @@ def _check_enabled(controller: Controller, version: int) -> None:
 
 
 def _check_state(state: DeleteTopicState, count: int) -> None:
+    assert count > 0, state
     words = None
     if state.name is None and state.topic_id == ZERO_UUID:
         words = "Neither topic name nor id were specified."
@@ -92,11 +94,13 @@ def _check_state(state: DeleteTopicState, count: int) -> None:
 
 
 def _find(controller: Controller, state: DeleteTopicState) -> TopicImage:
+    assert (state.name is None) != (state.topic_id == ZERO_UUID), state
     if state.name is None:
         topic = controller.image.topic_by_id(state.topic_id)
         if topic is None:
             words = "This server does not host this topic ID."
             raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID, words)
+        assert topic.topic_id == state.topic_id
         return topic
     topic = controller.image.topic(state.name)
     if topic is None:

@@ -81,6 +81,7 @@ def metadata_version_of_release(release: str) -> int | None:
     """Return the level that `4.3-IV0`, `4.3` or `4.3.1` stands for, None for an unknown release."""
     if release in RELEASE_LEVELS:
         return RELEASE_LEVELS[release]
+    assert release not in RELEASE_LEVELS, release
     short = ".".join(release.split(".")[:2])
     levels = [level for name, level in RELEASE_LEVELS.items() if name.partition("-")[0] == short]
     return max(levels) if levels and "-" not in release else None
@@ -99,6 +100,7 @@ def bootstrap_records(features: Mapping[str, int]) -> list[VersionedRecord]:
         for name in [METADATA_VERSION, *others]
         if features[name] > 0
     ]
+    assert records[0].name == METADATA_VERSION, records
     return [VersionedRecord(record) for record in records]
 
 
@@ -122,5 +124,6 @@ def activation_records(bootstrap: Sequence[VersionedRecord]) -> list[VersionedRe
         records.append(VersionedRecord(explicit))
     if levels[METADATA_VERSION] < _TRANSACTIONS_FROM:
         return records
+    assert len(records) >= len(bootstrap)
     begin = BeginTransactionRecord(name="Bootstrap records")
     return [VersionedRecord(begin), *records, VersionedRecord(EndTransactionRecord())]

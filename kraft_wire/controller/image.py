@@ -207,6 +207,7 @@ class MetadataImage:
 
     def topics(self) -> Iterator[TopicImage]:
         """Every topic, in name order."""
+        assert len(self.topics_by_name) == len(self.topic_names)
         return (self.topics_by_name[name] for name in sorted(self.topics_by_name))
 
     def config(self, resource_type: int, name: str) -> Mapping[str, str]:
@@ -216,7 +217,9 @@ class MetadataImage:
     @property
     def metadata_version(self) -> int:
         """The finalised metadata.version, 0 before the first record set it."""
-        return self.finalized_features.get("metadata.version", 0)
+        level = self.finalized_features.get("metadata.version", 0)
+        assert level >= 0, level
+        return level
 
 
 EMPTY_IMAGE: Final = MetadataImage()

@@ -36,12 +36,14 @@ class TouchedMap(Generic[K, V]):
     def put(self, key: K, value: V) -> None:
         """Set a value."""
         self._own()[key] = value
+        assert self.touched
 
     def drop(self, key: K) -> bool:
         """Remove a key; whether it was there."""
         if key not in self.now:
             return False
         del self._own()[key]
+        assert key not in self.now
         return True
 
     @property
@@ -57,6 +59,7 @@ class TouchedMap(Generic[K, V]):
     def _own(self) -> dict[K, V]:
         if self._copy is None:
             self._copy = dict(self._base)
+            assert self._copy is not self._base
         return self._copy
 
 
@@ -64,6 +67,7 @@ class ImageDraft:
     """An image under change. Replayers change the maps; topics have methods of their own."""
 
     def __init__(self, base: MetadataImage) -> None:
+        assert len(base.topics_by_name) == len(base.topic_names)
         self.base = base
         self.features = TouchedMap(base.finalized_features)
         self.brokers = TouchedMap(base.brokers)
@@ -85,6 +89,7 @@ class ImageDraft:
             raise MetadataFault(f"topic {name} is there already")
         self._topics.put(name, TopicImage(name, topic_id, {}))
         self._names.put(topic_id, name)
+        assert len(self._topics.now) == len(self._names.now)
 
     def remove_topic(self, topic_id: Uuid) -> str:
         """Remove a topic with its partitions and return the name that it had."""
@@ -100,6 +105,7 @@ class ImageDraft:
         name = self._names.get(topic_id)
         if name is None:
             raise MetadataFault(f"no topic has the id {topic_id.hex()}")
+        assert name in self._topics.now, name
         return name
 
     def topic_ids(self) -> Iterator[Uuid]:
@@ -111,6 +117,7 @@ class ImageDraft:
         topic = self._topics.get(name)
         if topic is None:
             raise MetadataFault(f"no topic has the name {name}")
+        assert topic.name == name, topic
         return topic.topic_id
 
     def partitions(self, topic_id: Uuid) -> TouchedMap[int, PartitionImage]:
@@ -120,6 +127,7 @@ class ImageDraft:
             topic = self._topics.get(self.topic_name(topic_id))
             assert topic is not None, topic_id
             changed = self._partitions[topic_id] = TouchedMap(topic.partitions)
+        assert topic_id in self._names.now, topic_id
         return changed
 
     def finish(self, offset: int, epoch: int) -> MetadataImage:
@@ -149,6 +157,7 @@ class ImageDraft:
         )
 
     def _put_partitions(self, topic_id: Uuid, partitions: Mapping[int, PartitionImage]) -> None:
+        assert self._partitions[topic_id].touched, topic_id
         name = self.topic_name(topic_id)
         in_order = {number: partitions[number] for number in sorted(partitions)}
         if in_order and list(in_order) != list(range(len(in_order))):

@@ -61,6 +61,7 @@ def handle(
             answer.error_code = refusal.error
             answer.error_message = refusal.message
         responses.append(answer)
+    assert len(responses) == len(request.resources)
     response = IncrementalAlterConfigsResponse(responses=responses)
     return ControllerResult(response, () if request.validate_only else records)
 
@@ -72,6 +73,7 @@ def _resource_records(
         ConfigChange(config.name, config.config_operation, config.value)
         for config in resource.configs
     ]
+    assert len(changes) == len(resource.configs)
     kind, name = resource.resource_type, resource.resource_name
     check_asked(controller, kind, name, changes)
     values = incremental_values(controller, kind, name, changes)

@@ -29,6 +29,7 @@ class MetadataLoader:
     """
 
     def __init__(self, image: MetadataImage = EMPTY_IMAGE) -> None:
+        assert image.offset >= -1, image.offset
         self.image = image
         """What readers may see: no record of an open transaction is in it."""
         self.last_offset = image.offset
@@ -42,6 +43,7 @@ class MetadataLoader:
 
     def replay_snapshot(self, records: Sequence[Message], offset: int, epoch: int) -> MetadataImage:
         """Begin anew with a snapshot's records; `offset` is that of the last record it covers."""
+        assert offset >= 0, offset
         draft = ImageDraft(EMPTY_IMAGE)
         for record in records:
             replay(draft, record)
@@ -76,9 +78,11 @@ class MetadataLoader:
         if (marker == _BEGIN) == self.in_transaction:
             what = "begins inside another" if self.in_transaction else "ends that did not begin"
             raise MetadataFault(f"at offset {self.last_offset} a metadata transaction {what}")
+        assert marker in (_BEGIN, _END, _ABORT), marker
         if marker == _BEGIN:
             self.image = draft.finish(self.last_offset, epoch)
             self._transaction = ImageDraft(self.image)
             return self._transaction
+        assert draft is self._transaction, "records of a transaction change its own draft"
         self._transaction = None
         return draft if marker == _END else ImageDraft(self.image)

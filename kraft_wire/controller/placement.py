@@ -89,6 +89,8 @@ def new_partition(
     image: MetadataImage, topic_id: Uuid, number: int, replicas: Sequence[int]
 ) -> VersionedRecord | None:
     """Return the record of a new partition, or None when none of its replicas is active."""
+    assert number >= 0, number
+    assert replicas, number
     isr = [broker for broker in replicas if image.brokers[broker].active]
     if not isr:
         return None
@@ -105,6 +107,7 @@ def new_partition(
     if version >= 1:
         record.directories = [_directory(image.brokers[broker]) for broker in replicas]
     assert record.leader in record.replicas
+    assert len(record.directories) in (0, len(record.replicas)), record
     return VersionedRecord(record, version)
 
 
@@ -133,6 +136,7 @@ class _Rack:
 
     def deal(self, turn: int, taken: Sequence[int], *, may_be_fenced: bool) -> int | None:
         """Return the next broker that is not taken yet, None when there is none."""
+        assert turn >= 0, turn
         rotated = _rotated(self.unfenced, turn)
         if may_be_fenced:
             rotated = rotated + _rotated(self.fenced, turn)
@@ -141,6 +145,7 @@ class _Rack:
 
 def _one_partition(racks: Sequence[_Rack], turn: int, replicas: int) -> list[int]:
     """Replicas of the partition that begins at rack number `turn` (modulo their count)."""
+    assert turn >= 0, turn
     order = _rotated(racks, turn)
     round_number = turn // len(racks)
     leader = next(
@@ -155,11 +160,13 @@ def _one_partition(racks: Sequence[_Rack], turn: int, replicas: int) -> list[int
         if broker is not None:
             chosen.append(broker)
         position += 1
+        assert len(set(chosen)) == len(chosen), chosen
         assert position <= len(order) * (replicas + 1), "a rack was asked again and again"
     return chosen
 
 
 def _shuffled_racks(brokers: Mapping[int, BrokerImage], chance: Chance) -> list[_Rack]:
+    assert brokers, "nobody to place replicas on"
     by_rack: dict[str, list[BrokerImage]] = {}
     for number in sorted(brokers):
         by_rack.setdefault(brokers[number].rack or "", []).append(brokers[number])
@@ -170,6 +177,7 @@ def _shuffled_racks(brokers: Mapping[int, BrokerImage], chance: Chance) -> list[
 def _shuffled(numbers: list[int], chance: Chance) -> list[int]:
     for last in range(len(numbers) - 1, 0, -1):
         other = chance.below(last + 1)
+        assert 0 <= other <= last, other
         numbers[last], numbers[other] = numbers[other], numbers[last]
     return numbers
 
@@ -178,4 +186,5 @@ def _rotated(items: Sequence[T], by: int) -> list[T]:
     if not items:
         return []
     start = by % len(items)
+    assert 0 <= start < len(items), start
     return [*items[start:], *items[:start]]

@@ -45,6 +45,7 @@ def encode_record(record: VersionedRecord) -> bytes:
     for number in (FRAME_VERSION, message.RECORD_TYPE, version):
         assert number < 0x80, number
         head.append(number)
+    assert len(head) == 3, head
     return bytes(head) + message.encode(version)
 
 
@@ -60,6 +61,7 @@ def decode_record(value: bytes | memoryview) -> VersionedRecord:
     kind = metadata_record_class(record_type)
     if not kind.MIN_VERSION <= version <= kind.MAX_VERSION:
         raise MetadataFault(f"version {version} of {kind.NAME} is unknown")
+    assert record_type == kind.RECORD_TYPE, kind.NAME
     try:
         record, end = kind.decode(value, version, position)
     except MalformedMessage as error:

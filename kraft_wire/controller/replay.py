@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Never, TypeVar, cast
 
 from kraft_wire.controller.image import (
-    NO_LEADER,
     TOPIC_RESOURCE,
     AclImage,
     BrokerImage,
@@ -19,6 +18,7 @@ from kraft_wire.controller.image import (
     EndpointImage,
     FeatureRange,
     PartitionImage,
+    QuotaEntity,
     ScramImage,
 )
 from kraft_wire.controller.image_draft import ImageDraft, MetadataFault
@@ -86,6 +86,7 @@ UNCHANGED_LEADER: Final = -2
 
 def replay(draft: ImageDraft, record: Message) -> None:
     """Apply one record; MetadataFault when it contradicts what came before."""
+    assert record.RECORD_TYPE >= 0, f"{record.NAME} is no metadata record"
     replayer = REPLAYERS.get(record.RECORD_TYPE)
     if replayer is None:
         raise MetadataFault(f"a {record.NAME} may not stand here")
@@ -94,6 +95,7 @@ def replay(draft: ImageDraft, record: Message) -> None:
 
 def register_broker(draft: ImageDraft, record: "RegisterBrokerRecord") -> None:
     """A broker, or a new incarnation of it, in the place of the old one."""
+    assert record.RECORD_TYPE == 0, record
     draft.brokers.put(
         record.broker_id,
         BrokerImage(
@@ -114,24 +116,29 @@ def register_broker(draft: ImageDraft, record: "RegisterBrokerRecord") -> None:
 
 def unregister_broker(draft: ImageDraft, record: "UnregisterBrokerRecord") -> None:
     """The end of a registration; id and epoch must match."""
+    assert record.RECORD_TYPE == 1, record
     _registered(draft, record.broker_id, record.broker_epoch)
-    draft.brokers.drop(record.broker_id)
+    removed = draft.brokers.drop(record.broker_id)
+    assert removed, record
 
 
 def fence_broker(draft: ImageDraft, record: "FenceBrokerRecord") -> None:
     """The fencing record of metadata versions below 6."""
+    assert record.RECORD_TYPE == 7, record
     broker = _registered(draft, record.id, record.epoch)
     draft.brokers.put(record.id, replace(broker, fenced=True))
 
 
 def unfence_broker(draft: ImageDraft, record: "UnfenceBrokerRecord") -> None:
     """The unfencing record of metadata versions below 6."""
+    assert record.RECORD_TYPE == 8, record
     broker = _registered(draft, record.id, record.epoch)
     draft.brokers.put(record.id, replace(broker, fenced=False))
 
 
 def change_broker_registration(draft: ImageDraft, record: "BrokerRegistrationChangeRecord") -> None:
     """Fencing, controlled shutdown and log directories of a registered broker (KIP-841, 858)."""
+    assert record.RECORD_TYPE == 17, record
     broker = _registered(draft, record.broker_id, record.broker_epoch)
     if record.fenced not in (-1, 0, 1) or record.in_controlled_shutdown not in (0, 1):
         raise MetadataFault(f"broker {record.broker_id}: {record!r} has an unknown flag")
@@ -148,6 +155,7 @@ def change_broker_registration(draft: ImageDraft, record: "BrokerRegistrationCha
 
 def register_controller(draft: ImageDraft, record: "RegisterControllerRecord") -> None:
     """A controller, or a new incarnation of it (KIP-919)."""
+    assert record.RECORD_TYPE == 27, record
     draft.controllers.put(
         record.controller_id,
         ControllerImage(
@@ -162,17 +170,22 @@ def register_controller(draft: ImageDraft, record: "RegisterControllerRecord") -
 
 def add_topic(draft: ImageDraft, record: "TopicRecord") -> None:
     """A topic; its partitions follow as records of their own."""
+    assert record.RECORD_TYPE == 2, record
     draft.add_topic(record.name, record.topic_id)
+    assert draft.topic_name(record.topic_id) == record.name
 
 
 def remove_topic(draft: ImageDraft, record: "RemoveTopicRecord") -> None:
     """The end of a topic, of its partitions and of its configuration."""
+    assert record.RECORD_TYPE == 9, record
     name = draft.remove_topic(record.topic_id)
+    assert name, record
     draft.configs.drop((TOPIC_RESOURCE, name))
 
 
 def add_partition(draft: ImageDraft, record: "PartitionRecord") -> None:
     """One partition of a topic that is there."""
+    assert record.RECORD_TYPE == 3, record
     partitions = draft.partitions(record.topic_id)
     if record.partition_id in partitions.now:
         name = draft.topic_name(record.topic_id)
@@ -198,6 +211,7 @@ def add_partition(draft: ImageDraft, record: "PartitionRecord") -> None:
 
 def change_partition(draft: ImageDraft, record: "PartitionChangeRecord") -> None:
     """New ISR, leader, replicas or directories of one partition."""
+    assert record.RECORD_TYPE == 5, record
     partitions = draft.partitions(record.topic_id)
     before = partitions.get(record.partition_id)
     if before is None:
@@ -232,13 +246,14 @@ def merge_partition(before: PartitionImage, record: "PartitionChangeRecord") -> 
         ),
         last_known_elr=_changed(record.last_known_elr, before.last_known_elr),
     )
-    assert after.leader >= NO_LEADER, after
+    assert after.partition == before.partition
     assert after.partition_epoch > before.partition_epoch
     return after
 
 
 def clear_elr(draft: ImageDraft, record: "ClearElrRecord") -> None:
     """Forget the eligible leader replicas of one topic, or of all when no name is given."""
+    assert record.RECORD_TYPE == 28, record
     topic_ids = [draft.topic_id(record.topic_name)] if record.topic_name else draft.topic_ids()
     for topic_id in topic_ids:
         partitions = draft.partitions(topic_id)
@@ -255,6 +270,7 @@ def clear_elr(draft: ImageDraft, record: "ClearElrRecord") -> None:
 
 def set_config(draft: ImageDraft, record: "ConfigRecord") -> None:
     """One value of one resource; null removes it, and the resource with its last value."""
+    assert record.RECORD_TYPE == 4, record
     resource = (record.resource_type, record.resource_name)
     values = dict(draft.configs.get(resource) or {})
     if record.value is None:
@@ -262,6 +278,7 @@ def set_config(draft: ImageDraft, record: "ConfigRecord") -> None:
     else:
         values[record.name] = record.value
     if values:
+        assert values.get(record.name) == record.value, record
         draft.configs.put(resource, values)
     else:
         draft.configs.drop(resource)
@@ -269,6 +286,7 @@ def set_config(draft: ImageDraft, record: "ConfigRecord") -> None:
 
 def set_feature_level(draft: ImageDraft, record: "FeatureLevelRecord") -> None:
     """The finalised level of a feature; 0 takes it away (KIP-584, KIP-1022)."""
+    assert record.RECORD_TYPE == 12, record
     if record.feature_level == 0:
         draft.features.drop(record.name)
     else:
@@ -277,7 +295,10 @@ def set_feature_level(draft: ImageDraft, record: "FeatureLevelRecord") -> None:
 
 def set_client_quota(draft: ImageDraft, record: "ClientQuotaRecord") -> None:
     """One quota of one entity (KIP-546)."""
-    entity = tuple(sorted((part.entity_type, part.entity_name) for part in record.entity))
+    assert record.RECORD_TYPE == 14, record
+    entity: QuotaEntity = tuple(
+        sorted((part.entity_type, part.entity_name) for part in record.entity)
+    )
     quotas = dict(draft.client_quotas.get(entity) or {})
     if record.remove:
         quotas.pop(record.key, None)
@@ -291,15 +312,18 @@ def set_client_quota(draft: ImageDraft, record: "ClientQuotaRecord") -> None:
 
 def set_producer_ids(draft: ImageDraft, record: "ProducerIdsRecord") -> None:
     """The start of the next block of producer ids; it never goes back (KIP-730)."""
+    assert record.RECORD_TYPE == 15, record
     if record.next_producer_id < draft.next_producer_id:
         raise MetadataFault(
             f"producer ids go back from {draft.next_producer_id} to {record.next_producer_id}"
         )
     draft.next_producer_id = record.next_producer_id
+    assert draft.next_producer_id >= draft.base.next_producer_id
 
 
 def add_acl(draft: ImageDraft, record: "AccessControlEntryRecord") -> None:
     """An access-control entry."""
+    assert record.RECORD_TYPE == 18, record
     draft.acls.put(
         record.id,
         AclImage(
@@ -316,12 +340,14 @@ def add_acl(draft: ImageDraft, record: "AccessControlEntryRecord") -> None:
 
 def remove_acl(draft: ImageDraft, record: "RemoveAccessControlEntryRecord") -> None:
     """The end of an access-control entry that is there."""
+    assert record.RECORD_TYPE == 19, record
     if not draft.acls.drop(record.id):
         raise MetadataFault(f"there is no access-control entry {record.id.hex()}")
 
 
 def set_scram_credential(draft: ImageDraft, record: "UserScramCredentialRecord") -> None:
     """A user's credential for one mechanism."""
+    assert record.RECORD_TYPE == 11, record
     draft.scram.put(
         (record.name, record.mechanism),
         ScramImage(
@@ -335,12 +361,14 @@ def set_scram_credential(draft: ImageDraft, record: "UserScramCredentialRecord")
 
 def remove_scram_credential(draft: ImageDraft, record: "RemoveUserScramCredentialRecord") -> None:
     """The end of a credential that is there."""
+    assert record.RECORD_TYPE == 22, record
     if not draft.scram.drop((record.name, record.mechanism)):
         raise MetadataFault(f"user {record.name} has no credential {record.mechanism}")
 
 
 def set_delegation_token(draft: ImageDraft, record: "DelegationTokenRecord") -> None:
     """A new or renewed delegation token."""
+    assert record.RECORD_TYPE == 10, record
     draft.delegation_tokens.put(
         record.token_id,
         DelegationTokenImage(
@@ -356,16 +384,19 @@ def set_delegation_token(draft: ImageDraft, record: "DelegationTokenRecord") -> 
 
 def remove_delegation_token(draft: ImageDraft, record: "RemoveDelegationTokenRecord") -> None:
     """The end of a delegation token, whether or not it is there."""
+    assert record.RECORD_TYPE == 26, record
     draft.delegation_tokens.drop(record.token_id)
 
 
 def set_zk_migration_state(draft: ImageDraft, record: "ZkMigrationStateRecord") -> None:
     """How far a migration from ZooKeeper went; only logs begun before 4.0 have it."""
+    assert record.RECORD_TYPE == 21, record
     draft.zk_migration_state = record.zk_migration_state
 
 
 def no_op(draft: ImageDraft, record: "NoOpRecord") -> None:
     """Nothing: the record moves the offset on an idle cluster (KIP-835)."""
+    assert record.RECORD_TYPE == 20, record
 
 
 def _registered(draft: ImageDraft, broker_id: int, broker_epoch: int) -> BrokerImage:
@@ -376,6 +407,7 @@ def _registered(draft: ImageDraft, broker_id: int, broker_epoch: int) -> BrokerI
         raise MetadataFault(
             f"broker {broker_id} has epoch {broker.broker_epoch}, the record {broker_epoch}"
         )
+    assert broker.broker_id == broker_id, broker
     return broker
 
 

@@ -5,7 +5,7 @@ The array is never null: clients walk it without asking.
 
 from collections.abc import Mapping
 
-from kraft_wire.settings.definition import ConfigKey
+from kraft_wire.settings.definition import ConfigKey, ConfigSource
 from kraft_wire.settings.node_settings import NodeSettings, topic_sources
 from kraft_wire.settings.topic import TOPIC_KEYS
 from kraft_wire.settings.values import format_value
@@ -26,6 +26,7 @@ def _answer(
     key: ConfigKey, own: Mapping[str, str], settings: NodeSettings
 ) -> CreatableTopicConfigs:
     place = topic_sources(key, own, settings)[0]
+    assert key.name in own or place.source is not ConfigSource.TOPIC, key.name
     # The topic's own text goes back as it came, blanks included: so does Kafka's.
     text = own.get(key.name, format_value(place.value))
     assert not key.sensitive, key.name

@@ -7,6 +7,7 @@ from random import Random
 from kraft_wire.controller.controller import Controller
 from kraft_wire.controller.loader import MetadataLoader
 from kraft_wire.controller.records import VersionedRecord, decode_record, encode_record
+from kraft_wire.model import Uuid
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
@@ -15,7 +16,7 @@ from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
 from kraft_wire.wire.generated.register_broker_record import RegisterBrokerRecord
 from kraft_wire.wire.message import Message
 
-DIRECTORY = bytes(15) + b"\x77"
+DIRECTORY = Uuid(bytes(15) + b"\x77")
 
 
 class SeededChance:
@@ -48,11 +49,13 @@ class OneNodeCluster:
         for number in range(1, brokers + 1):
             self.add_broker(number)
 
-    def add_broker(self, number: int, *, rack: str | None = None, fenced: bool = False) -> None:
+    def add_broker(
+        self, number: int, *, fenced: bool = False, log_dirs: Sequence[Uuid] = (DIRECTORY,)
+    ) -> None:
         """Register a broker."""
         epoch = self.loader.last_offset + 1
         record = RegisterBrokerRecord(
-            broker_id=number, broker_epoch=epoch, rack=rack, fenced=True, log_dirs=[DIRECTORY]
+            broker_id=number, broker_epoch=epoch, fenced=True, log_dirs=list(log_dirs)
         )
         records = [VersionedRecord(record, 4)]
         if not fenced:

@@ -1,0 +1,186 @@
+"""Records that follow from topic requests, and the bounds of one atomic change."""
+
+import pytest
+
+from kraft_wire.controller.image import TOPIC_RESOURCE
+from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.model import ONE_UUID, Uuid
+from kraft_wire.wire.generated.config_record import ConfigRecord
+from kraft_wire.wire.generated.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+)
+from kraft_wire.wire.generated.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from kraft_wire.wire.generated.delete_topics import (
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
+from kraft_wire.wire.generated.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from kraft_wire.wire.generated.partition_record import PartitionRecord
+from kraft_wire.wire.generated.topic_record import TopicRecord
+from tests.controller.cluster import DIRECTORY, OneNodeCluster
+
+
+def create(cluster: OneNodeCluster, *topics: CreatableTopic) -> list[int]:
+    """Create topics and return the error codes."""
+    response = cluster.ask(CreateTopicsRequest(topics=list(topics)), 7)
+    assert isinstance(response, CreateTopicsResponse)
+    return [result.error_code for result in response.topics]
+
+
+def test_topic_is_one_record_its_settings_and_one_record_per_partition() -> None:
+    cluster = OneNodeCluster()
+    before = len(cluster.committed)
+    setting = CreatableTopicConfig(name="retention.ms", value="5")
+    topic = CreatableTopic(name="t", num_partitions=2, replication_factor=1, configs=[setting])
+    assert create(cluster, topic) == [ErrorCode.NONE]
+    head, config, *partitions = (each.record for each in cluster.committed[before:])
+    assert isinstance(head, TopicRecord)
+    assert config == ConfigRecord(
+        resource_type=TOPIC_RESOURCE, resource_name="t", name="retention.ms", value="5"
+    )
+    assert partitions == [
+        PartitionRecord(
+            partition_id=number,
+            topic_id=head.topic_id,
+            replicas=[1],
+            isr=[1],
+            leader=1,
+            leader_epoch=0,
+            partition_epoch=0,
+            directories=[DIRECTORY],
+        )
+        for number in range(2)
+    ]
+
+
+@pytest.mark.parametrize(("level", "version"), [(16, 0), (17, 1), (23, 2), (30, 2)])
+def test_partition_is_recorded_in_the_version_of_the_metadata_level(
+    level: int, version: int
+) -> None:
+    cluster = OneNodeCluster()
+    record = FeatureLevelRecord(name="metadata.version", feature_level=level)
+    cluster.commit([VersionedRecord(record)])
+    create(cluster, CreatableTopic(name="t", num_partitions=1, replication_factor=1))
+    assert cluster.committed[-1].version == version
+    last = cluster.committed[-1].record
+    assert isinstance(last, PartitionRecord)
+    assert bool(last.directories) == (version > 0)
+
+
+def test_directory_of_a_broker_with_several_is_left_to_the_broker() -> None:
+    cluster = OneNodeCluster(brokers=0)
+    cluster.add_broker(1, log_dirs=[Uuid(b"1" * 16), Uuid(b"2" * 16)])
+    create(cluster, CreatableTopic(name="t", num_partitions=1, replication_factor=1))
+    last = cluster.committed[-1].record
+    assert isinstance(last, PartitionRecord)
+    assert last.directories == [ONE_UUID]
+
+
+def test_fenced_replica_of_an_assignment_is_not_in_sync() -> None:
+    cluster = OneNodeCluster()
+    cluster.add_broker(2, fenced=True)
+    chosen = CreatableReplicaAssignment(partition_index=0, broker_ids=[2, 1])
+    topic = CreatableTopic(name="t", num_partitions=-1, replication_factor=-1, assignments=[chosen])
+    assert create(cluster, topic) == [ErrorCode.NONE]
+    created = cluster.loader.image.topics_by_name["t"].partitions[0]
+    assert (created.replicas, created.isr, created.leader) == ((2, 1), (1,), 1)
+    topic.name = "u"
+    chosen.broker_ids = [2]
+    assert create(cluster, topic) == [ErrorCode.INVALID_REPLICA_ASSIGNMENT]
+    grown = CreatePartitionsTopic(
+        name="t", count=2, assignments=[CreatePartitionsAssignment(broker_ids=[2])]
+    )
+    response = cluster.ask(CreatePartitionsRequest(topics=[grown]), 3)
+    assert isinstance(response, CreatePartitionsResponse)
+    assert response.results[0].error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+
+
+def test_change_larger_than_a_batch_is_refused_topic_by_topic() -> None:
+    cluster = OneNodeCluster()
+    topics = [
+        CreatableTopic(name=name, num_partitions=count, replication_factor=1)
+        for name, count in (("a", 6_000), ("b", 6_000), ("c", 3_000))
+    ]
+    assert create(cluster, *topics) == [0, ErrorCode.POLICY_VIOLATION, 0]
+    chosen = [
+        CreatableReplicaAssignment(partition_index=number, broker_ids=[1])
+        for number in range(10_000)
+    ]
+    topic = CreatableTopic(name="d", num_partitions=-1, replication_factor=-1, assignments=chosen)
+    assert create(cluster, topic) == [ErrorCode.POLICY_VIOLATION]
+    grown = CreatePartitionsTopic(name="a", count=16_001, assignments=None)
+    response = cluster.ask(CreatePartitionsRequest(topics=[grown]), 3)
+    assert isinstance(response, CreatePartitionsResponse)
+    assert response.results[0].error_code == ErrorCode.POLICY_VIOLATION
+
+
+def test_settings_larger_than_a_batch_are_refused() -> None:
+    cluster = OneNodeCluster()
+    changes = [
+        AlterableConfig(name=f"own.key.{number}", config_operation=0, value="1")
+        for number in range(10_001)
+    ]
+    resource = AlterConfigsResource(resource_type=4, resource_name="", configs=changes)
+    response = cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+    assert isinstance(response, IncrementalAlterConfigsResponse)
+    assert response.responses[0].error_code == ErrorCode.POLICY_VIOLATION
+
+
+def test_unknown_operation_and_log_level_are_invalid_requests() -> None:
+    cluster = OneNodeCluster()
+    operation = AlterableConfig(name="retention.ms", config_operation=9, value="1")
+    level = AlterableConfig(name="root", config_operation=0, value="DEBUG")
+    request = IncrementalAlterConfigsRequest(
+        resources=[
+            AlterConfigsResource(resource_type=2, resource_name="t", configs=[operation]),
+            AlterConfigsResource(resource_type=8, resource_name="1", configs=[level]),
+        ]
+    )
+    response = cluster.ask(request, 1)
+    assert isinstance(response, IncrementalAlterConfigsResponse)
+    codes = [each.error_code for each in response.responses]
+    assert codes == [ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST]
+
+
+@pytest.mark.parametrize(
+    ("version", "error"),
+    [(1, ErrorCode.INVALID_REQUEST), (3, ErrorCode.TOPIC_DELETION_DISABLED)],
+)
+def test_deletion_can_be_switched_off(version: int, error: ErrorCode) -> None:
+    cluster = OneNodeCluster({"delete.topic.enable": "false"})
+    response = cluster.ask(DeleteTopicsRequest(topic_names=["t"]), version)
+    assert isinstance(response, DeleteTopicsResponse)
+    assert [each.error_code for each in response.responses] == [error]
+
+
+def test_topic_named_by_name_and_by_id_is_deleted_once() -> None:
+    cluster = OneNodeCluster()
+    create(cluster, CreatableTopic(name="t", num_partitions=1, replication_factor=1))
+    topic_id = cluster.loader.image.topics_by_name["t"].topic_id
+    states = [
+        DeleteTopicState(name="t"),
+        DeleteTopicState(name=None, topic_id=topic_id),
+        DeleteTopicState(name="t", topic_id=topic_id),
+    ]
+    response = cluster.ask(DeleteTopicsRequest(topics=states), 6)
+    assert isinstance(response, DeleteTopicsResponse)
+    codes = [each.error_code for each in response.responses]
+    assert codes == [0, ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST]
+    assert cluster.loader.image.topics_by_name == {}
