@@ -6,6 +6,7 @@ node drains. Not here: sockets, decoding, and the controller.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kraft_wire.broker.context import ReplyTo
@@ -22,7 +23,7 @@ from kraft_wire.broker.ports import (
 from kraft_wire.broker.producer_ids import ProducerIds
 from kraft_wire.broker.purgatory import FetchPurgatory, ProducePurgatory
 from kraft_wire.broker.settings import BrokerSettings
-from kraft_wire.model import Chance, LeaderEpoch, Offset, TopicPartition, Uuid
+from kraft_wire.model import Chance, LeaderEpoch, Offset, StorageError, TopicPartition, Uuid
 from kraft_wire.wire.message import Message
 
 if TYPE_CHECKING:
@@ -95,6 +96,8 @@ class Broker:
         self.is_stopping = False
         self._awaited: dict[str, Callable[[Message], None]] = {}
         self._asked = 0
+        self._unopened: dict[TopicPartition, StorageError] = {}
+        """Partitions without a log, because the disk refused one."""
 
     def partition(self, topic: str, partition: int) -> Partition | None:
         """Return a partition that this broker leads or replicates."""
@@ -164,6 +167,8 @@ class Broker:
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
         """Answer whoever's deadline has come."""
+        if self._unopened:
+            self._open_again()
         for follower in self.followers:
             follower.tick(now_ms, wall_ms)
         self.fetch_purgatory.run_woken(now_ms)
@@ -206,7 +211,11 @@ class Broker:
         name = TopicPartition(topic.name, view.partition)
         partition = self.partitions.get(name)
         if partition is None:
-            partition = self._open_partition(topic, name, config)
+            try:
+                partition = self._open_partition(topic, name, config)
+            except StorageError as error:
+                self._unopened[name] = error
+                return
         partition.leader_epoch = LeaderEpoch(view.leader_epoch)
         partition.is_leader = view.leader == self.node_id
         partition.in_sync_replicas = len(view.isr)
@@ -219,10 +228,31 @@ class Broker:
         log = self.logs.get(name)
         if log is None:
             log = self.logs.create(name, topic.topic_id, config)
-        partition = Partition(topic.name, topic.topic_id, name.partition, log, LeaderEpoch(0))
         log.high_watermark = log.log_end_offset
+        partition = Partition(topic.name, topic.topic_id, name.partition, log, LeaderEpoch(0))
+        partition.failed = partial(self._disk_failed, name)
         self.partitions[name] = partition
+        self._unopened.pop(name, None)
         return partition
+
+    def _open_again(self) -> None:
+        """Try the partitions whose log could not be made, now that the disk may have healed."""
+        for name in list(self._unopened):
+            topic = self.image.topic(name.topic)
+            view = None if topic is None else topic.partitions.get(name.partition)
+            if topic is None or view is None:
+                del self._unopened[name]
+            else:
+                config = self.image.config(TOPIC_RESOURCE, topic.name)
+                self._follow_partition(topic, view, config)
+
+    def _disk_failed(self, name: TopicPartition, error: StorageError) -> None:
+        """Take the partitions out of use that the log store says are lost with this error."""
+        for lost in self.logs.failed(name, error):
+            partition = self.partitions.get(lost)
+            if partition is not None:
+                partition.offline = True
+                self.fetch_purgatory.wake(partition)
 
     def _delete_topic(self, topic: TopicView) -> None:
         for number in topic.partitions:

@@ -5,7 +5,7 @@ promises that acknowledged records survive power loss (`flush.messages`). Read `
 next: what is checked before a byte is written. Not here: replication by followers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +18,6 @@ from kraft_wire.broker.append_validation import (
 )
 from kraft_wire.broker.ports import LogReadView, PartitionLog, ProducerVerdict
 from kraft_wire.model import (
-    DiskFull,
     LeaderEpoch,
     Offset,
     OffsetAndEpoch,
@@ -67,6 +66,8 @@ class Partition:
     replicas: int = 1
     watchers: "dict[ReplyTo, ParkedFetch]" = field(default_factory=dict)
     """Parked fetches to wake when this partition grows."""
+    failed: Callable[[StorageError], None] = field(default=lambda error: None)
+    """Tells the broker of an error of the disk, which may concern more than this partition."""
     offline: bool = False
     """The log directory failed; every access answers KAFKA_STORAGE_ERROR until it heals."""
 
@@ -144,11 +145,9 @@ class Partition:
             return self._append_validated(append, now_ms, wall_ms)
         except AppendRejected as rejected:
             return self._rejected(rejected)
-        except DiskFull as full:
-            return AppendResult(ErrorCode.KAFKA_STORAGE_ERROR, error_message=str(full))
-        except StorageError as failed:
-            self.offline = True
-            return AppendResult(ErrorCode.KAFKA_STORAGE_ERROR, error_message=str(failed))
+        except StorageError as error:
+            self.failed(error)
+            return AppendResult(ErrorCode.KAFKA_STORAGE_ERROR, error_message=str(error))
 
     def read(
         self, fetch_offset: Offset, max_bytes: int, *, upper_bound: Offset, min_one_batch: bool

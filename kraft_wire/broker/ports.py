@@ -8,7 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from kraft_wire.model import FileSlice, LeaderEpoch, Offset, OffsetAndEpoch, TopicPartition, Uuid
+from kraft_wire.model import (
+    FileSlice,
+    LeaderEpoch,
+    Offset,
+    OffsetAndEpoch,
+    StorageError,
+    TopicPartition,
+    Uuid,
+)
 from kraft_wire.wire.message import Message
 from kraft_wire.wire.record_batch import RecordBatch
 
@@ -322,6 +330,9 @@ class LogStore(Protocol):
     ) -> TimestampAndOffsetView | None: ...
     def configure(self, partition: TopicPartition, config: Mapping[str, str]) -> None: ...
     def delete(self, partition: TopicPartition) -> None: ...
+    def failed(self, partition: TopicPartition, error: StorageError) -> Sequence[TopicPartition]:
+        """Take note of a disk's error; return the partitions that cannot be used any more."""
+        ...
 
 
 class ControllerChannel(Protocol):

@@ -104,6 +104,17 @@ class NodeLogStore:
         if directory is not None:
             self.doomed.append((directory, directory.delete_log(partition)))
 
+    def failed(self, partition: TopicPartition, error: StorageError) -> list[TopicPartition]:
+        """Draw the consequence of a disk's error; return the partitions that it takes away."""
+        directory = self._directory_of(partition)
+        if directory is None:
+            return [partition]
+        held = list(directory.logs)
+        directory.note_error(partition, error)
+        if directory.offline is not None:
+            return held
+        return [partition] if partition in directory.damaged else []
+
     def offset_for_timestamp(
         self, log: PartitionLog, timestamp: int, *, upper_bound: Offset
     ) -> TimestampAndOffsetView | None:

@@ -1,4 +1,4 @@
-"""What a node does by the clock: retention, checkpoints, flushes by time, removal of deleted logs.
+"""What a node does by the clock: retention, compaction, checkpoints, flushes, removing old files.
 
 Each task has Kafka's interval key. A task's error takes the log directory offline or, for a failed
 fsync, ends the process; it never stops the other tasks.
@@ -6,14 +6,20 @@ fsync, ends the process; it never stops the other tasks.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
-from kraft_wire.model import StorageError
+from kraft_wire.model import Offset, StorageError
 from kraft_wire.node.log_store import NodeLogStore
 from kraft_wire.settings.node_settings import NodeSettings
+from kraft_wire.storage.cleaner import compact, is_compaction_due
+from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.storage.retention import apply_retention
 
 __all__ = ["Maintenance"]
+
+_MAP_ENTRIES_MAX: Final = 100_000
+"""Keys of one compaction pass: bounds its memory, and how long it holds the node up."""
 
 
 @dataclass(slots=True)
@@ -29,14 +35,20 @@ class _Task:
 class Maintenance:
     """The periodic tasks of one node."""
 
-    def __init__(self, store: NodeLogStore, settings: NodeSettings, now_ms: int) -> None:
+    def __init__(
+        self, fs: FileSystem, store: NodeLogStore, settings: NodeSettings, now_ms: int
+    ) -> None:
+        self._fs = fs
         self._store = store
+        self._cleans = settings.boolean("log.cleaner.enable")
         self._doomed: list[tuple[int, LogDirectory, str]] = []
         number = settings.integer
         plan = (
             (self._apply_retention, number("log.retention.check.interval.ms")),
+            (self._compact, max(1_000, number("log.cleaner.backoff.ms"))),
             (self._checkpoint, number("log.flush.offset.checkpoint.interval.ms")),
             (self._flush_by_time, _flush_check_ms(settings)),
+            (self._look_for_space, 1_000),
             (self._remove_deleted, 1_000),
             (self._expire_producers, number("producer.id.expiration.check.interval.ms")),
         )
@@ -64,6 +76,24 @@ class Maintenance:
                 except StorageError as error:
                     directory.note_error(partition, error)
 
+    def _compact(self, now_ms: int, wall_ms: int) -> None:
+        """Compact one log that is due: a pass holds up everything else for as long as it takes."""
+        if not self._cleans:
+            return
+        for directory in self._online():
+            for partition, log in directory.logs.items():
+                dirty_from = directory.cleaner_offsets.get(partition, Offset(0))
+                if not is_compaction_due(log, dirty_from, wall_ms):
+                    continue
+                try:
+                    done = compact(
+                        self._fs, log, dirty_from, wall_ms, map_entries_max=_MAP_ENTRIES_MAX
+                    )
+                    directory.cleaner_offsets[partition] = done.next_dirty_offset
+                except StorageError as error:
+                    directory.note_error(partition, error)
+                return
+
     def _checkpoint(self, now_ms: int, wall_ms: int) -> None:
         for directory in self._online():
             try:
@@ -71,6 +101,15 @@ class Maintenance:
                 directory.space.refresh()
             except StorageError as error:
                 directory.note_error(None, error)
+
+    def _look_for_space(self, now_ms: int, wall_ms: int) -> None:
+        """Go on appending as soon as a full disk has room again."""
+        for directory in self._online():
+            if directory.space.is_full:
+                try:
+                    directory.space.refresh()
+                except StorageError as error:
+                    directory.note_error(None, error)
 
     def _flush_by_time(self, now_ms: int, wall_ms: int) -> None:
         for directory in self._online():

@@ -122,7 +122,7 @@ class Node:
         )
         self._attach_groups()
         self._flushing = Flushing(self.broker)
-        self._maintenance = Maintenance(self._store, self.controller.settings, now_ms)
+        self._maintenance = Maintenance(fs, self._store, self.controller.settings, now_ms)
         self._decoder = RequestDecoder(_served_versions(), _decode_limits(config))
         self._publish(image)
 

@@ -5,6 +5,7 @@ empty directory of its own; a configured one is told which command does it.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from kraft_wire.model import Chance, StorageError, Uuid, random_uuid, uuid_to_text
 from kraft_wire.node.config import NodeConfig
@@ -14,6 +15,9 @@ from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.storage.meta_properties import MetaProperties, read_meta_properties
 
 __all__ = ["StartError", "open_directories"]
+
+_RESERVE_BYTES: Final = 1 << 20
+"""Records are refused while less is free, so that metadata and checkpoints can still be written."""
 
 
 class StartError(Exception):
@@ -30,7 +34,7 @@ def open_directories(
     opened: list[LogDirectory] = []
     try:
         for path in config.log_dirs:
-            opened.append(_open(fs, path))
+            opened.append(_open(fs, path, config.settings.integer("storage.ballast.bytes")))
         if config.is_embedded and all(each.meta is None for each in opened):
             _format(fs, config, opened, chance, cluster_id, wall_ms)
         _check_identity(config, opened, cluster_id)
@@ -41,9 +45,11 @@ def open_directories(
     return opened
 
 
-def _open(fs: FileSystem, path: str) -> LogDirectory:
+def _open(fs: FileSystem, path: str, ballast_bytes: int) -> LogDirectory:
     try:
-        return LogDirectory.open(fs, path)
+        return LogDirectory.open(
+            fs, path, ballast_bytes=ballast_bytes, reserve_bytes=_RESERVE_BYTES
+        )
     except LockHeld:
         raise StartError(f"log directory {path} is locked: another node is using it") from None
     except StorageError as error:

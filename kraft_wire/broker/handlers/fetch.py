@@ -184,8 +184,8 @@ class _FetchRun:
                     upper_bound=upper_bound,
                     min_one_batch=self.read_bytes == 0,
                 )
-            except StorageError:
-                partition.offline = True
+            except StorageError as error:
+                partition.failed(error)
                 return self._error(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
             data.records = found.records
         return data

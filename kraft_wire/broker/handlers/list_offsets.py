@@ -106,7 +106,10 @@ def _answer(
         if partition is not None and error is ErrorCode.NONE:
             try:
                 found = _find(broker, request, partition, asked.timestamp)
-            except (StorageError, CorruptRecordBatch):
+            except StorageError as failure:
+                partition.failed(failure)
+                error = ErrorCode.KAFKA_STORAGE_ERROR
+            except CorruptRecordBatch:
                 error = ErrorCode.KAFKA_STORAGE_ERROR
     return ListOffsetsPartitionResponse(
         partition_index=asked.partition_index,
