@@ -14,6 +14,19 @@ from tests.server_process import ServerProcess
 _NOT_RUN: list[tuple[str, str]] = []
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run what answers fast before what starts other programs, so that a mistake shows early."""
+    items.sort(key=_cost)
+
+
+def _cost(item: pytest.Item) -> int:
+    markers = {marker.name for marker in item.iter_markers()}
+    if "client" in markers or "slow" in markers:
+        return 2
+    return int(bool(markers & judges.PROGRAMS.keys()))
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test whose judge is missing, or fail it where judges are required."""
     needed = [name for name in judges.PROGRAMS if item.get_closest_marker(name)]
