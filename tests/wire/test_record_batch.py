@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -211,3 +213,14 @@ def test_spoiled_batches_give_records_or_the_declared_error(data: st.DataObject)
             parsed.records()
     except CorruptRecordBatch:
         return
+
+
+def test_checksum_is_the_same_where_only_the_whole_package_can_be_imported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class NothingFound:
+        find_spec = staticmethod(lambda *names: None)
+
+    module = importlib.import_module("kraft_wire.wire.crc32c")
+    monkeypatch.setattr(module, "PathFinder", NothingFound)
+    assert module._native()(b"123456789") == crc32c(b"123456789")
