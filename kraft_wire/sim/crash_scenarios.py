@@ -8,6 +8,7 @@ was never written, and must come out the same a second time.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from kraft_wire.model import (
     LeaderEpoch,
@@ -146,22 +147,21 @@ class Harness:
         self.directory = self._open()
 
 
-class Scenario:
+class Scenario(Protocol):
     """A run, and the judgement of a disk after a crash in it."""
 
-    name = ""
-    config = LogConfig()
+    name: str
 
     def run(self, fs: SimFileSystem, watch: Callable[[Callable[[], object]], None]) -> None:
         """Do the work; call `watch` with a function that returns the current ledger."""
-        raise NotImplementedError
+        ...
 
     def verify(self, fs: SimFileSystem, ledger: object, is_ordered: bool) -> Outcome:
         """Recover twice and judge."""
-        raise NotImplementedError
+        ...
 
 
-class LogScenario(Scenario):
+class LogScenario:
     """A scenario on one partition's log."""
 
     def __init__(
@@ -297,7 +297,7 @@ def _digest(log: Log) -> object:
     )
 
 
-class FileScenario(Scenario):
+class FileScenario:
     """Small files that are replaced whole: the newest acknowledged value, or a later one."""
 
     def __init__(

@@ -24,6 +24,7 @@ class CorruptCheckpoint(StorageError):
 
 def read_entries(fs: FileSystem, path: str, fields: int) -> list[list[str]] | None:
     """Return the entries, each split into `fields` words; None when there is no file."""
+    assert path, "a path is needed"
     assert fields > 0, fields
     try:
         data = fs.read(path)
@@ -45,6 +46,7 @@ def write_entries(
     fs: FileSystem, path: str, entries: Iterable[Iterable[object]], *, durable: bool = True
 ) -> None:
     """Replace the file atomically."""
+    assert path, "a path is needed"
     lines = [" ".join(map(str, words)) for words in entries]
     assert all("\n" not in line for line in lines), lines
     text = "".join(f"{line}\n" for line in [_VERSION, str(len(lines)), *lines])
@@ -63,6 +65,7 @@ def number(path: str, word: str) -> int:
 
 
 def _lines(path: str, data: bytes) -> list[str]:
+    assert path, "a path is needed"
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -49,6 +49,7 @@ def write_offsets(
     fs: FileSystem, path: str, offsets: Mapping[TopicPartition, Offset], *, durable: bool = True
 ) -> None:
     """Replace the file atomically."""
+    assert all(partition.partition >= 0 for partition in offsets), offsets
     assert all(offset >= 0 for offset in offsets.values()), offsets
     entries = [(*partition, offset) for partition, offset in sorted(offsets.items())]
     write_entries(fs, path, entries, durable=durable)

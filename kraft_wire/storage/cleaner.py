@@ -90,6 +90,7 @@ def compact(
     A first dirty offset outside the log counts as its start. Errors: CorruptLog for a damaged
     segment, DiskFull and StorageError with the log as it was (leftovers are removed at start).
     """
+    assert map_entries_max > 0, map_entries_max
     start = log.segments[0].base_offset
     limit = first_uncleanable_offset(log, wall_ms)
     dirty = first_dirty_offset if start <= first_dirty_offset <= limit else start
@@ -329,6 +330,7 @@ def _clean_group(
     fs: FileSystem, log: Log, group: Sequence[Segment], rewrite: _Rewrite, wall_ms: int
 ) -> Segment:
     """Write the kept batches of the group to a `.cleaned` segment, durably."""
+    assert group, log.directory
     base = group[0].base_offset
     cleaned = Segment.create(fs, log.directory, base, log.config, wall_ms, CLEANED_SUFFIX)
     rewrite.transactions.kept.clear()
@@ -360,6 +362,7 @@ def _fill(cleaned: Segment, group: Sequence[Segment], rewrite: _Rewrite) -> None
 
 def _swap(fs: FileSystem, log: Log, group: Sequence[Segment], cleaned: Segment) -> None:
     """Put the cleaned segment in the group's place; atomic under any crash."""
+    assert group, log.directory
     directory, base = log.directory, cleaned.base_offset
     _rename_all(fs, directory, base, CLEANED_SUFFIX, SWAP_SUFFIX)
     fs.sync_directory(directory)
@@ -380,6 +383,7 @@ def _swap(fs: FileSystem, log: Log, group: Sequence[Segment], cleaned: Segment) 
 
 def _rename_all(fs: FileSystem, directory: str, base: Offset, old: str, new: str) -> None:
     """Change the suffix of a segment's files, indexes first: the log file is what counts."""
+    assert old != new, (old, new)
     for suffix in (*INDEX_SUFFIXES, LOG_SUFFIX):
         path = f"{directory}/{file_name(base, suffix)}"
         try:

@@ -162,6 +162,7 @@ def replace_file(fs: FileSystem, path: str, content: bytes, *, durable: bool = T
     Raises DiskFull or StorageError with the old file untouched; FsyncFailed as always. Without
     `durable` the directory is not synced: the old file may come back after power loss.
     """
+    assert path.rpartition("/")[2], path
     assert not path.endswith(_TEMPORARY_SUFFIX), path
     directory, slash, _ = path.rpartition("/")
     assert slash, path
@@ -194,6 +195,7 @@ def remove_tree(fs: FileSystem, path: str) -> None:
 
 def _mapped(error: OSError, operation: str, path: str) -> StorageError:
     """Turn an operating system error into ours; the kind decides what the node does next."""
+    assert operation, path
     reason = error.strerror or str(error)
     if error.errno in _FULL:
         return DiskFull(operation, path, reason)
@@ -214,6 +216,7 @@ class _OsFile:
         self._poisoned: str | None = None
 
     def size_bytes(self) -> int:
+        assert self._descriptor >= 0, self.path
         try:
             return os.fstat(self._descriptor).st_size
         except OSError as error:
@@ -252,6 +255,7 @@ class _OsFile:
             raise _mapped(error, "reserve", self.path) from error
 
     def fsync(self) -> None:
+        assert self._descriptor >= 0, self.path
         if self._poisoned is not None:
             raise FsyncFailed(self.path, self._poisoned)
         try:
@@ -279,6 +283,7 @@ class _OsLock:
     __slots__ = ("_descriptor",)
 
     def __init__(self, path: str) -> None:
+        assert path.strip("/"), path
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -297,6 +302,7 @@ class OsFileSystem:
     """The real disk."""
 
     def open(self, path: str, *, create: bool = False) -> File:
+        assert path, "a path is needed"
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         try:
             return _OsFile(path, os.open(path, flags, 0o644))
@@ -304,12 +310,14 @@ class OsFileSystem:
             raise _mapped(error, "open", path) from error
 
     def open_for_reading(self, path: str) -> File:
+        assert path, "a path is needed"
         try:
             return _OsFile(path, os.open(path, os.O_RDONLY | os.O_CLOEXEC))
         except OSError as error:
             raise _mapped(error, "open", path) from error
 
     def read(self, path: str) -> bytes:
+        assert path, "a path is needed"
         try:
             with open(path, "rb") as file:
                 return file.read()
@@ -317,18 +325,22 @@ class OsFileSystem:
             raise _mapped(error, "read", path) from error
 
     def exists(self, path: str) -> bool:
+        assert path, "a path is needed"
         return os.path.lexists(path)
 
     def is_directory(self, path: str) -> bool:
+        assert path, "a path is needed"
         return os.path.isdir(path)
 
     def names(self, path: str) -> list[str]:
+        assert path, "a path is needed"
         try:
             return sorted(os.listdir(path))
         except OSError as error:
             raise _mapped(error, "list", path) from error
 
     def make_directory(self, path: str) -> None:
+        assert path.strip("/"), path
         try:
             os.makedirs(path, exist_ok=True)
         except OSError as error:
@@ -342,6 +354,7 @@ class OsFileSystem:
             raise _mapped(error, "rename", old) from error
 
     def unlink(self, path: str) -> None:
+        assert path.strip("/"), path
         try:
             os.unlink(path)
         except FileNotFoundError:
@@ -350,12 +363,14 @@ class OsFileSystem:
             raise _mapped(error, "unlink", path) from error
 
     def remove_directory(self, path: str) -> None:
+        assert path.strip("/"), path
         try:
             os.rmdir(path)
         except OSError as error:
             raise _mapped(error, "rmdir", path) from error
 
     def sync_directory(self, path: str) -> None:
+        assert path, "a path is needed"
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
@@ -368,18 +383,21 @@ class OsFileSystem:
             os.close(descriptor)
 
     def make_read_only(self, path: str) -> None:
+        assert path.strip("/"), path
         try:
             os.chmod(path, 0o400)
         except OSError as error:
             raise _mapped(error, "chmod", path) from error
 
     def lock(self, path: str) -> DirectoryLock:
+        assert path.strip("/"), path
         try:
             return _OsLock(path)
         except OSError as error:
             raise _mapped(error, "lock", path) from error
 
     def free_bytes(self, path: str) -> int:
+        assert path, "a path is needed"
         try:
             status = os.statvfs(path)
         except OSError as error:
@@ -387,6 +405,7 @@ class OsFileSystem:
         return status.f_bavail * status.f_frsize
 
     def total_bytes(self, path: str) -> int:
+        assert path, "a path is needed"
         try:
             status = os.statvfs(path)
         except OSError as error:

@@ -44,6 +44,7 @@ class CorruptIndex(Exception):
 
 def _is_growing(values: "array[int]") -> bool:
     """Tell whether each value is larger than the one before it."""
+    assert values.typecode in "Iq", values.typecode
     return all(map(int.__lt__, values, values[1:]))
 
 
@@ -88,6 +89,7 @@ class OffsetIndex:
 
     def entry_before(self, offset: Offset) -> tuple[Offset, int] | None:
         """Return the last entry (batch's last offset, its position) at or before `offset`."""
+        assert len(self._offsets) == len(self._positions), self.path
         relative = offset - self.base_offset
         found = bisect_right(self._offsets, relative) - 1 if relative >= 0 else -1
         if found < 0:
@@ -106,6 +108,7 @@ class OffsetIndex:
 
         Zeros at the end are what Kafka leaves behind when it is killed, and are dropped.
         """
+        assert log_size_bytes >= 0, log_size_bytes
         data = fs.read(self.path)
         if len(data) % _OFFSET_ENTRY_BYTES:
             raise CorruptIndex(self.path, f"{len(data)} bytes are no whole entries")
@@ -126,6 +129,7 @@ class OffsetIndex:
 
     def save(self, fs: FileSystem, *, sync: bool = False) -> None:
         """Write what the file does not hold yet and give it its exact size."""
+        assert self._saved <= len(self._offsets), self.path
         entries = array("I", bytes(_OFFSET_ENTRY_BYTES * len(self._offsets)))
         entries[0::2], entries[1::2] = self._offsets, self._positions
         _turn_big_endian(entries)
@@ -167,6 +171,7 @@ class TimeIndex:
 
     def last_entry(self) -> tuple[int, Offset] | None:
         """Return the largest (timestamp, offset), or None."""
+        assert len(self._offsets) == len(self._timestamps), self.path
         if not self._timestamps:
             return None
         return self._timestamps[-1], Offset(self.base_offset + self._offsets[-1])
@@ -177,6 +182,7 @@ class TimeIndex:
         An entry says: up to this offset nothing is newer than its timestamp. So a search for the
         first record that is at least that new may begin at the entry's batch.
         """
+        assert len(self._offsets) == len(self._timestamps), self.path
         found = bisect_left(self._timestamps, timestamp) - 1
         if found < 0:
             return None
@@ -191,6 +197,7 @@ class TimeIndex:
 
     def load(self, fs: FileSystem) -> None:
         """Read the file; CorruptIndex when its entries do not grow."""
+        assert not self._timestamps, "loaded once, before anything is appended"
         data = fs.read(self.path)
         if len(data) % _TIME_ENTRY.size:
             raise CorruptIndex(self.path, f"{len(data)} bytes are no whole entries")
@@ -242,6 +249,7 @@ class TransactionIndex:
 
     def append(self, aborted: AbortedTransaction) -> None:
         """Add one; markers come in log order."""
+        assert 0 <= aborted.first_offset <= aborted.last_offset, aborted
         assert not self.entries or aborted.last_offset > self.entries[-1].last_offset, aborted
         self.entries.append(aborted)
 
@@ -253,6 +261,7 @@ class TransactionIndex:
 
     def load(self, fs: FileSystem) -> None:
         """Read the file if there is one; CorruptIndex when it is no list of growing entries."""
+        assert self.path, "a path is needed"
         self.entries = []
         if not fs.exists(self.path):
             return

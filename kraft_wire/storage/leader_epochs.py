@@ -50,16 +50,19 @@ class LeaderEpochs:
     @property
     def entries(self) -> list[tuple[LeaderEpoch, Offset]]:
         """Return (epoch, start offset) pairs, oldest first."""
+        assert len(self._epochs) == len(self._offsets), self.path
         return list(zip(self._epochs, self._offsets, strict=True))
 
     @property
     def latest(self) -> LeaderEpoch | None:
         """Return the newest epoch, or None when the log has none."""
+        assert len(self._epochs) == len(self._offsets), self.path
         return self._epochs[-1] if self._epochs else None
 
     @property
     def latest_start_offset(self) -> Offset | None:
         """Return where the newest epoch began, or None."""
+        assert len(self._epochs) == len(self._offsets), self.path
         return self._offsets[-1] if self._offsets else None
 
     def assign(self, epoch: LeaderEpoch, start_offset: Offset, *, durable: bool = True) -> bool:
@@ -93,6 +96,7 @@ class LeaderEpochs:
         with the asked epoch. OffsetForLeaderEpoch on a data log answers
         "unknown" above the newest; that is for its handler to see.
         """
+        assert not self._offsets or self._offsets[-1] <= log_end_offset, log_end_offset
         assert log_end_offset >= 0, log_end_offset
         if not self._epochs:
             return OffsetAndEpoch(log_end_offset, epoch)
@@ -130,5 +134,6 @@ class LeaderEpochs:
 
     def save(self, *, durable: bool = True) -> None:
         """Replace the checkpoint."""
+        assert self._offsets == sorted(self._offsets), self._offsets
         assert self._epochs == sorted(self._epochs), self._epochs
         write_entries(self._fs, self.path, self.entries, durable=durable)

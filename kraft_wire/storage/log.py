@@ -182,6 +182,7 @@ class Log:
 
     def roll(self, wall_ms: int, base_offset: Offset | None = None) -> None:
         """Seal the active segment and begin a new one; nothing happens to an empty one in place."""
+        assert base_offset is None or base_offset >= 0, base_offset
         base = max(self.log_end_offset, base_offset or self.log_end_offset)
         if self._active.size_bytes == 0 and self._active.base_offset == base:
             return
@@ -241,6 +242,7 @@ class Log:
 
     def _position_of(self, upper_bound: Offset, segment: Segment) -> int:
         """Return where in the segment the batches below `upper_bound` end."""
+        assert upper_bound >= 0, upper_bound
         if upper_bound >= self.log_end_offset or upper_bound <= segment.base_offset:
             return segment.size_bytes if upper_bound > segment.base_offset else 0
         frame = segment.locate(upper_bound)
@@ -266,11 +268,13 @@ class Log:
     @property
     def size_bytes(self) -> int:
         """Bytes of all segments."""
+        assert self.segments, self.directory
         return sum(segment.size_bytes for segment in self.segments)
 
     @property
     def active_segment(self) -> Segment:
         """The segment that gets the appends."""
+        assert self._active is self.segments[-1], self.directory
         return self._active
 
     @property
@@ -286,6 +290,7 @@ class Log:
     @property
     def last_stable_offset(self) -> Offset:
         """Where a read_committed reader stops (KIP-98): at most the high watermark."""
+        assert self.log_start_offset <= self.high_watermark, self.directory
         unstable = self.producer_states.first_unstable_offset(self.high_watermark)
         if unstable is None or unstable >= self.high_watermark:
             return self.high_watermark
@@ -306,6 +311,7 @@ class Log:
 
     def update_config(self, config: LogConfig) -> None:
         """Obey changed topic settings from now on."""
+        assert config.segment_bytes > 0, config
         self.config = config
         for segment in self.segments:
             segment.configure(config)
@@ -316,6 +322,7 @@ class Log:
     @property
     def unflushed_records(self) -> int:
         """Records that a power loss would take, to be compared with `flush.messages`."""
+        assert self.recovery_point <= self.log_end_offset, self.recovery_point
         return self.log_end_offset - self.recovery_point
 
     def begin_flush(self) -> PendingFlush:
@@ -333,6 +340,7 @@ class Log:
 
     def complete_flush(self, flushed: PendingFlush) -> None:
         """Take note that `flushed.run()` returned; later appends stay unflushed."""
+        assert flushed.cuts_count <= self._cuts_count, flushed
         if flushed.cuts_count != self._cuts_count:
             return  # truncated in between: what was synced is not what the log holds
         for segment in flushed.segments:
@@ -348,6 +356,7 @@ class Log:
 
     def flush(self) -> None:
         """Make everything appended so far durable; FsyncFailed must stop the process."""
+        assert self.recovery_point <= self.log_end_offset, self.recovery_point
         if self.recovery_point == self.log_end_offset and not self._directory_is_dirty:
             return
         pending = self.begin_flush()
@@ -373,6 +382,7 @@ class Log:
         Never below the high watermark in the metadata log; that is asserted by its caller, as a
         data replica may (KIP-101).
         """
+        assert offset >= 0, offset
         if offset >= self.log_end_offset:
             return False
         if offset <= self.log_start_offset:
@@ -400,6 +410,7 @@ class Log:
 
     def _end_changed(self, end: Offset) -> None:
         """Bring epochs, producers and offsets in line with a new, lower end."""
+        assert end <= self.log_end_offset or end == self.log_start_offset, end
         self._cuts_count += 1
         self.log_end_offset = end
         self.epochs.truncate_from_end(end)
@@ -435,6 +446,7 @@ class Log:
         Segments that lie wholly below are removed by the next `apply_retention`; epochs are
         forgotten with them, as a crash may bring records back whose segment is still there.
         """
+        assert offset >= 0, offset
         if offset <= self.log_start_offset:
             return False
         assert offset <= self.log_end_offset, (offset, self.log_end_offset)
@@ -459,6 +471,7 @@ class Log:
 
     def close(self) -> None:
         """Flush and leave every file as Kafka leaves it after a clean stop."""
+        assert self.segments, self.directory
         self.flush()
         self.producer_states.map_end_offset = self.log_end_offset
         take_snapshot(self._fs, self.directory, self.producer_states)

@@ -47,16 +47,19 @@ class LogConfig:
     @property
     def is_compacted(self) -> bool:
         """Whether `cleanup.policy` includes compact."""
+        assert isinstance(self.cleanup_policy, tuple), self.cleanup_policy
         return "compact" in self.cleanup_policy
 
     @property
     def is_deleted(self) -> bool:
         """Whether `cleanup.policy` includes delete (retention by time and size)."""
+        assert isinstance(self.cleanup_policy, tuple), self.cleanup_policy
         return "delete" in self.cleanup_policy
 
     @property
     def flushes_every_append(self) -> bool:
         """Whether acknowledgements promise to survive power loss (`flush.messages=1`)."""
+        assert self.flush_messages >= 1, self.flush_messages
         return self.flush_messages <= 1
 
     @classmethod

@@ -127,6 +127,7 @@ class LogDirectory:
         allows to be cut at their damage. Errors: StorageError other than damage,
         FsyncFailed.
         """
+        assert self.offline is None, self.offline
         assert not self.logs, self.path
         for name in self._fs.names(self.path):
             if not self._fs.is_directory(f"{self.path}/{name}"):
@@ -174,6 +175,7 @@ class LogDirectory:
     def _load(
         self, partition: TopicPartition, config: LogConfig, wall_ms: int, cuts_damage: bool
     ) -> Log:
+        assert partition not in self.logs, partition
         directory = f"{self.path}/{partition}"
         topic_id = read_topic_id(self._fs, directory)
         log = open_log(
@@ -243,6 +245,7 @@ class LogDirectory:
 
         Its files are removed by `remove_deleted`, or by the next start.
         """
+        assert self.offline is None, self.offline
         log = self.logs.pop(partition, None)
         self.damaged.pop(partition, None)
         unique = log.topic_id.hex() if log is not None else "0" * 32
@@ -306,6 +309,7 @@ class LogDirectory:
         Offline directories are only unlocked, and a damaged log withholds the marker: what could
         not be written or was wrong must be verified again.
         """
+        assert all(log.segments for log in self.logs.values()), self.path
         if self.offline is None:
             for log in self.logs.values():
                 log.close()

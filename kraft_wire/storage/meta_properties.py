@@ -30,6 +30,7 @@ class MetaProperties:
 
 def read_meta_properties(fs: FileSystem, directory: str) -> MetaProperties | None:
     """Return the identity, None in an unformatted directory; CorruptCheckpoint when damaged."""
+    assert directory, "a directory is needed"
     path = f"{directory}/{META_PROPERTIES}"
     try:
         values = _properties(path, fs.read(path))

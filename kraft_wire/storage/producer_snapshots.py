@@ -27,6 +27,7 @@ def snapshot_offsets(fs: FileSystem, directory: str) -> list[Offset]:
 
 def take_snapshot(fs: FileSystem, directory: str, states: ProducerStates) -> None:
     """Write the table at its end offset."""
+    assert states.map_end_offset >= 0, states.map_end_offset
     path = f"{directory}/{file_name(states.map_end_offset, _SUFFIX)}"
     replace_file(fs, path, states.snapshot(), durable=False)
     assert fs.exists(path), path
@@ -46,6 +47,7 @@ def load_producers(
     fs: FileSystem, directory: str, segments: Sequence[Segment], end_offset: Offset
 ) -> ProducerStates:
     """Return the table at `end_offset`: newest intact snapshot up to there, then the log."""
+    assert segments, directory
     states = ProducerStates()
     for taken_at in reversed(snapshot_offsets(fs, directory)):
         if segments[0].base_offset <= taken_at <= end_offset:

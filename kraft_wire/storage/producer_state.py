@@ -82,12 +82,14 @@ class BatchMetadata(NamedTuple):
     @property
     def base_sequence(self) -> int:
         """Sequence of the first record; sequences wrap to 0 after the largest int32."""
+        assert self.offset_delta >= 0, self
         first = self.last_sequence - self.offset_delta
         return first if first >= 0 else first + _SEQUENCE_MAX + 1
 
     @property
     def base_offset(self) -> Offset:
         """Offset of the first record."""
+        assert self.last_offset >= self.offset_delta, self
         return Offset(self.last_offset - self.offset_delta)
 
 
@@ -105,11 +107,13 @@ class ProducerState:
     @property
     def last_sequence(self) -> int:
         """Sequence of the newest record, -1 when none is known."""
+        assert len(self.batches) <= _BATCHES_KEPT, self
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
     @property
     def last_offset(self) -> Offset:
         """Offset of the newest record, -1 when none is known."""
+        assert len(self.batches) <= _BATCHES_KEPT, self
         return self.batches[-1].last_offset if self.batches else Offset(-1)
 
 
@@ -169,6 +173,7 @@ class ProducerStates:
 
         The last stable offset of an aborted transaction is the one after its marker is applied.
         """
+        assert batch.base_offset >= 0, batch
         self.map_end_offset = Offset(batch.base_offset + batch.last_offset_delta + 1)
         if batch.producer_id < 0:
             return None
@@ -206,6 +211,7 @@ class ProducerStates:
 
     def _end_transaction(self, batch: RecordBatch) -> AbortedTransaction | None:
         """Apply a commit or abort marker; other control records change nothing."""
+        assert batch.is_control, batch
         marker = read_marker(batch)
         if marker is None:
             return None
@@ -230,6 +236,7 @@ class ProducerStates:
 
     def _first_open_offset(self) -> Offset | None:
         """Return where the oldest transaction without marker began, or None."""
+        assert len(self._opened) <= len(self._states), self._opened
         return next(iter(self._opened.values()), None)
 
     def first_unstable_offset(self, high_watermark: Offset) -> Offset | None:
@@ -281,6 +288,7 @@ class ProducerStates:
 
     def load_snapshot(self, data: bytes, offset: Offset) -> None:
         """Become the table of the snapshot taken at `offset`; CorruptSnapshot when damaged."""
+        assert offset >= 0, offset
         states = {state.producer_id: state for state in _snapshot_states(data)}
         self.clear(offset)
         self._states = states
@@ -325,6 +333,8 @@ def _snapshot_states(data: bytes) -> Iterator[ProducerState]:
         raise CorruptSnapshot(f"{count} entries in {len(entries)} bytes")
     for entry in _SNAPSHOT_ENTRY.iter_unpack(entries):
         producer_id, epoch, sequence, offset, delta, timestamp, coordinator_epoch, first = entry
+        if offset >= 0 and not 0 <= delta <= offset:
+            raise CorruptSnapshot(f"producer {producer_id}: {delta} records before {offset}")
         known = [BatchMetadata(sequence, Offset(offset), delta, timestamp)] if offset >= 0 else []
         opened = Offset(first) if first >= 0 else None
         assert len(known) <= 1, known

@@ -62,6 +62,7 @@ def write_quorum_state(
     fs: FileSystem, directory: str, state: ElectionState, data_version: int
 ) -> None:
     """Replace the file, durably, in Kafka's key order and without an end of line."""
+    assert state.leader_epoch >= 0, state
     assert data_version in _KEYS, data_version
     common: dict[str, object] = {
         "leaderId": state.leader_id,
@@ -111,6 +112,7 @@ def _parsed(path: str, version: int, fields: dict[str, object]) -> ElectionState
 
 
 def _voter(path: str, voter: object) -> ReplicaId:
+    assert path, "a path is needed"
     if not isinstance(voter, dict) or list(voter) != ["voterId"]:
         raise CorruptCheckpoint(path, "an entry of currentVoters is no {voterId}")
     return ReplicaId(_int32(path, voter, "voterId", 0))

@@ -31,6 +31,7 @@ SWAP_SUFFIX = ".swap"
 DELETED_SUFFIX = ".deleted"
 _TEMPORARY_SUFFIX = ".tmp"
 _SECTOR_BYTES = 512
+_BEGINNING = Offset(0)
 _BEFORE_FIRST = -1  # the position of what is wrong with a segment as a whole
 _UNCHECKED_BYTES = 17  # base offset, length, epoch and magic stand before what the CRC covers
 
@@ -44,8 +45,8 @@ def open_log(
     *,
     wall_ms: int,
     is_clean: bool = False,
-    recovery_point: Offset = Offset(0),  # noqa: B008  # an int by another name
-    log_start_offset: Offset = Offset(0),  # noqa: B008
+    recovery_point: Offset = _BEGINNING,
+    log_start_offset: Offset = _BEGINNING,
     persist_recovery_point: Callable[[], None] = lambda: None,
     space: DiskSpace | None = None,
     cuts_damage: bool = False,
@@ -56,6 +57,7 @@ def open_log(
     `cuts_damage` is an operator's decision to cut a damaged log at the damage.
     Errors: CorruptLog and CorruptCheckpoint name what is damaged; StorageError, FsyncFailed.
     """
+    assert recovery_point >= 0, recovery_point
     fs.make_directory(directory)
     finish_swaps(fs, directory)
     segments = _existing_segments(fs, directory, config, wall_ms)
@@ -118,6 +120,7 @@ def finish_swaps(fs: FileSystem, directory: str) -> None:
 
 def _finish_swap(fs: FileSystem, directory: str, base: int) -> None:
     """Put one `.log.swap` in place of the segments that it covers."""
+    assert base >= 0, base
     swap_path = f"{directory}/{file_name(base, LOG_SUFFIX + SWAP_SUFFIX)}"
     file = fs.open(swap_path)
     end = base
@@ -186,6 +189,7 @@ class _Recovery:
 
     def clean_end(self) -> Offset:
         """Return the end of a log that was closed cleanly; CorruptLog when it does not say so."""
+        assert self._segments, self._directory
         last = self._segments[-1]
         frame = last.last_frame()
         end = last.base_offset if frame is None else Offset(frame.last_offset + 1)
@@ -195,6 +199,7 @@ class _Recovery:
 
     def verified_end(self) -> Offset:
         """Verify from the recovery point's segment on, cut a torn tail, return the end."""
+        assert self._segments, self._directory
         first = 0
         for index, segment in enumerate(self._segments):
             if segment.base_offset <= self._recovery_point:
@@ -244,6 +249,7 @@ class _Recovery:
 
     def _check_place(self, segment: Segment, batch: RecordBatch, position: int) -> None:
         """Check what the CRC does not cover: base offset and leader epoch."""
+        assert 0 <= position < segment.size_bytes, (position, segment.path)
         offset, epoch = batch.base_offset, batch.partition_leader_epoch
         wrong = ""
         if offset < self._expected or (self._is_contiguous and offset > self._expected):
@@ -263,6 +269,7 @@ class _Recovery:
 
     def _take(self, segment: Segment, batch: RecordBatch, position: int) -> None:
         """Derive from a good batch what is derived: indexes, epochs, producers."""
+        assert batch.base_offset >= self._expected, (batch, self._expected)
         segment.note(batch, position)
         self._expected = Offset(batch.next_offset)
         epoch = LeaderEpoch(batch.partition_leader_epoch)
@@ -277,6 +284,7 @@ class _Recovery:
 
     def _cut_torn_tail(self, index: int, bad: BadBatch) -> None:
         """Cut the log at a bad batch; CorruptLog when that could lose more than a torn write."""
+        assert bad.position >= _BEFORE_FIRST, bad
         segment = self._segments[index]
         if not self._cuts_damage:
             self._refuse_damage(index, bad)

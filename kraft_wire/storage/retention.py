@@ -18,6 +18,7 @@ def apply_retention(log: Log, wall_ms: int) -> int:
     Time and size count when `cleanup.policy` includes delete; the log start always does. When the
     active segment is itself due, a new one is begun first. Errors: those of the file door.
     """
+    assert wall_ms >= 0, wall_ms
     removed = 0
     if log.config.is_deleted:
         removed += _remove_while(log, lambda segment: _is_expired(log, segment, wall_ms), wall_ms)

@@ -41,6 +41,7 @@ class BadBatch(Exception):
     """What stands at `position` is no whole batch."""
 
     def __init__(self, position: int, reason: str) -> None:
+        assert reason, position
         super().__init__(f"position {position}: {reason}")
         self.position = position
         self.reason = reason
@@ -140,6 +141,7 @@ def find_batch_after(file: File, position: int, end_position: int, base_offset_m
     Whole batches only, with a right CRC and a base offset of at least `base_offset_min`: that is
     the proof that a bad batch before it is damage and not the torn end of the log.
     """
+    assert base_offset_min >= 0, base_offset_min
     assert position >= 0, position
     while position + HEADER_BYTES <= end_position:
         window = file.pread(min(_CONTENT_CHUNK_BYTES, end_position - position), position)

@@ -148,6 +148,7 @@ class Segment:
 
         When the write fails the file is cut back, so that nothing stays half-written.
         """
+        assert len(data) > 0, self.path
         position = self.size_bytes
         assert appended, self.path
         try:
@@ -207,6 +208,7 @@ class Segment:
 
     def truncate_to(self, offset: Offset) -> None:
         """Cut off the batch that holds `offset` and all after it, durably."""
+        assert offset >= self.base_offset, (offset, self.path)
         self.load_indexes()
         frame = self.locate(offset)
         if frame is None:
@@ -217,6 +219,7 @@ class Segment:
 
     def cut(self, position: int, offset: Offset) -> None:
         """Shorten the file to `position`, where the batch at `offset` stood."""
+        assert position <= self.size_bytes, (position, self.size_bytes)
         assert position >= 0, position
         self.file.truncate(position)
         self.size_bytes = position
@@ -254,6 +257,7 @@ class Segment:
 
     def remove(self) -> None:
         """Unlink the files; replies that hold the open file can still read it."""
+        assert self.path, "removed once"
         self._file = None
         self._fs.unlink(self.path)
         for index in (self._offsets, self._times, self._transactions):
@@ -297,18 +301,14 @@ class Segment:
         """Return a position at or before the first batch with a timestamp of at least that."""
         self.load_indexes()
         entry = self._times.entry_before(timestamp)
+        if entry is not None and not self._is_time_right(*entry):
+            self.rebuild_indexes()
+            entry = self._times.entry_before(timestamp)
         if entry is None:
             return 0
-        known_timestamp, offset = entry
-        frame = self.locate(offset)
-        if frame is not None and frame.last_offset == offset:
-            _, batch = next(self.batches_from(frame.position))
-            if batch.max_timestamp == known_timestamp:
-                return frame.position
-        self.rebuild_indexes()
-        entry = self._times.entry_before(timestamp)
-        frame = self.locate(entry[1]) if entry is not None else None
-        return frame.position if frame is not None else 0
+        frame = self.locate(entry[1])
+        assert frame is not None, (self.path, entry)
+        return frame.position
 
     def aborted_transactions(self, first: Offset, end: Offset) -> list[AbortedTransaction]:
         """Return aborted transactions that touch [first, end)."""
@@ -320,6 +320,7 @@ class Segment:
     @property
     def transactions(self) -> list[AbortedTransaction]:
         """All aborted transactions whose marker lies here."""
+        assert self.base_offset >= 0, self.path
         self.load_indexes()
         return self._transactions.entries
 
@@ -363,7 +364,8 @@ class Segment:
             self._offsets.load(self._fs, self.size_bytes)
             self._times.load(self._fs)
             self._transactions.load(self._fs)
-            is_right = self._last_time_is_right()
+            last_time = self._times.last_entry()
+            is_right = last_time is None or self._is_time_right(*last_time)
         except (CorruptIndex, MissingFile):
             is_right = False
         if is_right:
@@ -372,13 +374,9 @@ class Segment:
             self.rebuild_indexes()
         assert self._indexes_loaded
 
-    def _last_time_is_right(self) -> bool:
-        """Tell whether the newest time entry names a batch with that time and end."""
-        last = self._times.last_entry()
+    def _is_time_right(self, timestamp: int, offset: Offset) -> bool:
+        """Tell whether a time entry names a batch that has this time and ends there."""
         assert self._indexes_loaded, self.path
-        if last is None:
-            return True
-        timestamp, offset = last
         frame = self.locate(offset)
         if frame is None or frame.last_offset != offset:
             return False
@@ -424,6 +422,7 @@ class Segment:
 
     def rebuild_indexes(self) -> None:
         """Derive the offset and time index from the log; CorruptLog when that is damaged."""
+        assert self.size_bytes >= 0, self.path
         self.clear_indexes()
         for position, batch in self.batches_from(0):
             self.note(batch, position)

@@ -37,6 +37,7 @@ class CorruptMetadataSnapshot(StorageError):
     """A snapshot file is not whole and valid; names the position."""
 
     def __init__(self, path: str, position: int, reason: str) -> None:
+        assert position >= 0, position
         super().__init__("verify", path, f"position {position}: {reason}")
         self.position = position
 
@@ -118,6 +119,7 @@ class SnapshotReader:
 
     def slice(self, position: int, max_bytes: int) -> FileSlice:
         """Return bytes from `position` on for a FetchSnapshot answer."""
+        assert max_bytes >= 0, max_bytes
         assert 0 <= position <= self.size_bytes, (position, self.size_bytes)
         return FileSlice(self._file, position, min(max_bytes, self.size_bytes - position))
 

@@ -54,6 +54,7 @@ class DiskSpace:
 
     def _take_ballast(self) -> None:
         """Reserve the blocks, or become full when they are not to be had."""
+        assert not self.is_full, self._path
         if not self._ballast_bytes or self._fs.exists(self._path):
             return
         try:

@@ -47,11 +47,9 @@ def offset_for_timestamp(
 def offset_of_max_timestamp(log: Log, *, upper_bound: Offset) -> TimestampAndOffset | None:
     """Return the first record with the largest time below `upper_bound` (KIP-734), or None."""
     assert upper_bound >= 0, upper_bound
-    best: RecordBatch | None = None
+    newest, holder = -1, None
     for segment in log.segments_from(log.log_start_offset):
-        if segment.base_offset >= upper_bound or segment.size_bytes == 0:
-            continue
-        if best is not None and segment.largest_timestamp() <= best.max_timestamp:
+        if segment.base_offset >= upper_bound or segment.largest_timestamp() <= newest:
             continue
         position = segment.position_before_timestamp(segment.largest_timestamp())
         if segment.locate(upper_bound) is not None:
@@ -59,12 +57,21 @@ def offset_of_max_timestamp(log: Log, *, upper_bound: Offset) -> TimestampAndOff
         for _, batch in segment.batches_from(position):
             if batch.base_offset >= upper_bound:
                 break
-            is_newer = best is None or batch.max_timestamp > best.max_timestamp
-            if is_newer and batch.last_offset >= log.log_start_offset:
-                best = batch
-    if best is None or best.max_timestamp < 0:
-        return None
-    return _first_in(best, best.max_timestamp, log.log_start_offset)
+            timestamp = _newest_in(batch, log.log_start_offset)
+            if timestamp > newest:
+                newest, holder = timestamp, batch
+    return None if holder is None else _first_in(holder, newest, log.log_start_offset)
+
+
+def _newest_in(batch: RecordBatch, start: Offset) -> int:
+    """Return the largest time among the batch's records at or after `start`, -1 for none."""
+    assert start >= 0, start
+    if batch.base_offset >= start:
+        return batch.max_timestamp
+    if batch.last_offset < start:
+        return -1
+    times = [record.timestamp for record in batch.iter_records() if record.offset >= start]
+    return max(times, default=-1)
 
 
 def _first_in(batch: RecordBatch, timestamp: int, start: Offset) -> TimestampAndOffset | None:

@@ -100,6 +100,9 @@ def test_due_by_ratio_and_by_age() -> None:
     close_segment(log)
     assert is_compaction_due(log, Offset(0), 1500)
     assert not is_compaction_due(log, Offset(1), 1500)
+    log.high_watermark = Offset(0)
+    assert not is_compaction_due(log, Offset(0), 1500)
+    log.high_watermark = Offset(1)
     put(log, b"a", b"1", timestamp=1000)
     close_segment(log)
     assert not is_compaction_due(log, Offset(1), 1500)  # one half is not more than one half

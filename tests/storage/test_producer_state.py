@@ -8,7 +8,7 @@ from kraft_wire.model import Offset
 from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.storage.files import replace_file
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.producer_snapshots import snapshot_offsets
+from kraft_wire.storage.producer_snapshots import load_producers, snapshot_offsets
 from kraft_wire.storage.producer_state import (
     CorruptSnapshot,
     ProducerStates,
@@ -191,11 +191,34 @@ def test_snapshot_reads_back_with_the_last_batch_and_open_transactions() -> None
 def test_damaged_snapshot_is_refused() -> None:
     good = table(written(0, 0)).snapshot()
     wrong_count = struct.pack(">i", 2) + good[10:]
-    cases = [good[:9], good[:-1], b"\0\2" + good[2:], bytes([good[0], good[1] ^ 4]) + good[2:]]
+    odd = struct.pack(">i", 1) + struct.pack(">qhiqiqiq", 7, 0, 9, 5, 6, 1, -1, -1)
+    cases = [struct.pack(">hI", 1, crc32c(odd)) + odd]
+    cases += [good[:9], good[:-1], b"\0\2" + good[2:], bytes([good[0], good[1] ^ 4]) + good[2:]]
     cases += [good[:-1] + b"\1", struct.pack(">hI", 1, crc32c(wrong_count)) + wrong_count]
     for data in cases:
         with pytest.raises(CorruptSnapshot):
             ProducerStates().load_snapshot(data, Offset(1))
+
+
+def test_replay_stops_at_the_end_and_steps_over_segments_without_batches() -> None:
+    fs = SimFileSystem()
+    config = LogConfig(segment_bytes=400, cleanup_policy=("compact",))
+    log = open_at(fs, config)
+    for at in range(9):
+        append(log, written(at, at))
+    emptied = log.segments[1]
+    emptied.cut(0, emptied.base_offset)
+    end = Offset(log.active_segment.base_offset + 1)
+    states = load_producers(fs, DIRECTORY, log.segments, end)
+    state = states.get(7)
+    assert state is not None
+    assert (state.last_offset, states.map_end_offset) == (end - 1, end)
+    assert len(load_producers(fs, DIRECTORY, log.segments, Offset(0))) == 0
+    for offset in snapshot_offsets(fs, DIRECTORY):
+        fs.unlink(f"{DIRECTORY}/{offset:020d}.snapshot")
+    state = load_producers(fs, DIRECTORY, log.segments, end).get(7)
+    assert state is not None
+    assert state.last_offset == end - 1
 
 
 @pytest.mark.parametrize("damage", [False, True])

@@ -110,6 +110,8 @@ def test_time_index_takes_growing_times_only() -> None:
     assert index.has_unsaved
     index.save(fs)
     assert fs.read("d/t") == struct.pack(">qiqi", 500, 3, 700, 9)
+    file = fs.open("d/t")
+    file.pwrite(bytes(120), file.size_bytes())
     again = TimeIndex("d/t", BASE)
     again.load(fs)
     assert (len(again), again.last_entry()) == (2, (700, 1009))
@@ -221,9 +223,13 @@ def test_file_that_became_shorter_is_noticed() -> None:
             list(walk(file, 0, len(data) + 200))
     with pytest.raises(BadBatch):
         find_frame(file, 0, len(data) + 200, Offset(9))
+    with pytest.raises(BadBatch, match="within a header"):
+        find_frame(disk(data[:20]).open("d/f"), 0, len(data), Offset(9))
     lying = data[:8] + struct.pack(">i", 5000) + data[12:]
     with pytest.raises(BadBatch, match="reaches beyond"):
         find_frame(disk(lying).open("d/f"), 0, len(lying), Offset(9))
+    spoilt = data[:-1] + bytes([data[-1] ^ 1])
+    assert find_batch_after(disk(spoilt).open("d/f"), 0, len(data), 0) == -1
     assert find_batch_after(file, 0, len(data) + 99, 5) == -1
     assert find_batch_after(file, len(data), len(data) + 99, 5) == -1
 
@@ -322,6 +328,13 @@ def test_damaged_log_is_refused_wherever_it_is_walked() -> None:
             call(reopened(fs))
 
 
+def test_damage_that_comes_later_is_noticed_by_the_next_walk() -> None:
+    fs, segment = filled(3)
+    fs.open(f"d/{BASE:020d}.log").pwrite(bytes(30), 2 * len(batch_bytes(BASE)))
+    with pytest.raises(CorruptLog):
+        segment.last_frame()
+
+
 def test_truncation_beyond_the_end_does_nothing_and_removal_leaves_readers_alone() -> None:
     fs, segment = filled(3)
     segment.truncate_to(Offset(BASE + 3))
@@ -340,6 +353,47 @@ def test_preallocated_segment_is_trimmed_when_sealed() -> None:
     assert len(fs.read(segment.path)) == 900
     segment.seal()
     assert len(fs.read(segment.path)) == len(data)
+
+
+def test_segment_that_was_never_read_is_closed_without_touching_its_files() -> None:
+    fs, segment = filled(3)
+    segment.close()
+    before = fs.changes_count
+    again = reopened(fs)
+    again.close()
+    again.close()
+    assert fs.changes_count == before
+
+
+def test_only_the_newest_batches_are_remembered_by_position() -> None:
+    _, segment = filled(80)
+    for offset in range(80):
+        frame = segment.locate(Offset(BASE + offset))
+        assert frame is not None
+        assert frame.base_offset == BASE + offset
+
+
+def test_time_entry_before_the_newest_is_checked_when_it_is_hit() -> None:
+    fs, segment = filled(30)
+    segment.close()
+    path = f"d/{BASE:020d}.timeindex"
+    good = fs.read(path)
+    timestamp, relative = struct.unpack_from(">qi", good, 12)
+    for entry in ((timestamp - 1, relative), (timestamp, relative + 1), (timestamp - 1, 1 + 0)):
+        fs.open(path).pwrite(good, 0)
+        fs.open(path).pwrite(struct.pack(">qi", *entry), 12)
+        again = reopened(fs)
+        position = again.position_before_timestamp(timestamp)
+        _, batch = next(again.batches_from(position))
+        assert batch.max_timestamp <= timestamp
+    fs.open(path).pwrite(good, 0)
+    assert fs.read(path) == good
+
+
+def test_index_entry_beyond_the_log_is_no_hit() -> None:
+    _, segment = filled(30)
+    segment._offsets.append(Offset(BASE + 40), segment.size_bytes + 5)
+    assert segment.last_frame() is not None
 
 
 # -- settings ------------------------------------------------------------------------------------

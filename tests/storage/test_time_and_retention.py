@@ -15,6 +15,8 @@ from kraft_wire.storage.timestamps import (
     offset_for_timestamp,
     offset_of_max_timestamp,
 )
+from kraft_wire.wire.batch_builder import build_batch
+from kraft_wire.wire.record import Record
 from tests.storage.making import DIRECTORY, append, batch_bytes, contents, open_at, parsed
 
 SMALL = LogConfig(segment_bytes=400, index_interval_bytes=100)
@@ -54,6 +56,30 @@ def test_search_by_time_agrees_with_a_walk_over_all_records(
     if found is not None or newer:
         assert found is not None
         assert found[:2] == newer[0]
+
+
+def test_newest_records_below_the_log_start_do_not_count() -> None:
+    log = open_at(SimFileSystem(), SMALL)
+    append(log, batch_bytes(0, timestamp=10, count=3))
+    append(log, batch_bytes(3, timestamp=5))
+    log.advance_log_start_offset(Offset(1))
+    assert offset_for_timestamp(log, 12, upper_bound=Offset(4)) == (12, 2, 0)
+    assert offset_for_timestamp(log, 13, upper_bound=Offset(4)) is None
+    log.advance_log_start_offset(Offset(3))
+    assert offset_for_timestamp(log, 12, upper_bound=Offset(4)) is None
+
+
+def test_batch_across_the_log_start_counts_with_its_visible_records() -> None:
+    log = open_at(SimFileSystem(), SMALL)
+    records = [Record(b"k", b"v", timestamp=time) for time in (20, 5)]
+    append(log, bytes(build_batch(records, partition_leader_epoch=0)))
+    append(log, batch_bytes(2, timestamp=7))
+    log.advance_log_start_offset(Offset(1))
+    assert offset_for_timestamp(log, 6, upper_bound=Offset(3)) == (7, 2, 0)
+    assert offset_of_max_timestamp(log, upper_bound=Offset(3)) == (7, 2, 0)
+    assert offset_of_max_timestamp(log, upper_bound=Offset(2)) == (5, 1, 0)
+    log.advance_log_start_offset(Offset(2))
+    assert offset_of_max_timestamp(log, upper_bound=Offset(3)) == (7, 2, 0)
 
 
 def test_search_finds_the_record_inside_a_batch_with_its_epoch() -> None:
@@ -130,6 +156,12 @@ def test_size_limit_keeps_at_least_that_many_bytes() -> None:
     assert apply_retention(log, 1 << 40) > 0
     assert log.size_bytes >= 700
     assert log.size_bytes - log.segments[0].size_bytes < 700
+
+
+def test_size_limit_never_takes_the_active_segment() -> None:
+    log = log_with([1000] * 9, LogConfig(segment_bytes=400, retention_bytes=0, retention_ms=-1))
+    apply_retention(log, 1)
+    assert [segment is log.active_segment for segment in log.segments] == [True]
 
 
 def test_compacted_only_logs_keep_old_segments_but_not_deleted_ones() -> None:
