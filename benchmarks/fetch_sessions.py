@@ -139,14 +139,15 @@ class Client:
         self.epoch, self.moved = self.epoch + 1, {}
         return request
 
-    def append(self, step: int) -> None:
-        """Let a few partitions grow by a record, others in each step."""
+    def append(self, step: int) -> dict[Name, int]:
+        """Let a few partitions grow by a record, others in each step; return their ends."""
+        ends: dict[Name, int] = {}
         for number in range(CHANGED):
             topic, index = NAMES[(step * CHANGED + number) % len(NAMES)]
             log = log_of(self.broker, topic, index)
             log.grow(1)
-            assert self.moved is not None
-            self.moved[topic, index] = log.log_end_offset
+            ends[topic, index] = log.log_end_offset
+        return ends
 
 
 @dataclass(slots=True)
@@ -176,35 +177,26 @@ def compare(rounds: int) -> list[Row]:
     broker = make_broker()
     busy, idle = Client(broker), Client(broker)
     busy.open()
-    offsets = dict.fromkeys(NAMES, 1)
+    positions = dict.fromkeys(NAMES, 1)
     kinds: dict[str, Callable[[], bytes]] = {
-        "full, with a new session": lambda: request_bytes(0, 0, at_end(broker, offsets)),
-        "full, no session": lambda: request_bytes(0, -1, at_end(broker, offsets)),
+        "full, with a new session": lambda: request_bytes(0, 0, positions),
+        "full, no session": lambda: request_bytes(0, -1, positions),
         f"incremental, {CHANGED} changed": busy.next_request,
         "incremental, nothing new": idle.next_request,
     }
     rows = {name: Row(name) for name in kinds}
     times: dict[str, list[float]] = {name: [] for name in kinds}
     for step in range(rounds):
-        pending = dict(busy.moved or {})
-        busy.append(step)
-        grown, busy.moved = busy.moved or {}, pending
+        grown = busy.append(step)
         for name, prepare in kinds.items():
             if prepare == idle.next_request:
                 idle.open()
             times[name].append(measured(rows[name], broker, prepare))
         busy.moved = grown
+        positions.update(grown)
     for name, row in rows.items():
         row.micros = statistics.median(times[name])
     return list(rows.values())
-
-
-def at_end(broker: Broker, offsets: dict[Name, int]) -> dict[Name, int]:
-    """Fetch positions of a consumer that has all but the newest record of what changed."""
-    return {
-        name: max(position, log_of(broker, *name).log_end_offset - 1)
-        for name, position in offsets.items()
-    }
 
 
 @dataclass(slots=True)
