@@ -37,7 +37,9 @@ _COULD_NOT_RUN: Final = 2
 
 Bootstrap = Annotated[
     str,
-    typer.Option("--bootstrap-server", "-b", help="A broker, as host:port.", envvar="KAFKA_BROKER"),
+    typer.Option(
+        "--bootstrap-server", "-b", help="A broker, as host:port.", envvar="KRAFT_WIRE_BOOTSTRAP"
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Name = Annotated[str, typer.Argument(help="The topic.")]

@@ -109,6 +109,7 @@ class BrokerImage:
     in_controlled_shutdown: bool = False
     is_migrating_zk_broker: bool = False
     log_dirs: tuple[Uuid, ...] = ()
+    """Ids of the directories that are online, sorted: their order says nothing."""
     cordoned_log_dirs: tuple[Uuid, ...] | None = None
 
     @property

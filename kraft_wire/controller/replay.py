@@ -108,7 +108,7 @@ def register_broker(draft: ImageDraft, record: "RegisterBrokerRecord") -> None:
             fenced=record.fenced,
             in_controlled_shutdown=record.in_controlled_shutdown,
             is_migrating_zk_broker=record.is_migrating_zk_broker,
-            log_dirs=tuple(record.log_dirs),
+            log_dirs=tuple(sorted(record.log_dirs)),
             cordoned_log_dirs=_optional(record.cordoned_log_dirs),
         ),
     )
@@ -147,7 +147,7 @@ def change_broker_registration(draft: ImageDraft, record: "BrokerRegistrationCha
     if record.in_controlled_shutdown:
         broker = replace(broker, in_controlled_shutdown=True)
     if record.log_dirs:
-        broker = replace(broker, log_dirs=tuple(record.log_dirs))
+        broker = replace(broker, log_dirs=tuple(sorted(record.log_dirs)))
     if record.cordoned_log_dirs is not None:
         broker = replace(broker, cordoned_log_dirs=tuple(record.cordoned_log_dirs))
     draft.brokers.put(record.broker_id, broker)
