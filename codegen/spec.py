@@ -9,7 +9,7 @@ canonical form under `schemas/` alike. It decides nothing about Python or bytes.
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from codegen.versions import NONE, OPEN, VersionRange, parse_versions
 
@@ -246,6 +246,8 @@ class Reader:
         versions = tagged
         if "versions" in item or not tagged:
             versions = self._versions(item, "versions", where)
+        if struct is not None and not struct.is_common:
+            struct = self.structs[kind] = replace(struct, versions=versions)
         field = FieldSpec(
             name=name,
             kind=kind,

@@ -19,6 +19,7 @@ class StructRow:
     variable: str
     name: str
     class_name: str
+    versions: str
     fields: list[str]
 
 
@@ -44,6 +45,7 @@ def plan_message(message: NamedMessage, module: str) -> MessageRow:
             variable_of(message, struct),
             struct.name,
             message.class_of(struct),
+            pair(struct.versions),
             [plan_field(message, field) for field in struct.fields],
         )
         for struct in spec.root.walk()

@@ -122,6 +122,8 @@ class _Reader:
         self.version = version
 
     def struct(self, table: StructTable, json: Json, path: str) -> Struct:
+        if not includes(table.versions, self.version):
+            raise InvalidJson(path, f"{table.name} does not exist in version {self.version}")
         members = expect_object(json, path or table.name)
         values: dict[str, object] = {}
         for field in table.fields:

@@ -45,10 +45,14 @@ class FieldTable(NamedTuple):
 
 
 class StructTable(NamedTuple):
-    """A message's top level or a struct inside it, fields in schema order."""
+    """A message's top level or a struct inside it, fields in schema order.
+
+    A struct that a field defines in place exists in the field's versions.
+    """
 
     name: str
     class_name: str
+    versions: Range
     fields: tuple[FieldTable, ...]
 
 

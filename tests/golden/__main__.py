@@ -33,6 +33,7 @@ COLUMNS = (
     ("accepts", "right"),
     ("refuses", "right"),
     ("with byte", "right"),
+    ("other json", "right"),
 )
 
 
@@ -71,7 +72,7 @@ def print_table(console: Console, result: Comparison) -> None:
 def main() -> int:
     """Generate, compare, print."""
     wanted = arguments()
-    console = Console(width=150)
+    console = Console(width=165)
     path = jars.CHECKOUT / "var" / "golden" / f"seed-{wanted.seed}.jsonl"
     started = time.monotonic()
     try:

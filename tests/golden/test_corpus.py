@@ -64,7 +64,7 @@ def test_corpus_vectors_decode_and_encode_as_apache_does(comparison: Comparison,
 def test_corpus_malformed_inputs_get_apaches_verdict(comparison: Comparison, kind: str) -> None:
     result = comparison.kinds[kind]
     problems = [problem for problem in comparison.problems if problem.startswith(f"{kind} ")]
-    for tally in (result.accepted, result.refused, result.located):
+    for tally in (result.accepted, result.refused, result.located, result.doubtful):
         assert tally.right == tally.asked, problems
 
 

@@ -2,7 +2,9 @@
 
 A *good* vector is bytes that Apache wrote and the JSON that Apache reads out of them. It is
 ``canonical`` when its JSON says all that its bytes say, so that encoding the JSON gives the bytes
-again. A *malformed* vector carries Apache's verdict, ``accept`` (then with JSON) or ``refuse``.
+again. A *malformed* vector carries Apache's verdict, ``accept`` (then with JSON) or ``refuse``; one
+that asks to encode is doubtful JSON (a key missing, a number too large, made for another version),
+and has bytes where Apache accepts it.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ class Vector:
     json: Any
     canonical: bool
     verdict: str | None
+    asks_encode: bool = False
 
     @property
     def malformed(self) -> bool:
@@ -61,6 +64,7 @@ def read_vectors(path: Path) -> Iterator[Vector]:
                     json=found.get("json"),
                     canonical=found.get("canonical", False),
                     verdict=found.get("verdict"),
+                    asks_encode=found.get("asks") == "encode",
                 )
 
 

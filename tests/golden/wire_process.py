@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 WIRE_SECONDS_MAX = 1200
@@ -25,7 +26,7 @@ def ask(verb: str, questions: Iterable[str]) -> Iterator[dict[str, Any]]:
             count += 1
         asked.seek(0)
         done = subprocess.run(
-            [sys.executable, "-m", "kraft_wire.cli.wire", verb],
+            [str(Path(sys.executable).parent / "kraft-wire"), "wire", verb],
             stdin=asked,
             stdout=answers,
             stderr=subprocess.PIPE,

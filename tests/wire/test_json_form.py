@@ -66,12 +66,20 @@ def test_key_of_an_unknown_field_is_ignored_and_a_missing_one_is_named() -> None
 def test_field_that_the_version_lacks_is_read_and_refused_on_encoding_unless_ignorable() -> None:
     ignorable = read("FetchRequest", FETCH_4 | {"rackId": "r"}, 4)
     assert ignorable.encode(4) == read("FetchRequest", FETCH_4, 4).encode(4)
+    wanted: dict[str, Json] = {"keyType": 0, "coordinatorKeys": []}
+    refused = read("FindCoordinatorRequest", wanted | {"key": "g"}, 4)
+    with pytest.raises(UnencodableMessage):
+        refused.encode(4)
+    with pytest.raises(UnencodableMessage):
+        message_to_json(refused, 4)
+
+
+def test_struct_that_the_version_lacks_is_refused_on_reading_as_apaches_reader_does() -> None:
     forgotten: Json = [{"topic": "t", "partitions": []}]
-    needed = read("FetchRequest", FETCH_4 | {"forgottenTopicsData": forgotten}, 4)
-    with pytest.raises(UnencodableMessage):
-        needed.encode(4)
-    with pytest.raises(UnencodableMessage):
-        message_to_json(needed, 4)
+    with pytest.raises(InvalidJson, match="ForgottenTopic does not exist in version 4"):
+        read("FetchRequest", FETCH_4 | {"forgottenTopicsData": forgotten}, 4)
+    none: Json = []
+    assert read("FetchRequest", FETCH_4 | {"forgottenTopicsData": none}, 4).encode(4)
 
 
 @pytest.mark.parametrize(

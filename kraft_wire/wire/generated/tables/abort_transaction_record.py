@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 ABORT_TRANSACTION_RECORD = StructTable(
     "AbortTransactionRecord",
     "AbortTransactionRecord",
+    (0, 32767),
     (
         FieldTable("reason", "reason", "string", False, None, (0, 32767), (0, 32767), (0, 32767), 0, None, None, False, False, "", False),
     ),

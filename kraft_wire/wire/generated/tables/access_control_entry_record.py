@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 ACCESS_CONTROL_ENTRY_RECORD = StructTable(
     "AccessControlEntryRecord",
     "AccessControlEntryRecord",
+    (0, 32767),
     (
         FieldTable("id", "id", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("resource_type", "resourceType", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

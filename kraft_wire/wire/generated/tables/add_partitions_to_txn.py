@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 ADD_PARTITIONS_TO_TXN_TOPIC = StructTable(
     "AddPartitionsToTxnTopic",
     "AddPartitionsToTxnTopic",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
         FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -16,6 +17,7 @@ ADD_PARTITIONS_TO_TXN_TOPIC = StructTable(
 ADD_PARTITIONS_TO_TXN_TRANSACTION = StructTable(
     "AddPartitionsToTxnTransaction",
     "AddPartitionsToTxnTransaction",
+    (4, 32767),
     (
         FieldTable("transactional_id", "transactionalId", "string", False, None, (4, 32767), (0, -1), (0, -1), -1, None, "", False, True, "transactionalId", False),
         FieldTable("producer_id", "producerId", "int64", False, None, (4, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "producerId", False),
@@ -27,6 +29,7 @@ ADD_PARTITIONS_TO_TXN_TRANSACTION = StructTable(
 ADD_PARTITIONS_TO_TXN_REQUEST = StructTable(
     "AddPartitionsToTxnRequest",
     "AddPartitionsToTxnRequest",
+    (0, 32767),
     (
         FieldTable("transactions", "transactions", "struct", True, ADD_PARTITIONS_TO_TXN_TRANSACTION, (4, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("v3_and_below_transactional_id", "v3AndBelowTransactionalId", "string", False, None, (0, 3), (0, -1), (0, -1), -1, None, "", False, False, "transactionalId", False),
@@ -38,6 +41,7 @@ ADD_PARTITIONS_TO_TXN_REQUEST = StructTable(
 ADD_PARTITIONS_TO_TXN_PARTITION_RESULT = StructTable(
     "AddPartitionsToTxnPartitionResult",
     "AddPartitionsToTxnPartitionResult",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "", False),
         FieldTable("partition_error_code", "partitionErrorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -46,6 +50,7 @@ ADD_PARTITIONS_TO_TXN_PARTITION_RESULT = StructTable(
 ADD_PARTITIONS_TO_TXN_TOPIC_RESULT = StructTable(
     "AddPartitionsToTxnTopicResult",
     "AddPartitionsToTxnTopicResult",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
         FieldTable("results_by_partition", "resultsByPartition", "struct", True, ADD_PARTITIONS_TO_TXN_PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -54,6 +59,7 @@ ADD_PARTITIONS_TO_TXN_TOPIC_RESULT = StructTable(
 ADD_PARTITIONS_TO_TXN_RESULT = StructTable(
     "AddPartitionsToTxnResult",
     "AddPartitionsToTxnResult",
+    (4, 32767),
     (
         FieldTable("transactional_id", "transactionalId", "string", False, None, (4, 32767), (0, -1), (0, -1), -1, None, "", False, True, "transactionalId", False),
         FieldTable("topic_results", "topicResults", "struct", True, ADD_PARTITIONS_TO_TXN_TOPIC_RESULT, (4, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -62,6 +68,7 @@ ADD_PARTITIONS_TO_TXN_RESULT = StructTable(
 ADD_PARTITIONS_TO_TXN_RESPONSE = StructTable(
     "AddPartitionsToTxnResponse",
     "AddPartitionsToTxnResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (4, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 LISTENER = StructTable(
     "Listener",
     "Listener",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
         FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -17,6 +18,7 @@ LISTENER = StructTable(
 ADD_RAFT_VOTER_REQUEST = StructTable(
     "AddRaftVoterRequest",
     "AddRaftVoterRequest",
+    (0, 32767),
     (
         FieldTable("cluster_id", "clusterId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("timeout_ms", "timeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -29,6 +31,7 @@ ADD_RAFT_VOTER_REQUEST = StructTable(
 ADD_RAFT_VOTER_RESPONSE = StructTable(
     "AddRaftVoterResponse",
     "AddRaftVoterResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

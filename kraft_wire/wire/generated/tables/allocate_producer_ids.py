@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 ALLOCATE_PRODUCER_IDS_REQUEST = StructTable(
     "AllocateProducerIdsRequest",
     "AllocateProducerIdsRequest",
+    (0, 32767),
     (
         FieldTable("broker_id", "brokerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
         FieldTable("broker_epoch", "brokerEpoch", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
@@ -16,6 +17,7 @@ ALLOCATE_PRODUCER_IDS_REQUEST = StructTable(
 ALLOCATE_PRODUCER_IDS_RESPONSE = StructTable(
     "AllocateProducerIdsResponse",
     "AllocateProducerIdsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 ENTITY_DATA = StructTable(
     "EntityData",
     "EntityData",
+    (0, 32767),
     (
         FieldTable("entity_type", "entityType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("entity_name", "entityName", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
@@ -16,6 +17,7 @@ ENTITY_DATA = StructTable(
 OP_DATA = StructTable(
     "OpData",
     "OpData",
+    (0, 32767),
     (
         FieldTable("key", "key", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("value", "value", "float64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0.0, False, False, "", False),
@@ -25,6 +27,7 @@ OP_DATA = StructTable(
 ENTRY_DATA = StructTable(
     "EntryData",
     "EntryData",
+    (0, 32767),
     (
         FieldTable("entity", "entity", "struct", True, ENTITY_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("ops", "ops", "struct", True, OP_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -33,6 +36,7 @@ ENTRY_DATA = StructTable(
 ALTER_CLIENT_QUOTAS_REQUEST = StructTable(
     "AlterClientQuotasRequest",
     "AlterClientQuotasRequest",
+    (0, 32767),
     (
         FieldTable("entries", "entries", "struct", True, ENTRY_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("validate_only", "validateOnly", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
@@ -41,6 +45,7 @@ ALTER_CLIENT_QUOTAS_REQUEST = StructTable(
 RESPONSE_ENTITY_DATA = StructTable(
     "EntityData",
     "ResponseEntityData",
+    (0, 32767),
     (
         FieldTable("entity_type", "entityType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("entity_name", "entityName", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
@@ -49,6 +54,7 @@ RESPONSE_ENTITY_DATA = StructTable(
 RESPONSE_ENTRY_DATA = StructTable(
     "EntryData",
     "ResponseEntryData",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
@@ -58,6 +64,7 @@ RESPONSE_ENTRY_DATA = StructTable(
 ALTER_CLIENT_QUOTAS_RESPONSE = StructTable(
     "AlterClientQuotasResponse",
     "AlterClientQuotasResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("entries", "entries", "struct", True, RESPONSE_ENTRY_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 ALTERABLE_CONFIG = StructTable(
     "AlterableConfig",
     "AlterableConfig",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
         FieldTable("value", "value", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
@@ -16,6 +17,7 @@ ALTERABLE_CONFIG = StructTable(
 ALTER_CONFIGS_RESOURCE = StructTable(
     "AlterConfigsResource",
     "AlterConfigsResource",
+    (0, 32767),
     (
         FieldTable("resource_type", "resourceType", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "", False),
         FieldTable("resource_name", "resourceName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
@@ -25,6 +27,7 @@ ALTER_CONFIGS_RESOURCE = StructTable(
 ALTER_CONFIGS_REQUEST = StructTable(
     "AlterConfigsRequest",
     "AlterConfigsRequest",
+    (0, 32767),
     (
         FieldTable("resources", "resources", "struct", True, ALTER_CONFIGS_RESOURCE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("validate_only", "validateOnly", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
@@ -33,6 +36,7 @@ ALTER_CONFIGS_REQUEST = StructTable(
 ALTER_CONFIGS_RESOURCE_RESPONSE = StructTable(
     "AlterConfigsResourceResponse",
     "AlterConfigsResourceResponse",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
@@ -43,6 +47,7 @@ ALTER_CONFIGS_RESOURCE_RESPONSE = StructTable(
 ALTER_CONFIGS_RESPONSE = StructTable(
     "AlterConfigsResponse",
     "AlterConfigsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("responses", "responses", "struct", True, ALTER_CONFIGS_RESOURCE_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 BROKER_STATE = StructTable(
     "BrokerState",
     "BrokerState",
+    (3, 32767),
     (
         FieldTable("broker_id", "brokerId", "int32", False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
         FieldTable("broker_epoch", "brokerEpoch", "int64", False, None, (3, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
@@ -16,6 +17,7 @@ BROKER_STATE = StructTable(
 PARTITION_DATA = StructTable(
     "PartitionData",
     "PartitionData",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -28,6 +30,7 @@ PARTITION_DATA = StructTable(
 TOPIC_DATA = StructTable(
     "TopicData",
     "TopicData",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (2, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
         FieldTable("partitions", "partitions", "struct", True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -36,6 +39,7 @@ TOPIC_DATA = StructTable(
 ALTER_PARTITION_REQUEST = StructTable(
     "AlterPartitionRequest",
     "AlterPartitionRequest",
+    (0, 32767),
     (
         FieldTable("broker_id", "brokerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
         FieldTable("broker_epoch", "brokerEpoch", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
@@ -45,6 +49,7 @@ ALTER_PARTITION_REQUEST = StructTable(
 RESPONSE_PARTITION_DATA = StructTable(
     "PartitionData",
     "ResponsePartitionData",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -58,6 +63,7 @@ RESPONSE_PARTITION_DATA = StructTable(
 RESPONSE_TOPIC_DATA = StructTable(
     "TopicData",
     "ResponseTopicData",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (2, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
         FieldTable("partitions", "partitions", "struct", True, RESPONSE_PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -66,6 +72,7 @@ RESPONSE_TOPIC_DATA = StructTable(
 ALTER_PARTITION_RESPONSE = StructTable(
     "AlterPartitionResponse",
     "AlterPartitionResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 REASSIGNABLE_PARTITION = StructTable(
     "ReassignablePartition",
     "ReassignablePartition",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("replicas", "replicas", "int32", True, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "brokerId", False),
@@ -16,6 +17,7 @@ REASSIGNABLE_PARTITION = StructTable(
 REASSIGNABLE_TOPIC = StructTable(
     "ReassignableTopic",
     "ReassignableTopic",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, REASSIGNABLE_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -24,6 +26,7 @@ REASSIGNABLE_TOPIC = StructTable(
 ALTER_PARTITION_REASSIGNMENTS_REQUEST = StructTable(
     "AlterPartitionReassignmentsRequest",
     "AlterPartitionReassignmentsRequest",
+    (0, 32767),
     (
         FieldTable("timeout_ms", "timeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 60000, False, False, "", False),
         FieldTable("allow_replication_factor_change", "allowReplicationFactorChange", "bool", False, None, (1, 32767), (0, -1), (0, -1), -1, None, True, False, False, "", False),
@@ -33,6 +36,7 @@ ALTER_PARTITION_REASSIGNMENTS_REQUEST = StructTable(
 REASSIGNABLE_PARTITION_RESPONSE = StructTable(
     "ReassignablePartitionResponse",
     "ReassignablePartitionResponse",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -42,6 +46,7 @@ REASSIGNABLE_PARTITION_RESPONSE = StructTable(
 REASSIGNABLE_TOPIC_RESPONSE = StructTable(
     "ReassignableTopicResponse",
     "ReassignableTopicResponse",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, REASSIGNABLE_PARTITION_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -50,6 +55,7 @@ REASSIGNABLE_TOPIC_RESPONSE = StructTable(
 ALTER_PARTITION_REASSIGNMENTS_RESPONSE = StructTable(
     "AlterPartitionReassignmentsResponse",
     "AlterPartitionReassignmentsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("allow_replication_factor_change", "allowReplicationFactorChange", "bool", False, None, (1, 32767), (0, -1), (0, -1), -1, None, True, True, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 ALTER_REPLICA_LOG_DIR_TOPIC = StructTable(
     "AlterReplicaLogDirTopic",
     "AlterReplicaLogDirTopic",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
         FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -16,6 +17,7 @@ ALTER_REPLICA_LOG_DIR_TOPIC = StructTable(
 ALTER_REPLICA_LOG_DIR = StructTable(
     "AlterReplicaLogDir",
     "AlterReplicaLogDir",
+    (0, 32767),
     (
         FieldTable("path", "path", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
         FieldTable("topics", "topics", "struct", True, ALTER_REPLICA_LOG_DIR_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -24,6 +26,7 @@ ALTER_REPLICA_LOG_DIR = StructTable(
 ALTER_REPLICA_LOG_DIRS_REQUEST = StructTable(
     "AlterReplicaLogDirsRequest",
     "AlterReplicaLogDirsRequest",
+    (0, 32767),
     (
         FieldTable("dirs", "dirs", "struct", True, ALTER_REPLICA_LOG_DIR, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
@@ -31,6 +34,7 @@ ALTER_REPLICA_LOG_DIRS_REQUEST = StructTable(
 ALTER_REPLICA_LOG_DIR_PARTITION_RESULT = StructTable(
     "AlterReplicaLogDirPartitionResult",
     "AlterReplicaLogDirPartitionResult",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -39,6 +43,7 @@ ALTER_REPLICA_LOG_DIR_PARTITION_RESULT = StructTable(
 ALTER_REPLICA_LOG_DIR_TOPIC_RESULT = StructTable(
     "AlterReplicaLogDirTopicResult",
     "AlterReplicaLogDirTopicResult",
+    (0, 32767),
     (
         FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, ALTER_REPLICA_LOG_DIR_PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -47,6 +52,7 @@ ALTER_REPLICA_LOG_DIR_TOPIC_RESULT = StructTable(
 ALTER_REPLICA_LOG_DIRS_RESPONSE = StructTable(
     "AlterReplicaLogDirsResponse",
     "AlterReplicaLogDirsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("results", "results", "struct", True, ALTER_REPLICA_LOG_DIR_TOPIC_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 ALTER_SHARE_GROUP_OFFSETS_REQUEST_PARTITION = StructTable(
     "AlterShareGroupOffsetsRequestPartition",
     "AlterShareGroupOffsetsRequestPartition",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("start_offset", "startOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -16,6 +17,7 @@ ALTER_SHARE_GROUP_OFFSETS_REQUEST_PARTITION = StructTable(
 ALTER_SHARE_GROUP_OFFSETS_REQUEST_TOPIC = StructTable(
     "AlterShareGroupOffsetsRequestTopic",
     "AlterShareGroupOffsetsRequestTopic",
+    (0, 32767),
     (
         FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, ALTER_SHARE_GROUP_OFFSETS_REQUEST_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -24,6 +26,7 @@ ALTER_SHARE_GROUP_OFFSETS_REQUEST_TOPIC = StructTable(
 ALTER_SHARE_GROUP_OFFSETS_REQUEST = StructTable(
     "AlterShareGroupOffsetsRequest",
     "AlterShareGroupOffsetsRequest",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
         FieldTable("topics", "topics", "struct", True, ALTER_SHARE_GROUP_OFFSETS_REQUEST_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -32,6 +35,7 @@ ALTER_SHARE_GROUP_OFFSETS_REQUEST = StructTable(
 ALTER_SHARE_GROUP_OFFSETS_RESPONSE_PARTITION = StructTable(
     "AlterShareGroupOffsetsResponsePartition",
     "AlterShareGroupOffsetsResponsePartition",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -41,6 +45,7 @@ ALTER_SHARE_GROUP_OFFSETS_RESPONSE_PARTITION = StructTable(
 ALTER_SHARE_GROUP_OFFSETS_RESPONSE_TOPIC = StructTable(
     "AlterShareGroupOffsetsResponseTopic",
     "AlterShareGroupOffsetsResponseTopic",
+    (0, 32767),
     (
         FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
@@ -50,6 +55,7 @@ ALTER_SHARE_GROUP_OFFSETS_RESPONSE_TOPIC = StructTable(
 ALTER_SHARE_GROUP_OFFSETS_RESPONSE = StructTable(
     "AlterShareGroupOffsetsResponse",
     "AlterShareGroupOffsetsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 SCRAM_CREDENTIAL_DELETION = StructTable(
     "ScramCredentialDeletion",
     "ScramCredentialDeletion",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("mechanism", "mechanism", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -16,6 +17,7 @@ SCRAM_CREDENTIAL_DELETION = StructTable(
 SCRAM_CREDENTIAL_UPSERTION = StructTable(
     "ScramCredentialUpsertion",
     "ScramCredentialUpsertion",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("mechanism", "mechanism", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -27,6 +29,7 @@ SCRAM_CREDENTIAL_UPSERTION = StructTable(
 ALTER_USER_SCRAM_CREDENTIALS_REQUEST = StructTable(
     "AlterUserScramCredentialsRequest",
     "AlterUserScramCredentialsRequest",
+    (0, 32767),
     (
         FieldTable("deletions", "deletions", "struct", True, SCRAM_CREDENTIAL_DELETION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("upsertions", "upsertions", "struct", True, SCRAM_CREDENTIAL_UPSERTION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -35,6 +38,7 @@ ALTER_USER_SCRAM_CREDENTIALS_REQUEST = StructTable(
 ALTER_USER_SCRAM_CREDENTIALS_RESULT = StructTable(
     "AlterUserScramCredentialsResult",
     "AlterUserScramCredentialsResult",
+    (0, 32767),
     (
         FieldTable("user", "user", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -44,6 +48,7 @@ ALTER_USER_SCRAM_CREDENTIALS_RESULT = StructTable(
 ALTER_USER_SCRAM_CREDENTIALS_RESPONSE = StructTable(
     "AlterUserScramCredentialsResponse",
     "AlterUserScramCredentialsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("results", "results", "struct", True, ALTER_USER_SCRAM_CREDENTIALS_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

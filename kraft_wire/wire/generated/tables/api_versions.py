@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 API_VERSIONS_REQUEST = StructTable(
     "ApiVersionsRequest",
     "ApiVersionsRequest",
+    (0, 32767),
     (
         FieldTable("client_software_name", "clientSoftwareName", "string", False, None, (3, 32767), (0, -1), (0, -1), -1, None, "", True, False, "", False),
         FieldTable("client_software_version", "clientSoftwareVersion", "string", False, None, (3, 32767), (0, -1), (0, -1), -1, None, "", True, False, "", False),
@@ -16,6 +17,7 @@ API_VERSIONS_REQUEST = StructTable(
 API_VERSION = StructTable(
     "ApiVersion",
     "ApiVersion",
+    (0, 32767),
     (
         FieldTable("api_key", "apiKey", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "", False),
         FieldTable("min_version", "minVersion", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -25,6 +27,7 @@ API_VERSION = StructTable(
 SUPPORTED_FEATURE_KEY = StructTable(
     "SupportedFeatureKey",
     "SupportedFeatureKey",
+    (3, 32767),
     (
         FieldTable("name", "name", "string", False, None, (3, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
         FieldTable("min_version", "minVersion", "int16", False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -34,6 +37,7 @@ SUPPORTED_FEATURE_KEY = StructTable(
 FINALIZED_FEATURE_KEY = StructTable(
     "FinalizedFeatureKey",
     "FinalizedFeatureKey",
+    (3, 32767),
     (
         FieldTable("name", "name", "string", False, None, (3, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
         FieldTable("max_version_level", "maxVersionLevel", "int16", False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -43,6 +47,7 @@ FINALIZED_FEATURE_KEY = StructTable(
 API_VERSIONS_RESPONSE = StructTable(
     "ApiVersionsResponse",
     "ApiVersionsResponse",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("api_keys", "apiKeys", "struct", True, API_VERSION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 PARTITION_DATA = StructTable(
     "PartitionData",
     "PartitionData",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
@@ -15,6 +16,7 @@ PARTITION_DATA = StructTable(
 TOPIC_DATA = StructTable(
     "TopicData",
     "TopicData",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("partitions", "partitions", "struct", True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -23,6 +25,7 @@ TOPIC_DATA = StructTable(
 DIRECTORY_DATA = StructTable(
     "DirectoryData",
     "DirectoryData",
+    (0, 32767),
     (
         FieldTable("id", "id", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("topics", "topics", "struct", True, TOPIC_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -31,6 +34,7 @@ DIRECTORY_DATA = StructTable(
 ASSIGN_REPLICAS_TO_DIRS_REQUEST = StructTable(
     "AssignReplicasToDirsRequest",
     "AssignReplicasToDirsRequest",
+    (0, 32767),
     (
         FieldTable("broker_id", "brokerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
         FieldTable("broker_epoch", "brokerEpoch", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
@@ -40,6 +44,7 @@ ASSIGN_REPLICAS_TO_DIRS_REQUEST = StructTable(
 RESPONSE_PARTITION_DATA = StructTable(
     "PartitionData",
     "ResponsePartitionData",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -48,6 +53,7 @@ RESPONSE_PARTITION_DATA = StructTable(
 RESPONSE_TOPIC_DATA = StructTable(
     "TopicData",
     "ResponseTopicData",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("partitions", "partitions", "struct", True, RESPONSE_PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -56,6 +62,7 @@ RESPONSE_TOPIC_DATA = StructTable(
 RESPONSE_DIRECTORY_DATA = StructTable(
     "DirectoryData",
     "ResponseDirectoryData",
+    (0, 32767),
     (
         FieldTable("id", "id", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("topics", "topics", "struct", True, RESPONSE_TOPIC_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -64,6 +71,7 @@ RESPONSE_DIRECTORY_DATA = StructTable(
 ASSIGN_REPLICAS_TO_DIRS_RESPONSE = StructTable(
     "AssignReplicasToDirsResponse",
     "AssignReplicasToDirsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 PARTITION_DATA = StructTable(
     "PartitionData",
     "PartitionData",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("voter_directory_id", "voterDirectoryId", "uuid", False, None, (1, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
@@ -18,6 +19,7 @@ PARTITION_DATA = StructTable(
 TOPIC_DATA = StructTable(
     "TopicData",
     "TopicData",
+    (0, 32767),
     (
         FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -26,6 +28,7 @@ TOPIC_DATA = StructTable(
 LEADER_ENDPOINT = StructTable(
     "LeaderEndpoint",
     "LeaderEndpoint",
+    (1, 32767),
     (
         FieldTable("name", "name", "string", False, None, (1, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
         FieldTable("host", "host", "string", False, None, (1, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -35,6 +38,7 @@ LEADER_ENDPOINT = StructTable(
 BEGIN_QUORUM_EPOCH_REQUEST = StructTable(
     "BeginQuorumEpochRequest",
     "BeginQuorumEpochRequest",
+    (0, 32767),
     (
         FieldTable("cluster_id", "clusterId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
         FieldTable("voter_id", "voterId", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "brokerId", False),
@@ -45,6 +49,7 @@ BEGIN_QUORUM_EPOCH_REQUEST = StructTable(
 RESPONSE_PARTITION_DATA = StructTable(
     "PartitionData",
     "ResponsePartitionData",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -55,6 +60,7 @@ RESPONSE_PARTITION_DATA = StructTable(
 RESPONSE_TOPIC_DATA = StructTable(
     "TopicData",
     "ResponseTopicData",
+    (0, 32767),
     (
         FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, RESPONSE_PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -63,6 +69,7 @@ RESPONSE_TOPIC_DATA = StructTable(
 NODE_ENDPOINT = StructTable(
     "NodeEndpoint",
     "NodeEndpoint",
+    (1, 32767),
     (
         FieldTable("node_id", "nodeId", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "brokerId", False),
         FieldTable("host", "host", "string", False, None, (1, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -72,6 +79,7 @@ NODE_ENDPOINT = StructTable(
 BEGIN_QUORUM_EPOCH_RESPONSE = StructTable(
     "BeginQuorumEpochResponse",
     "BeginQuorumEpochResponse",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("topics", "topics", "struct", True, RESPONSE_TOPIC_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

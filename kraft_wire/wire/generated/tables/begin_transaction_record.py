@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 BEGIN_TRANSACTION_RECORD = StructTable(
     "BeginTransactionRecord",
     "BeginTransactionRecord",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, 32767), (0, 32767), 0, None, None, False, False, "", False),
     ),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 CLEAR_ELR_RECORD = StructTable(
     "ClearElrRecord",
     "ClearElrRecord",
+    (0, 32767),
     (
         FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
     ),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 ENTITY_DATA = StructTable(
     "EntityData",
     "EntityData",
+    (0, 32767),
     (
         FieldTable("entity_type", "entityType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("entity_name", "entityName", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
@@ -16,6 +17,7 @@ ENTITY_DATA = StructTable(
 CLIENT_QUOTA_RECORD = StructTable(
     "ClientQuotaRecord",
     "ClientQuotaRecord",
+    (0, 32767),
     (
         FieldTable("entity", "entity", "struct", True, ENTITY_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("key", "key", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 CONFIG_RECORD = StructTable(
     "ConfigRecord",
     "ConfigRecord",
+    (0, 32767),
     (
         FieldTable("resource_type", "resourceType", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("resource_name", "resourceName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 TOPIC_PARTITIONS = StructTable(
     "TopicPartitions",
     "TopicPartitions",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -17,6 +18,7 @@ TOPIC_PARTITIONS = StructTable(
 CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE = StructTable(
     "ConsumerGroupCurrentMemberAssignmentValue",
     "ConsumerGroupCurrentMemberAssignmentValue",
+    (0, 32767),
     (
         FieldTable("member_epoch", "memberEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("previous_member_epoch", "previousMemberEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 CONSUMER_GROUP_DESCRIBE_REQUEST = StructTable(
     "ConsumerGroupDescribeRequest",
     "ConsumerGroupDescribeRequest",
+    (0, 32767),
     (
         FieldTable("group_ids", "groupIds", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "groupId", False),
         FieldTable("include_authorized_operations", "includeAuthorizedOperations", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
@@ -16,6 +17,7 @@ CONSUMER_GROUP_DESCRIBE_REQUEST = StructTable(
 TOPIC_PARTITIONS = StructTable(
     "TopicPartitions",
     "TopicPartitions",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
@@ -25,6 +27,7 @@ TOPIC_PARTITIONS = StructTable(
 ASSIGNMENT = StructTable(
     "Assignment",
     "Assignment",
+    (0, 32767),
     (
         FieldTable("topic_partitions", "topicPartitions", "struct", True, TOPIC_PARTITIONS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
@@ -32,6 +35,7 @@ ASSIGNMENT = StructTable(
 MEMBER = StructTable(
     "Member",
     "Member",
+    (0, 32767),
     (
         FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("instance_id", "instanceId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
@@ -49,6 +53,7 @@ MEMBER = StructTable(
 DESCRIBED_GROUP = StructTable(
     "DescribedGroup",
     "DescribedGroup",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
@@ -64,6 +69,7 @@ DESCRIBED_GROUP = StructTable(
 CONSUMER_GROUP_DESCRIBE_RESPONSE = StructTable(
     "ConsumerGroupDescribeResponse",
     "ConsumerGroupDescribeResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("groups", "groups", "struct", True, DESCRIBED_GROUP, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

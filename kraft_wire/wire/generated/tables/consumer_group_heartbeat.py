@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 TOPIC_PARTITIONS = StructTable(
     "TopicPartitions",
     "TopicPartitions",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -16,6 +17,7 @@ TOPIC_PARTITIONS = StructTable(
 CONSUMER_GROUP_HEARTBEAT_REQUEST = StructTable(
     "ConsumerGroupHeartbeatRequest",
     "ConsumerGroupHeartbeatRequest",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
         FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -32,6 +34,7 @@ CONSUMER_GROUP_HEARTBEAT_REQUEST = StructTable(
 RESPONSE_TOPIC_PARTITIONS = StructTable(
     "TopicPartitions",
     "ResponseTopicPartitions",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -40,6 +43,7 @@ RESPONSE_TOPIC_PARTITIONS = StructTable(
 ASSIGNMENT = StructTable(
     "Assignment",
     "Assignment",
+    (0, 32767),
     (
         FieldTable("topic_partitions", "topicPartitions", "struct", True, RESPONSE_TOPIC_PARTITIONS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
@@ -47,6 +51,7 @@ ASSIGNMENT = StructTable(
 CONSUMER_GROUP_HEARTBEAT_RESPONSE = StructTable(
     "ConsumerGroupHeartbeatResponse",
     "ConsumerGroupHeartbeatResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

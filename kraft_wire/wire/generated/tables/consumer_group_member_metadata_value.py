@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 CLASSIC_PROTOCOL = StructTable(
     "ClassicProtocol",
     "ClassicProtocol",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("metadata", "metadata", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
@@ -16,6 +17,7 @@ CLASSIC_PROTOCOL = StructTable(
 CLASSIC_MEMBER_METADATA = StructTable(
     "ClassicMemberMetadata",
     "ClassicMemberMetadata",
+    (0, 32767),
     (
         FieldTable("session_timeout_ms", "sessionTimeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("supported_protocols", "supportedProtocols", "struct", True, CLASSIC_PROTOCOL, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -24,6 +26,7 @@ CLASSIC_MEMBER_METADATA = StructTable(
 CONSUMER_GROUP_MEMBER_METADATA_VALUE = StructTable(
     "ConsumerGroupMemberMetadataValue",
     "ConsumerGroupMemberMetadataValue",
+    (0, 32767),
     (
         FieldTable("instance_id", "instanceId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("rack_id", "rackId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),

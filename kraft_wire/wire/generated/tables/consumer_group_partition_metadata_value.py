@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 PARTITION_METADATA = StructTable(
     "PartitionMetadata",
     "PartitionMetadata",
+    (0, 32767),
     (
         FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("racks", "racks", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -16,6 +17,7 @@ PARTITION_METADATA = StructTable(
 TOPIC_METADATA = StructTable(
     "TopicMetadata",
     "TopicMetadata",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -26,6 +28,7 @@ TOPIC_METADATA = StructTable(
 CONSUMER_GROUP_PARTITION_METADATA_VALUE = StructTable(
     "ConsumerGroupPartitionMetadataValue",
     "ConsumerGroupPartitionMetadataValue",
+    (0, 32767),
     (
         FieldTable("topics", "topics", "struct", True, TOPIC_METADATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 CONSUMER_GROUP_REGULAR_EXPRESSION_KEY = StructTable(
     "ConsumerGroupRegularExpressionKey",
     "ConsumerGroupRegularExpressionKey",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("regular_expression", "regularExpression", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),

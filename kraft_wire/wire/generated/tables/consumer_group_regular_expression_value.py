@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE = StructTable(
     "ConsumerGroupRegularExpressionValue",
     "ConsumerGroupRegularExpressionValue",
+    (0, 32767),
     (
         FieldTable("topics", "topics", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("version", "version", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 TOPIC_PARTITION = StructTable(
     "TopicPartition",
     "TopicPartition",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -16,6 +17,7 @@ TOPIC_PARTITION = StructTable(
 CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE = StructTable(
     "ConsumerGroupTargetAssignmentMemberValue",
     "ConsumerGroupTargetAssignmentMemberValue",
+    (0, 32767),
     (
         FieldTable("topic_partitions", "topicPartitions", "struct", True, TOPIC_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 TOPIC_PARTITION = StructTable(
     "TopicPartition",
     "TopicPartition",
+    (1, 32767),
     (
         FieldTable("topic", "topic", "string", False, None, (1, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
         FieldTable("partitions", "partitions", "int32", True, None, (1, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -16,6 +17,7 @@ TOPIC_PARTITION = StructTable(
 CONSUMER_PROTOCOL_SUBSCRIPTION = StructTable(
     "ConsumerProtocolSubscription",
     "ConsumerProtocolSubscription",
+    (0, 32767),
     (
         FieldTable("topics", "topics", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("user_data", "userData", "bytes", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", True),

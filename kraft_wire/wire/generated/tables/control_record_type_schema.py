@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 CONTROL_RECORD_TYPE_SCHEMA = StructTable(
     "ControlRecordTypeSchema",
     "ControlRecordTypeSchema",
+    (0, 32767),
     (
         FieldTable("type", "type", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 LISTENER = StructTable(
     "Listener",
     "Listener",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
         FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -18,6 +19,7 @@ LISTENER = StructTable(
 FEATURE = StructTable(
     "Feature",
     "Feature",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
         FieldTable("min_supported_version", "minSupportedVersion", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -27,6 +29,7 @@ FEATURE = StructTable(
 CONTROLLER_REGISTRATION_REQUEST = StructTable(
     "ControllerRegistrationRequest",
     "ControllerRegistrationRequest",
+    (0, 32767),
     (
         FieldTable("controller_id", "controllerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("incarnation_id", "incarnationId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
@@ -38,6 +41,7 @@ CONTROLLER_REGISTRATION_REQUEST = StructTable(
 CONTROLLER_REGISTRATION_RESPONSE = StructTable(
     "ControllerRegistrationResponse",
     "ControllerRegistrationResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 ACL_CREATION = StructTable(
     "AclCreation",
     "AclCreation",
+    (0, 32767),
     (
         FieldTable("resource_type", "resourceType", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("resource_name", "resourceName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -21,6 +22,7 @@ ACL_CREATION = StructTable(
 CREATE_ACLS_REQUEST = StructTable(
     "CreateAclsRequest",
     "CreateAclsRequest",
+    (0, 32767),
     (
         FieldTable("creations", "creations", "struct", True, ACL_CREATION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
@@ -28,6 +30,7 @@ CREATE_ACLS_REQUEST = StructTable(
 ACL_CREATION_RESULT = StructTable(
     "AclCreationResult",
     "AclCreationResult",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
@@ -36,6 +39,7 @@ ACL_CREATION_RESULT = StructTable(
 CREATE_ACLS_RESPONSE = StructTable(
     "CreateAclsResponse",
     "CreateAclsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("results", "results", "struct", True, ACL_CREATION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

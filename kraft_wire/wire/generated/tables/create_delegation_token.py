@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 CREATABLE_RENEWERS = StructTable(
     "CreatableRenewers",
     "CreatableRenewers",
+    (0, 32767),
     (
         FieldTable("principal_type", "principalType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("principal_name", "principalName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -16,6 +17,7 @@ CREATABLE_RENEWERS = StructTable(
 CREATE_DELEGATION_TOKEN_REQUEST = StructTable(
     "CreateDelegationTokenRequest",
     "CreateDelegationTokenRequest",
+    (0, 32767),
     (
         FieldTable("owner_principal_type", "ownerPrincipalType", "string", False, None, (3, 32767), (3, 32767), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("owner_principal_name", "ownerPrincipalName", "string", False, None, (3, 32767), (3, 32767), (0, -1), -1, None, "", False, False, "", False),
@@ -26,6 +28,7 @@ CREATE_DELEGATION_TOKEN_REQUEST = StructTable(
 CREATE_DELEGATION_TOKEN_RESPONSE = StructTable(
     "CreateDelegationTokenResponse",
     "CreateDelegationTokenResponse",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("principal_type", "principalType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),

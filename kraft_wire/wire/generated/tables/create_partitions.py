@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 CREATE_PARTITIONS_ASSIGNMENT = StructTable(
     "CreatePartitionsAssignment",
     "CreatePartitionsAssignment",
+    (0, 32767),
     (
         FieldTable("broker_ids", "brokerIds", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "brokerId", False),
     ),
@@ -15,6 +16,7 @@ CREATE_PARTITIONS_ASSIGNMENT = StructTable(
 CREATE_PARTITIONS_TOPIC = StructTable(
     "CreatePartitionsTopic",
     "CreatePartitionsTopic",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
         FieldTable("count", "count", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -24,6 +26,7 @@ CREATE_PARTITIONS_TOPIC = StructTable(
 CREATE_PARTITIONS_REQUEST = StructTable(
     "CreatePartitionsRequest",
     "CreatePartitionsRequest",
+    (0, 32767),
     (
         FieldTable("topics", "topics", "struct", True, CREATE_PARTITIONS_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("timeout_ms", "timeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -33,6 +36,7 @@ CREATE_PARTITIONS_REQUEST = StructTable(
 CREATE_PARTITIONS_TOPIC_RESULT = StructTable(
     "CreatePartitionsTopicResult",
     "CreatePartitionsTopicResult",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -42,6 +46,7 @@ CREATE_PARTITIONS_TOPIC_RESULT = StructTable(
 CREATE_PARTITIONS_RESPONSE = StructTable(
     "CreatePartitionsResponse",
     "CreatePartitionsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("results", "results", "struct", True, CREATE_PARTITIONS_TOPIC_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 CREATABLE_REPLICA_ASSIGNMENT = StructTable(
     "CreatableReplicaAssignment",
     "CreatableReplicaAssignment",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "", False),
         FieldTable("broker_ids", "brokerIds", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "brokerId", False),
@@ -16,6 +17,7 @@ CREATABLE_REPLICA_ASSIGNMENT = StructTable(
 CREATABLE_TOPIC_CONFIG = StructTable(
     "CreatableTopicConfig",
     "CreatableTopicConfig",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
         FieldTable("value", "value", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
@@ -24,6 +26,7 @@ CREATABLE_TOPIC_CONFIG = StructTable(
 CREATABLE_TOPIC = StructTable(
     "CreatableTopic",
     "CreatableTopic",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
         FieldTable("num_partitions", "numPartitions", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -35,6 +38,7 @@ CREATABLE_TOPIC = StructTable(
 CREATE_TOPICS_REQUEST = StructTable(
     "CreateTopicsRequest",
     "CreateTopicsRequest",
+    (0, 32767),
     (
         FieldTable("topics", "topics", "struct", True, CREATABLE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("timeout_ms", "timeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 60000, False, False, "", False),
@@ -44,6 +48,7 @@ CREATE_TOPICS_REQUEST = StructTable(
 CREATABLE_TOPIC_CONFIGS = StructTable(
     "CreatableTopicConfigs",
     "CreatableTopicConfigs",
+    (5, 32767),
     (
         FieldTable("name", "name", "string", False, None, (5, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("value", "value", "string", False, None, (5, 32767), (5, 32767), (0, -1), -1, None, "", False, False, "", False),
@@ -55,6 +60,7 @@ CREATABLE_TOPIC_CONFIGS = StructTable(
 CREATABLE_TOPIC_RESULT = StructTable(
     "CreatableTopicResult",
     "CreatableTopicResult",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
         FieldTable("topic_id", "topicId", "uuid", False, None, (7, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
@@ -69,6 +75,7 @@ CREATABLE_TOPIC_RESULT = StructTable(
 CREATE_TOPICS_RESPONSE = StructTable(
     "CreateTopicsResponse",
     "CreateTopicsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (2, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
         FieldTable("topics", "topics", "struct", True, CREATABLE_TOPIC_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 DEFAULT_PRINCIPAL_DATA = StructTable(
     "DefaultPrincipalData",
     "DefaultPrincipalData",
+    (0, 32767),
     (
         FieldTable("type", "type", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 DELEGATION_TOKEN_RECORD = StructTable(
     "DelegationTokenRecord",
     "DelegationTokenRecord",
+    (0, 32767),
     (
         FieldTable("owner", "owner", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("requester", "requester", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),

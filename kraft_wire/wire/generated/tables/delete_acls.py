@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 DELETE_ACLS_FILTER = StructTable(
     "DeleteAclsFilter",
     "DeleteAclsFilter",
+    (0, 32767),
     (
         FieldTable("resource_type_filter", "resourceTypeFilter", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("resource_name_filter", "resourceNameFilter", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
@@ -21,6 +22,7 @@ DELETE_ACLS_FILTER = StructTable(
 DELETE_ACLS_REQUEST = StructTable(
     "DeleteAclsRequest",
     "DeleteAclsRequest",
+    (0, 32767),
     (
         FieldTable("filters", "filters", "struct", True, DELETE_ACLS_FILTER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
@@ -28,6 +30,7 @@ DELETE_ACLS_REQUEST = StructTable(
 DELETE_ACLS_MATCHING_ACL = StructTable(
     "DeleteAclsMatchingAcl",
     "DeleteAclsMatchingAcl",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
@@ -43,6 +46,7 @@ DELETE_ACLS_MATCHING_ACL = StructTable(
 DELETE_ACLS_FILTER_RESULT = StructTable(
     "DeleteAclsFilterResult",
     "DeleteAclsFilterResult",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
@@ -52,6 +56,7 @@ DELETE_ACLS_FILTER_RESULT = StructTable(
 DELETE_ACLS_RESPONSE = StructTable(
     "DeleteAclsResponse",
     "DeleteAclsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("filter_results", "filterResults", "struct", True, DELETE_ACLS_FILTER_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 DELETE_GROUPS_REQUEST = StructTable(
     "DeleteGroupsRequest",
     "DeleteGroupsRequest",
+    (0, 32767),
     (
         FieldTable("groups_names", "groupsNames", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "groupId", False),
     ),
@@ -15,6 +16,7 @@ DELETE_GROUPS_REQUEST = StructTable(
 DELETABLE_GROUP_RESULT = StructTable(
     "DeletableGroupResult",
     "DeletableGroupResult",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "groupId", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -23,6 +25,7 @@ DELETABLE_GROUP_RESULT = StructTable(
 DELETE_GROUPS_RESPONSE = StructTable(
     "DeleteGroupsResponse",
     "DeleteGroupsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("results", "results", "struct", True, DELETABLE_GROUP_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 DELETE_RECORDS_PARTITION = StructTable(
     "DeleteRecordsPartition",
     "DeleteRecordsPartition",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("offset", "offset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -16,6 +17,7 @@ DELETE_RECORDS_PARTITION = StructTable(
 DELETE_RECORDS_TOPIC = StructTable(
     "DeleteRecordsTopic",
     "DeleteRecordsTopic",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, DELETE_RECORDS_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -24,6 +26,7 @@ DELETE_RECORDS_TOPIC = StructTable(
 DELETE_RECORDS_REQUEST = StructTable(
     "DeleteRecordsRequest",
     "DeleteRecordsRequest",
+    (0, 32767),
     (
         FieldTable("topics", "topics", "struct", True, DELETE_RECORDS_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("timeout_ms", "timeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -32,6 +35,7 @@ DELETE_RECORDS_REQUEST = StructTable(
 DELETE_RECORDS_PARTITION_RESULT = StructTable(
     "DeleteRecordsPartitionResult",
     "DeleteRecordsPartitionResult",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "", False),
         FieldTable("low_watermark", "lowWatermark", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -41,6 +45,7 @@ DELETE_RECORDS_PARTITION_RESULT = StructTable(
 DELETE_RECORDS_TOPIC_RESULT = StructTable(
     "DeleteRecordsTopicResult",
     "DeleteRecordsTopicResult",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, DELETE_RECORDS_PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -49,6 +54,7 @@ DELETE_RECORDS_TOPIC_RESULT = StructTable(
 DELETE_RECORDS_RESPONSE = StructTable(
     "DeleteRecordsResponse",
     "DeleteRecordsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("topics", "topics", "struct", True, DELETE_RECORDS_TOPIC_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

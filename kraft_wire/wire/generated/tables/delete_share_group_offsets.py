@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 DELETE_SHARE_GROUP_OFFSETS_REQUEST_TOPIC = StructTable(
     "DeleteShareGroupOffsetsRequestTopic",
     "DeleteShareGroupOffsetsRequestTopic",
+    (0, 32767),
     (
         FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
     ),
@@ -15,6 +16,7 @@ DELETE_SHARE_GROUP_OFFSETS_REQUEST_TOPIC = StructTable(
 DELETE_SHARE_GROUP_OFFSETS_REQUEST = StructTable(
     "DeleteShareGroupOffsetsRequest",
     "DeleteShareGroupOffsetsRequest",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
         FieldTable("topics", "topics", "struct", True, DELETE_SHARE_GROUP_OFFSETS_REQUEST_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -23,6 +25,7 @@ DELETE_SHARE_GROUP_OFFSETS_REQUEST = StructTable(
 DELETE_SHARE_GROUP_OFFSETS_RESPONSE_TOPIC = StructTable(
     "DeleteShareGroupOffsetsResponseTopic",
     "DeleteShareGroupOffsetsResponseTopic",
+    (0, 32767),
     (
         FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
@@ -33,6 +36,7 @@ DELETE_SHARE_GROUP_OFFSETS_RESPONSE_TOPIC = StructTable(
 DELETE_SHARE_GROUP_OFFSETS_RESPONSE = StructTable(
     "DeleteShareGroupOffsetsResponse",
     "DeleteShareGroupOffsetsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 PARTITION_DATA = StructTable(
     "PartitionData",
     "PartitionData",
+    (0, 32767),
     (
         FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
@@ -15,6 +16,7 @@ PARTITION_DATA = StructTable(
 DELETE_STATE_DATA = StructTable(
     "DeleteStateData",
     "DeleteStateData",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("partitions", "partitions", "struct", True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -23,6 +25,7 @@ DELETE_STATE_DATA = StructTable(
 DELETE_SHARE_GROUP_STATE_REQUEST = StructTable(
     "DeleteShareGroupStateRequest",
     "DeleteShareGroupStateRequest",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("topics", "topics", "struct", True, DELETE_STATE_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -31,6 +34,7 @@ DELETE_SHARE_GROUP_STATE_REQUEST = StructTable(
 PARTITION_RESULT = StructTable(
     "PartitionResult",
     "PartitionResult",
+    (0, 32767),
     (
         FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -40,6 +44,7 @@ PARTITION_RESULT = StructTable(
 DELETE_STATE_RESULT = StructTable(
     "DeleteStateResult",
     "DeleteStateResult",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("partitions", "partitions", "struct", True, PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -48,6 +53,7 @@ DELETE_STATE_RESULT = StructTable(
 DELETE_SHARE_GROUP_STATE_RESPONSE = StructTable(
     "DeleteShareGroupStateResponse",
     "DeleteShareGroupStateResponse",
+    (0, 32767),
     (
         FieldTable("results", "results", "struct", True, DELETE_STATE_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 DELETE_TOPIC_STATE = StructTable(
     "DeleteTopicState",
     "DeleteTopicState",
+    (6, 32767),
     (
         FieldTable("name", "name", "string", False, None, (6, 32767), (6, 32767), (0, -1), -1, None, None, False, False, "topicName", False),
         FieldTable("topic_id", "topicId", "uuid", False, None, (6, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
@@ -16,6 +17,7 @@ DELETE_TOPIC_STATE = StructTable(
 DELETE_TOPICS_REQUEST = StructTable(
     "DeleteTopicsRequest",
     "DeleteTopicsRequest",
+    (0, 32767),
     (
         FieldTable("topics", "topics", "struct", True, DELETE_TOPIC_STATE, (6, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("topic_names", "topicNames", "string", True, None, (0, 5), (0, -1), (0, -1), -1, None, (), True, False, "topicName", False),
@@ -25,6 +27,7 @@ DELETE_TOPICS_REQUEST = StructTable(
 DELETABLE_TOPIC_RESULT = StructTable(
     "DeletableTopicResult",
     "DeletableTopicResult",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (6, 32767), (0, -1), -1, None, "", False, True, "topicName", False),
         FieldTable("topic_id", "topicId", "uuid", False, None, (6, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
@@ -35,6 +38,7 @@ DELETABLE_TOPIC_RESULT = StructTable(
 DELETE_TOPICS_RESPONSE = StructTable(
     "DeleteTopicsResponse",
     "DeleteTopicsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
         FieldTable("responses", "responses", "struct", True, DELETABLE_TOPIC_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 DESCRIBE_ACLS_REQUEST = StructTable(
     "DescribeAclsRequest",
     "DescribeAclsRequest",
+    (0, 32767),
     (
         FieldTable("resource_type_filter", "resourceTypeFilter", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("resource_name_filter", "resourceNameFilter", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
@@ -21,6 +22,7 @@ DESCRIBE_ACLS_REQUEST = StructTable(
 ACL_DESCRIPTION = StructTable(
     "AclDescription",
     "AclDescription",
+    (0, 32767),
     (
         FieldTable("principal", "principal", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -31,6 +33,7 @@ ACL_DESCRIPTION = StructTable(
 DESCRIBE_ACLS_RESOURCE = StructTable(
     "DescribeAclsResource",
     "DescribeAclsResource",
+    (0, 32767),
     (
         FieldTable("resource_type", "resourceType", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("resource_name", "resourceName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -41,6 +44,7 @@ DESCRIBE_ACLS_RESOURCE = StructTable(
 DESCRIBE_ACLS_RESPONSE = StructTable(
     "DescribeAclsResponse",
     "DescribeAclsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

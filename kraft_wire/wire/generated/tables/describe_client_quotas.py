@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 COMPONENT_DATA = StructTable(
     "ComponentData",
     "ComponentData",
+    (0, 32767),
     (
         FieldTable("entity_type", "entityType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("match_type", "matchType", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -17,6 +18,7 @@ COMPONENT_DATA = StructTable(
 DESCRIBE_CLIENT_QUOTAS_REQUEST = StructTable(
     "DescribeClientQuotasRequest",
     "DescribeClientQuotasRequest",
+    (0, 32767),
     (
         FieldTable("components", "components", "struct", True, COMPONENT_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("strict", "strict", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
@@ -25,6 +27,7 @@ DESCRIBE_CLIENT_QUOTAS_REQUEST = StructTable(
 ENTITY_DATA = StructTable(
     "EntityData",
     "EntityData",
+    (0, 32767),
     (
         FieldTable("entity_type", "entityType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("entity_name", "entityName", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
@@ -33,6 +36,7 @@ ENTITY_DATA = StructTable(
 VALUE_DATA = StructTable(
     "ValueData",
     "ValueData",
+    (0, 32767),
     (
         FieldTable("key", "key", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("value", "value", "float64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0.0, False, False, "", False),
@@ -41,6 +45,7 @@ VALUE_DATA = StructTable(
 ENTRY_DATA = StructTable(
     "EntryData",
     "EntryData",
+    (0, 32767),
     (
         FieldTable("entity", "entity", "struct", True, ENTITY_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("values", "values", "struct", True, VALUE_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -49,6 +54,7 @@ ENTRY_DATA = StructTable(
 DESCRIBE_CLIENT_QUOTAS_RESPONSE = StructTable(
     "DescribeClientQuotasResponse",
     "DescribeClientQuotasResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

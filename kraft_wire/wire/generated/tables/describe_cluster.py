@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 DESCRIBE_CLUSTER_REQUEST = StructTable(
     "DescribeClusterRequest",
     "DescribeClusterRequest",
+    (0, 32767),
     (
         FieldTable("include_cluster_authorized_operations", "includeClusterAuthorizedOperations", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
         FieldTable("endpoint_type", "endpointType", "int8", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 1, False, False, "", False),
@@ -17,6 +18,7 @@ DESCRIBE_CLUSTER_REQUEST = StructTable(
 DESCRIBE_CLUSTER_BROKER = StructTable(
     "DescribeClusterBroker",
     "DescribeClusterBroker",
+    (0, 32767),
     (
         FieldTable("broker_id", "brokerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "brokerId", False),
         FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -28,6 +30,7 @@ DESCRIBE_CLUSTER_BROKER = StructTable(
 DESCRIBE_CLUSTER_RESPONSE = StructTable(
     "DescribeClusterResponse",
     "DescribeClusterResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

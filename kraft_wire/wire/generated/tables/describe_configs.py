@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 DESCRIBE_CONFIGS_RESOURCE = StructTable(
     "DescribeConfigsResource",
     "DescribeConfigsResource",
+    (0, 32767),
     (
         FieldTable("resource_type", "resourceType", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("resource_name", "resourceName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -17,6 +18,7 @@ DESCRIBE_CONFIGS_RESOURCE = StructTable(
 DESCRIBE_CONFIGS_REQUEST = StructTable(
     "DescribeConfigsRequest",
     "DescribeConfigsRequest",
+    (0, 32767),
     (
         FieldTable("resources", "resources", "struct", True, DESCRIBE_CONFIGS_RESOURCE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("include_synonyms", "includeSynonyms", "bool", False, None, (1, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
@@ -26,6 +28,7 @@ DESCRIBE_CONFIGS_REQUEST = StructTable(
 DESCRIBE_CONFIGS_SYNONYM = StructTable(
     "DescribeConfigsSynonym",
     "DescribeConfigsSynonym",
+    (1, 32767),
     (
         FieldTable("name", "name", "string", False, None, (1, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("value", "value", "string", False, None, (1, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
@@ -35,6 +38,7 @@ DESCRIBE_CONFIGS_SYNONYM = StructTable(
 DESCRIBE_CONFIGS_RESOURCE_RESULT = StructTable(
     "DescribeConfigsResourceResult",
     "DescribeConfigsResourceResult",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("value", "value", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
@@ -49,6 +53,7 @@ DESCRIBE_CONFIGS_RESOURCE_RESULT = StructTable(
 DESCRIBE_CONFIGS_RESULT = StructTable(
     "DescribeConfigsResult",
     "DescribeConfigsResult",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
@@ -60,6 +65,7 @@ DESCRIBE_CONFIGS_RESULT = StructTable(
 DESCRIBE_CONFIGS_RESPONSE = StructTable(
     "DescribeConfigsResponse",
     "DescribeConfigsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("results", "results", "struct", True, DESCRIBE_CONFIGS_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 DESCRIBE_DELEGATION_TOKEN_OWNER = StructTable(
     "DescribeDelegationTokenOwner",
     "DescribeDelegationTokenOwner",
+    (0, 32767),
     (
         FieldTable("principal_type", "principalType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("principal_name", "principalName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -16,6 +17,7 @@ DESCRIBE_DELEGATION_TOKEN_OWNER = StructTable(
 DESCRIBE_DELEGATION_TOKEN_REQUEST = StructTable(
     "DescribeDelegationTokenRequest",
     "DescribeDelegationTokenRequest",
+    (0, 32767),
     (
         FieldTable("owners", "owners", "struct", True, DESCRIBE_DELEGATION_TOKEN_OWNER, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, "", False),
     ),
@@ -23,6 +25,7 @@ DESCRIBE_DELEGATION_TOKEN_REQUEST = StructTable(
 DESCRIBED_DELEGATION_TOKEN_RENEWER = StructTable(
     "DescribedDelegationTokenRenewer",
     "DescribedDelegationTokenRenewer",
+    (0, 32767),
     (
         FieldTable("principal_type", "principalType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("principal_name", "principalName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -31,6 +34,7 @@ DESCRIBED_DELEGATION_TOKEN_RENEWER = StructTable(
 DESCRIBED_DELEGATION_TOKEN = StructTable(
     "DescribedDelegationToken",
     "DescribedDelegationToken",
+    (0, 32767),
     (
         FieldTable("principal_type", "principalType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("principal_name", "principalName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -47,6 +51,7 @@ DESCRIBED_DELEGATION_TOKEN = StructTable(
 DESCRIBE_DELEGATION_TOKEN_RESPONSE = StructTable(
     "DescribeDelegationTokenResponse",
     "DescribeDelegationTokenResponse",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("tokens", "tokens", "struct", True, DESCRIBED_DELEGATION_TOKEN, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

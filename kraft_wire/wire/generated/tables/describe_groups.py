@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 DESCRIBE_GROUPS_REQUEST = StructTable(
     "DescribeGroupsRequest",
     "DescribeGroupsRequest",
+    (0, 32767),
     (
         FieldTable("groups", "groups", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "groupId", False),
         FieldTable("include_authorized_operations", "includeAuthorizedOperations", "bool", False, None, (3, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
@@ -16,6 +17,7 @@ DESCRIBE_GROUPS_REQUEST = StructTable(
 DESCRIBED_GROUP_MEMBER = StructTable(
     "DescribedGroupMember",
     "DescribedGroupMember",
+    (0, 32767),
     (
         FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("group_instance_id", "groupInstanceId", "string", False, None, (4, 32767), (4, 32767), (0, -1), -1, None, None, True, False, "", False),
@@ -28,6 +30,7 @@ DESCRIBED_GROUP_MEMBER = StructTable(
 DESCRIBED_GROUP = StructTable(
     "DescribedGroup",
     "DescribedGroup",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_message", "errorMessage", "string", False, None, (6, 32767), (6, 32767), (0, -1), -1, None, None, False, False, "", False),
@@ -42,6 +45,7 @@ DESCRIBED_GROUP = StructTable(
 DESCRIBE_GROUPS_RESPONSE = StructTable(
     "DescribeGroupsResponse",
     "DescribeGroupsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
         FieldTable("groups", "groups", "struct", True, DESCRIBED_GROUP, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 DESCRIBABLE_LOG_DIR_TOPIC = StructTable(
     "DescribableLogDirTopic",
     "DescribableLogDirTopic",
+    (0, 32767),
     (
         FieldTable("topic", "topic", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
         FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -16,6 +17,7 @@ DESCRIBABLE_LOG_DIR_TOPIC = StructTable(
 DESCRIBE_LOG_DIRS_REQUEST = StructTable(
     "DescribeLogDirsRequest",
     "DescribeLogDirsRequest",
+    (0, 32767),
     (
         FieldTable("topics", "topics", "struct", True, DESCRIBABLE_LOG_DIR_TOPIC, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, "", False),
     ),
@@ -23,6 +25,7 @@ DESCRIBE_LOG_DIRS_REQUEST = StructTable(
 DESCRIBE_LOG_DIRS_PARTITION = StructTable(
     "DescribeLogDirsPartition",
     "DescribeLogDirsPartition",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("partition_size", "partitionSize", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -33,6 +36,7 @@ DESCRIBE_LOG_DIRS_PARTITION = StructTable(
 DESCRIBE_LOG_DIRS_TOPIC = StructTable(
     "DescribeLogDirsTopic",
     "DescribeLogDirsTopic",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, DESCRIBE_LOG_DIRS_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -41,6 +45,7 @@ DESCRIBE_LOG_DIRS_TOPIC = StructTable(
 DESCRIBE_LOG_DIRS_RESULT = StructTable(
     "DescribeLogDirsResult",
     "DescribeLogDirsResult",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("log_dir", "logDir", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -53,6 +58,7 @@ DESCRIBE_LOG_DIRS_RESULT = StructTable(
 DESCRIBE_LOG_DIRS_RESPONSE = StructTable(
     "DescribeLogDirsResponse",
     "DescribeLogDirsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 TOPIC_REQUEST = StructTable(
     "TopicRequest",
     "TopicRequest",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partition_indexes", "partitionIndexes", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -16,6 +17,7 @@ TOPIC_REQUEST = StructTable(
 DESCRIBE_PRODUCERS_REQUEST = StructTable(
     "DescribeProducersRequest",
     "DescribeProducersRequest",
+    (0, 32767),
     (
         FieldTable("topics", "topics", "struct", True, TOPIC_REQUEST, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
@@ -23,6 +25,7 @@ DESCRIBE_PRODUCERS_REQUEST = StructTable(
 PRODUCER_STATE = StructTable(
     "ProducerState",
     "ProducerState",
+    (0, 32767),
     (
         FieldTable("producer_id", "producerId", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "producerId", False),
         FieldTable("producer_epoch", "producerEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -35,6 +38,7 @@ PRODUCER_STATE = StructTable(
 PARTITION_RESPONSE = StructTable(
     "PartitionResponse",
     "PartitionResponse",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -45,6 +49,7 @@ PARTITION_RESPONSE = StructTable(
 TOPIC_RESPONSE = StructTable(
     "TopicResponse",
     "TopicResponse",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, PARTITION_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -53,6 +58,7 @@ TOPIC_RESPONSE = StructTable(
 DESCRIBE_PRODUCERS_RESPONSE = StructTable(
     "DescribeProducersResponse",
     "DescribeProducersResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("topics", "topics", "struct", True, TOPIC_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

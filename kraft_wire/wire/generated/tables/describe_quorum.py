@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 PARTITION_DATA = StructTable(
     "PartitionData",
     "PartitionData",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
@@ -15,6 +16,7 @@ PARTITION_DATA = StructTable(
 TOPIC_DATA = StructTable(
     "TopicData",
     "TopicData",
+    (0, 32767),
     (
         FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -23,6 +25,7 @@ TOPIC_DATA = StructTable(
 DESCRIBE_QUORUM_REQUEST = StructTable(
     "DescribeQuorumRequest",
     "DescribeQuorumRequest",
+    (0, 32767),
     (
         FieldTable("topics", "topics", "struct", True, TOPIC_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
@@ -30,6 +33,7 @@ DESCRIBE_QUORUM_REQUEST = StructTable(
 REPLICA_STATE = StructTable(
     "ReplicaState",
     "ReplicaState",
+    (0, 32767),
     (
         FieldTable("replica_id", "replicaId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
         FieldTable("replica_directory_id", "replicaDirectoryId", "uuid", False, None, (2, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
@@ -41,6 +45,7 @@ REPLICA_STATE = StructTable(
 RESPONSE_PARTITION_DATA = StructTable(
     "PartitionData",
     "ResponsePartitionData",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -55,6 +60,7 @@ RESPONSE_PARTITION_DATA = StructTable(
 RESPONSE_TOPIC_DATA = StructTable(
     "TopicData",
     "ResponseTopicData",
+    (0, 32767),
     (
         FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, RESPONSE_PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -63,6 +69,7 @@ RESPONSE_TOPIC_DATA = StructTable(
 LISTENER = StructTable(
     "Listener",
     "Listener",
+    (2, 32767),
     (
         FieldTable("name", "name", "string", False, None, (2, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
         FieldTable("host", "host", "string", False, None, (2, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -72,6 +79,7 @@ LISTENER = StructTable(
 NODE = StructTable(
     "Node",
     "Node",
+    (2, 32767),
     (
         FieldTable("node_id", "nodeId", "int32", False, None, (2, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "brokerId", False),
         FieldTable("listeners", "listeners", "struct", True, LISTENER, (2, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -80,6 +88,7 @@ NODE = StructTable(
 DESCRIBE_QUORUM_RESPONSE = StructTable(
     "DescribeQuorumResponse",
     "DescribeQuorumResponse",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_message", "errorMessage", "string", False, None, (2, 32767), (2, 32767), (0, -1), -1, None, "", True, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 DESCRIBE_SHARE_GROUP_OFFSETS_REQUEST_TOPIC = StructTable(
     "DescribeShareGroupOffsetsRequestTopic",
     "DescribeShareGroupOffsetsRequestTopic",
+    (0, 32767),
     (
         FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -16,6 +17,7 @@ DESCRIBE_SHARE_GROUP_OFFSETS_REQUEST_TOPIC = StructTable(
 DESCRIBE_SHARE_GROUP_OFFSETS_REQUEST_GROUP = StructTable(
     "DescribeShareGroupOffsetsRequestGroup",
     "DescribeShareGroupOffsetsRequestGroup",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
         FieldTable("topics", "topics", "struct", True, DESCRIBE_SHARE_GROUP_OFFSETS_REQUEST_TOPIC, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, "", False),
@@ -24,6 +26,7 @@ DESCRIBE_SHARE_GROUP_OFFSETS_REQUEST_GROUP = StructTable(
 DESCRIBE_SHARE_GROUP_OFFSETS_REQUEST = StructTable(
     "DescribeShareGroupOffsetsRequest",
     "DescribeShareGroupOffsetsRequest",
+    (0, 32767),
     (
         FieldTable("groups", "groups", "struct", True, DESCRIBE_SHARE_GROUP_OFFSETS_REQUEST_GROUP, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
@@ -31,6 +34,7 @@ DESCRIBE_SHARE_GROUP_OFFSETS_REQUEST = StructTable(
 DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE_PARTITION = StructTable(
     "DescribeShareGroupOffsetsResponsePartition",
     "DescribeShareGroupOffsetsResponsePartition",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("start_offset", "startOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -43,6 +47,7 @@ DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE_PARTITION = StructTable(
 DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE_TOPIC = StructTable(
     "DescribeShareGroupOffsetsResponseTopic",
     "DescribeShareGroupOffsetsResponseTopic",
+    (0, 32767),
     (
         FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
@@ -52,6 +57,7 @@ DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE_TOPIC = StructTable(
 DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE_GROUP = StructTable(
     "DescribeShareGroupOffsetsResponseGroup",
     "DescribeShareGroupOffsetsResponseGroup",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
         FieldTable("topics", "topics", "struct", True, DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -62,6 +68,7 @@ DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE_GROUP = StructTable(
 DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE = StructTable(
     "DescribeShareGroupOffsetsResponse",
     "DescribeShareGroupOffsetsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("groups", "groups", "struct", True, DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE_GROUP, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 TOPIC_REQUEST = StructTable(
     "TopicRequest",
     "TopicRequest",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
     ),
@@ -15,6 +16,7 @@ TOPIC_REQUEST = StructTable(
 CURSOR = StructTable(
     "Cursor",
     "Cursor",
+    (0, 32767),
     (
         FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -23,6 +25,7 @@ CURSOR = StructTable(
 DESCRIBE_TOPIC_PARTITIONS_REQUEST = StructTable(
     "DescribeTopicPartitionsRequest",
     "DescribeTopicPartitionsRequest",
+    (0, 32767),
     (
         FieldTable("topics", "topics", "struct", True, TOPIC_REQUEST, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("response_partition_limit", "responsePartitionLimit", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 2000, False, False, "", False),
@@ -32,6 +35,7 @@ DESCRIBE_TOPIC_PARTITIONS_REQUEST = StructTable(
 DESCRIBE_TOPIC_PARTITIONS_RESPONSE_PARTITION = StructTable(
     "DescribeTopicPartitionsResponsePartition",
     "DescribeTopicPartitionsResponsePartition",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -47,6 +51,7 @@ DESCRIBE_TOPIC_PARTITIONS_RESPONSE_PARTITION = StructTable(
 DESCRIBE_TOPIC_PARTITIONS_RESPONSE_TOPIC = StructTable(
     "DescribeTopicPartitionsResponseTopic",
     "DescribeTopicPartitionsResponseTopic",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, True, "topicName", False),
@@ -59,6 +64,7 @@ DESCRIBE_TOPIC_PARTITIONS_RESPONSE_TOPIC = StructTable(
 RESPONSE_CURSOR = StructTable(
     "Cursor",
     "ResponseCursor",
+    (0, 32767),
     (
         FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -67,6 +73,7 @@ RESPONSE_CURSOR = StructTable(
 DESCRIBE_TOPIC_PARTITIONS_RESPONSE = StructTable(
     "DescribeTopicPartitionsResponse",
     "DescribeTopicPartitionsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
         FieldTable("topics", "topics", "struct", True, DESCRIBE_TOPIC_PARTITIONS_RESPONSE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

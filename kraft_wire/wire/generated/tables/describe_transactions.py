@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 DESCRIBE_TRANSACTIONS_REQUEST = StructTable(
     "DescribeTransactionsRequest",
     "DescribeTransactionsRequest",
+    (0, 32767),
     (
         FieldTable("transactional_ids", "transactionalIds", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "transactionalId", False),
     ),
@@ -15,6 +16,7 @@ DESCRIBE_TRANSACTIONS_REQUEST = StructTable(
 TOPIC_DATA = StructTable(
     "TopicData",
     "TopicData",
+    (0, 32767),
     (
         FieldTable("topic", "topic", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
         FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -23,6 +25,7 @@ TOPIC_DATA = StructTable(
 TRANSACTION_STATE = StructTable(
     "TransactionState",
     "TransactionState",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("transactional_id", "transactionalId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "transactionalId", False),
@@ -37,6 +40,7 @@ TRANSACTION_STATE = StructTable(
 DESCRIBE_TRANSACTIONS_RESPONSE = StructTable(
     "DescribeTransactionsResponse",
     "DescribeTransactionsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("transaction_states", "transactionStates", "struct", True, TRANSACTION_STATE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 USER_NAME = StructTable(
     "UserName",
     "UserName",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
@@ -15,6 +16,7 @@ USER_NAME = StructTable(
 DESCRIBE_USER_SCRAM_CREDENTIALS_REQUEST = StructTable(
     "DescribeUserScramCredentialsRequest",
     "DescribeUserScramCredentialsRequest",
+    (0, 32767),
     (
         FieldTable("users", "users", "struct", True, USER_NAME, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, "", False),
     ),
@@ -22,6 +24,7 @@ DESCRIBE_USER_SCRAM_CREDENTIALS_REQUEST = StructTable(
 CREDENTIAL_INFO = StructTable(
     "CredentialInfo",
     "CredentialInfo",
+    (0, 32767),
     (
         FieldTable("mechanism", "mechanism", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("iterations", "iterations", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -30,6 +33,7 @@ CREDENTIAL_INFO = StructTable(
 DESCRIBE_USER_SCRAM_CREDENTIALS_RESULT = StructTable(
     "DescribeUserScramCredentialsResult",
     "DescribeUserScramCredentialsResult",
+    (0, 32767),
     (
         FieldTable("user", "user", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -40,6 +44,7 @@ DESCRIBE_USER_SCRAM_CREDENTIALS_RESULT = StructTable(
 DESCRIBE_USER_SCRAM_CREDENTIALS_RESPONSE = StructTable(
     "DescribeUserScramCredentialsResponse",
     "DescribeUserScramCredentialsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 TOPIC_PARTITIONS = StructTable(
     "TopicPartitions",
     "TopicPartitions",
+    (0, 32767),
     (
         FieldTable("topic", "topic", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
         FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -16,6 +17,7 @@ TOPIC_PARTITIONS = StructTable(
 ELECT_LEADERS_REQUEST = StructTable(
     "ElectLeadersRequest",
     "ElectLeadersRequest",
+    (0, 32767),
     (
         FieldTable("election_type", "electionType", "int8", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("topic_partitions", "topicPartitions", "struct", True, TOPIC_PARTITIONS, (0, 32767), (0, 32767), (0, -1), -1, None, (), False, False, "", False),
@@ -25,6 +27,7 @@ ELECT_LEADERS_REQUEST = StructTable(
 PARTITION_RESULT = StructTable(
     "PartitionResult",
     "PartitionResult",
+    (0, 32767),
     (
         FieldTable("partition_id", "partitionId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -34,6 +37,7 @@ PARTITION_RESULT = StructTable(
 REPLICA_ELECTION_RESULT = StructTable(
     "ReplicaElectionResult",
     "ReplicaElectionResult",
+    (0, 32767),
     (
         FieldTable("topic", "topic", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partition_result", "partitionResult", "struct", True, PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -42,6 +46,7 @@ REPLICA_ELECTION_RESULT = StructTable(
 ELECT_LEADERS_RESPONSE = StructTable(
     "ElectLeadersResponse",
     "ElectLeadersResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 REPLICA_INFO = StructTable(
     "ReplicaInfo",
     "ReplicaInfo",
+    (1, 32767),
     (
         FieldTable("candidate_id", "candidateId", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
         FieldTable("candidate_directory_id", "candidateDirectoryId", "uuid", False, None, (1, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
@@ -16,6 +17,7 @@ REPLICA_INFO = StructTable(
 PARTITION_DATA = StructTable(
     "PartitionData",
     "PartitionData",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("leader_id", "leaderId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
@@ -27,6 +29,7 @@ PARTITION_DATA = StructTable(
 TOPIC_DATA = StructTable(
     "TopicData",
     "TopicData",
+    (0, 32767),
     (
         FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -35,6 +38,7 @@ TOPIC_DATA = StructTable(
 LEADER_ENDPOINT = StructTable(
     "LeaderEndpoint",
     "LeaderEndpoint",
+    (1, 32767),
     (
         FieldTable("name", "name", "string", False, None, (1, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
         FieldTable("host", "host", "string", False, None, (1, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -44,6 +48,7 @@ LEADER_ENDPOINT = StructTable(
 END_QUORUM_EPOCH_REQUEST = StructTable(
     "EndQuorumEpochRequest",
     "EndQuorumEpochRequest",
+    (0, 32767),
     (
         FieldTable("cluster_id", "clusterId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
         FieldTable("topics", "topics", "struct", True, TOPIC_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -53,6 +58,7 @@ END_QUORUM_EPOCH_REQUEST = StructTable(
 RESPONSE_PARTITION_DATA = StructTable(
     "PartitionData",
     "ResponsePartitionData",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -63,6 +69,7 @@ RESPONSE_PARTITION_DATA = StructTable(
 RESPONSE_TOPIC_DATA = StructTable(
     "TopicData",
     "ResponseTopicData",
+    (0, 32767),
     (
         FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, RESPONSE_PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -71,6 +78,7 @@ RESPONSE_TOPIC_DATA = StructTable(
 NODE_ENDPOINT = StructTable(
     "NodeEndpoint",
     "NodeEndpoint",
+    (1, 32767),
     (
         FieldTable("node_id", "nodeId", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "brokerId", False),
         FieldTable("host", "host", "string", False, None, (1, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -80,6 +88,7 @@ NODE_ENDPOINT = StructTable(
 END_QUORUM_EPOCH_RESPONSE = StructTable(
     "EndQuorumEpochResponse",
     "EndQuorumEpochResponse",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("topics", "topics", "struct", True, RESPONSE_TOPIC_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 END_TRANSACTION_RECORD = StructTable(
     "EndTransactionRecord",
     "EndTransactionRecord",
+    (0, 32767),
     (
     ),
 )

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 END_TXN_REQUEST = StructTable(
     "EndTxnRequest",
     "EndTxnRequest",
+    (0, 32767),
     (
         FieldTable("transactional_id", "transactionalId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "transactionalId", False),
         FieldTable("producer_id", "producerId", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "producerId", False),
@@ -18,6 +19,7 @@ END_TXN_REQUEST = StructTable(
 END_TXN_RESPONSE = StructTable(
     "EndTxnResponse",
     "EndTxnResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 END_TXN_MARKER = StructTable(
     "EndTxnMarker",
     "EndTxnMarker",
+    (0, 32767),
     (
         FieldTable("coordinator_epoch", "coordinatorEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),

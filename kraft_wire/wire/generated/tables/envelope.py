@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 ENVELOPE_REQUEST = StructTable(
     "EnvelopeRequest",
     "EnvelopeRequest",
+    (0, 32767),
     (
         FieldTable("request_data", "requestData", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", True),
         FieldTable("request_principal", "requestPrincipal", "bytes", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, b"", False, False, "", False),
@@ -17,6 +18,7 @@ ENVELOPE_REQUEST = StructTable(
 ENVELOPE_RESPONSE = StructTable(
     "EnvelopeResponse",
     "EnvelopeResponse",
+    (0, 32767),
     (
         FieldTable("response_data", "responseData", "bytes", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", True),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

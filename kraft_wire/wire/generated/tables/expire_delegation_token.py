@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 EXPIRE_DELEGATION_TOKEN_REQUEST = StructTable(
     "ExpireDelegationTokenRequest",
     "ExpireDelegationTokenRequest",
+    (0, 32767),
     (
         FieldTable("hmac", "hmac", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
         FieldTable("expiry_time_period_ms", "expiryTimePeriodMs", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -16,6 +17,7 @@ EXPIRE_DELEGATION_TOKEN_REQUEST = StructTable(
 EXPIRE_DELEGATION_TOKEN_RESPONSE = StructTable(
     "ExpireDelegationTokenResponse",
     "ExpireDelegationTokenResponse",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("expiry_timestamp_ms", "expiryTimestampMs", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 FEATURE_LEVEL_RECORD = StructTable(
     "FeatureLevelRecord",
     "FeatureLevelRecord",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("feature_level", "featureLevel", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 FENCE_BROKER_RECORD = StructTable(
     "FenceBrokerRecord",
     "FenceBrokerRecord",
+    (0, 32767),
     (
         FieldTable("id", "id", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
         FieldTable("epoch", "epoch", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 REPLICA_STATE = StructTable(
     "ReplicaState",
     "ReplicaState",
+    (15, 32767),
     (
         FieldTable("replica_id", "replicaId", "int32", False, None, (15, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "brokerId", False),
         FieldTable("replica_epoch", "replicaEpoch", "int64", False, None, (15, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
@@ -16,6 +17,7 @@ REPLICA_STATE = StructTable(
 FETCH_PARTITION = StructTable(
     "FetchPartition",
     "FetchPartition",
+    (0, 32767),
     (
         FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("current_leader_epoch", "currentLeaderEpoch", "int32", False, None, (9, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
@@ -30,6 +32,7 @@ FETCH_PARTITION = StructTable(
 FETCH_TOPIC = StructTable(
     "FetchTopic",
     "FetchTopic",
+    (0, 32767),
     (
         FieldTable("topic", "topic", "string", False, None, (0, 12), (0, -1), (0, -1), -1, None, "", True, False, "topicName", False),
         FieldTable("topic_id", "topicId", "uuid", False, None, (13, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
@@ -39,6 +42,7 @@ FETCH_TOPIC = StructTable(
 FORGOTTEN_TOPIC = StructTable(
     "ForgottenTopic",
     "ForgottenTopic",
+    (7, 32767),
     (
         FieldTable("topic", "topic", "string", False, None, (7, 12), (0, -1), (0, -1), -1, None, "", True, False, "topicName", False),
         FieldTable("topic_id", "topicId", "uuid", False, None, (13, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
@@ -48,6 +52,7 @@ FORGOTTEN_TOPIC = StructTable(
 FETCH_REQUEST = StructTable(
     "FetchRequest",
     "FetchRequest",
+    (0, 32767),
     (
         FieldTable("cluster_id", "clusterId", "string", False, None, (12, 32767), (12, 32767), (12, 32767), 0, None, None, True, False, "", False),
         FieldTable("replica_id", "replicaId", "int32", False, None, (0, 14), (0, -1), (0, -1), -1, None, -1, False, False, "brokerId", False),
@@ -66,6 +71,7 @@ FETCH_REQUEST = StructTable(
 EPOCH_END_OFFSET = StructTable(
     "EpochEndOffset",
     "EpochEndOffset",
+    (12, 32767),
     (
         FieldTable("epoch", "epoch", "int32", False, None, (12, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
         FieldTable("end_offset", "endOffset", "int64", False, None, (12, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
@@ -74,6 +80,7 @@ EPOCH_END_OFFSET = StructTable(
 LEADER_ID_AND_EPOCH = StructTable(
     "LeaderIdAndEpoch",
     "LeaderIdAndEpoch",
+    (12, 32767),
     (
         FieldTable("leader_id", "leaderId", "int32", False, None, (12, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "brokerId", False),
         FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (12, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
@@ -82,6 +89,7 @@ LEADER_ID_AND_EPOCH = StructTable(
 SNAPSHOT_ID = StructTable(
     "SnapshotId",
     "SnapshotId",
+    (12, 32767),
     (
         FieldTable("end_offset", "endOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
         FieldTable("epoch", "epoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
@@ -90,6 +98,7 @@ SNAPSHOT_ID = StructTable(
 ABORTED_TRANSACTION = StructTable(
     "AbortedTransaction",
     "AbortedTransaction",
+    (4, 32767),
     (
         FieldTable("producer_id", "producerId", "int64", False, None, (4, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "producerId", False),
         FieldTable("first_offset", "firstOffset", "int64", False, None, (4, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -98,6 +107,7 @@ ABORTED_TRANSACTION = StructTable(
 PARTITION_DATA = StructTable(
     "PartitionData",
     "PartitionData",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -115,6 +125,7 @@ PARTITION_DATA = StructTable(
 FETCHABLE_TOPIC_RESPONSE = StructTable(
     "FetchableTopicResponse",
     "FetchableTopicResponse",
+    (0, 32767),
     (
         FieldTable("topic", "topic", "string", False, None, (0, 12), (0, -1), (0, -1), -1, None, "", True, False, "topicName", False),
         FieldTable("topic_id", "topicId", "uuid", False, None, (13, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
@@ -124,6 +135,7 @@ FETCHABLE_TOPIC_RESPONSE = StructTable(
 NODE_ENDPOINT = StructTable(
     "NodeEndpoint",
     "NodeEndpoint",
+    (16, 32767),
     (
         FieldTable("node_id", "nodeId", "int32", False, None, (16, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "brokerId", False),
         FieldTable("host", "host", "string", False, None, (16, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -134,6 +146,7 @@ NODE_ENDPOINT = StructTable(
 FETCH_RESPONSE = StructTable(
     "FetchResponse",
     "FetchResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (7, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 SNAPSHOT_ID = StructTable(
     "SnapshotId",
     "SnapshotId",
+    (0, 32767),
     (
         FieldTable("end_offset", "endOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("epoch", "epoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -16,6 +17,7 @@ SNAPSHOT_ID = StructTable(
 PARTITION_SNAPSHOT = StructTable(
     "PartitionSnapshot",
     "PartitionSnapshot",
+    (0, 32767),
     (
         FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("current_leader_epoch", "currentLeaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -27,6 +29,7 @@ PARTITION_SNAPSHOT = StructTable(
 TOPIC_SNAPSHOT = StructTable(
     "TopicSnapshot",
     "TopicSnapshot",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, PARTITION_SNAPSHOT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -35,6 +38,7 @@ TOPIC_SNAPSHOT = StructTable(
 FETCH_SNAPSHOT_REQUEST = StructTable(
     "FetchSnapshotRequest",
     "FetchSnapshotRequest",
+    (0, 32767),
     (
         FieldTable("cluster_id", "clusterId", "string", False, None, (0, 32767), (0, 32767), (0, 32767), 0, None, None, False, False, "", False),
         FieldTable("replica_id", "replicaId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "brokerId", False),
@@ -45,6 +49,7 @@ FETCH_SNAPSHOT_REQUEST = StructTable(
 RESPONSE_SNAPSHOT_ID = StructTable(
     "SnapshotId",
     "ResponseSnapshotId",
+    (0, 32767),
     (
         FieldTable("end_offset", "endOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("epoch", "epoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -53,6 +58,7 @@ RESPONSE_SNAPSHOT_ID = StructTable(
 LEADER_ID_AND_EPOCH = StructTable(
     "LeaderIdAndEpoch",
     "LeaderIdAndEpoch",
+    (0, 32767),
     (
         FieldTable("leader_id", "leaderId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
         FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -61,6 +67,7 @@ LEADER_ID_AND_EPOCH = StructTable(
 RESPONSE_PARTITION_SNAPSHOT = StructTable(
     "PartitionSnapshot",
     "ResponsePartitionSnapshot",
+    (0, 32767),
     (
         FieldTable("index", "index", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -74,6 +81,7 @@ RESPONSE_PARTITION_SNAPSHOT = StructTable(
 RESPONSE_TOPIC_SNAPSHOT = StructTable(
     "TopicSnapshot",
     "ResponseTopicSnapshot",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, RESPONSE_PARTITION_SNAPSHOT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -82,6 +90,7 @@ RESPONSE_TOPIC_SNAPSHOT = StructTable(
 NODE_ENDPOINT = StructTable(
     "NodeEndpoint",
     "NodeEndpoint",
+    (1, 32767),
     (
         FieldTable("node_id", "nodeId", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "brokerId", False),
         FieldTable("host", "host", "string", False, None, (1, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -91,6 +100,7 @@ NODE_ENDPOINT = StructTable(
 FETCH_SNAPSHOT_RESPONSE = StructTable(
     "FetchSnapshotResponse",
     "FetchSnapshotResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 FIND_COORDINATOR_REQUEST = StructTable(
     "FindCoordinatorRequest",
     "FindCoordinatorRequest",
+    (0, 32767),
     (
         FieldTable("key", "key", "string", False, None, (0, 3), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("key_type", "keyType", "int8", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -17,6 +18,7 @@ FIND_COORDINATOR_REQUEST = StructTable(
 COORDINATOR = StructTable(
     "Coordinator",
     "Coordinator",
+    (4, 32767),
     (
         FieldTable("key", "key", "string", False, None, (4, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("node_id", "nodeId", "int32", False, None, (4, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
@@ -29,6 +31,7 @@ COORDINATOR = StructTable(
 FIND_COORDINATOR_RESPONSE = StructTable(
     "FindCoordinatorResponse",
     "FindCoordinatorResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 3), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

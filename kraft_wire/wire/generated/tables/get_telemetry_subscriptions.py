@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 GET_TELEMETRY_SUBSCRIPTIONS_REQUEST = StructTable(
     "GetTelemetrySubscriptionsRequest",
     "GetTelemetrySubscriptionsRequest",
+    (0, 32767),
     (
         FieldTable("client_instance_id", "clientInstanceId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
     ),
@@ -15,6 +16,7 @@ GET_TELEMETRY_SUBSCRIPTIONS_REQUEST = StructTable(
 GET_TELEMETRY_SUBSCRIPTIONS_RESPONSE = StructTable(
     "GetTelemetrySubscriptionsResponse",
     "GetTelemetrySubscriptionsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 GROUP_METADATA_KEY = StructTable(
     "GroupMetadataKey",
     "GroupMetadataKey",
+    (0, 32767),
     (
         FieldTable("group", "group", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),

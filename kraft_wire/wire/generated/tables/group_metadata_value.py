@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 MEMBER_METADATA = StructTable(
     "MemberMetadata",
     "MemberMetadata",
+    (0, 32767),
     (
         FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("group_instance_id", "groupInstanceId", "string", False, None, (3, 32767), (3, 32767), (0, -1), -1, None, None, True, False, "", False),
@@ -22,6 +23,7 @@ MEMBER_METADATA = StructTable(
 GROUP_METADATA_VALUE = StructTable(
     "GroupMetadataValue",
     "GroupMetadataValue",
+    (0, 32767),
     (
         FieldTable("protocol_type", "protocolType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("generation", "generation", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

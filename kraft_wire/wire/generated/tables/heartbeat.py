@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 HEARTBEAT_REQUEST = StructTable(
     "HeartbeatRequest",
     "HeartbeatRequest",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
         FieldTable("generation_id", "generationId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -18,6 +19,7 @@ HEARTBEAT_REQUEST = StructTable(
 HEARTBEAT_RESPONSE = StructTable(
     "HeartbeatResponse",
     "HeartbeatResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 INIT_PRODUCER_ID_REQUEST = StructTable(
     "InitProducerIdRequest",
     "InitProducerIdRequest",
+    (0, 32767),
     (
         FieldTable("transactional_id", "transactionalId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "transactionalId", False),
         FieldTable("transaction_timeout_ms", "transactionTimeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -20,6 +21,7 @@ INIT_PRODUCER_ID_REQUEST = StructTable(
 INIT_PRODUCER_ID_RESPONSE = StructTable(
     "InitProducerIdResponse",
     "InitProducerIdResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 PARTITION_DATA = StructTable(
     "PartitionData",
     "PartitionData",
+    (0, 32767),
     (
         FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("state_epoch", "stateEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -17,6 +18,7 @@ PARTITION_DATA = StructTable(
 INITIALIZE_STATE_DATA = StructTable(
     "InitializeStateData",
     "InitializeStateData",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("partitions", "partitions", "struct", True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -25,6 +27,7 @@ INITIALIZE_STATE_DATA = StructTable(
 INITIALIZE_SHARE_GROUP_STATE_REQUEST = StructTable(
     "InitializeShareGroupStateRequest",
     "InitializeShareGroupStateRequest",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("topics", "topics", "struct", True, INITIALIZE_STATE_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -33,6 +36,7 @@ INITIALIZE_SHARE_GROUP_STATE_REQUEST = StructTable(
 PARTITION_RESULT = StructTable(
     "PartitionResult",
     "PartitionResult",
+    (0, 32767),
     (
         FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -42,6 +46,7 @@ PARTITION_RESULT = StructTable(
 INITIALIZE_STATE_RESULT = StructTable(
     "InitializeStateResult",
     "InitializeStateResult",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("partitions", "partitions", "struct", True, PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -50,6 +55,7 @@ INITIALIZE_STATE_RESULT = StructTable(
 INITIALIZE_SHARE_GROUP_STATE_RESPONSE = StructTable(
     "InitializeShareGroupStateResponse",
     "InitializeShareGroupStateResponse",
+    (0, 32767),
     (
         FieldTable("results", "results", "struct", True, INITIALIZE_STATE_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 JOIN_GROUP_REQUEST_PROTOCOL = StructTable(
     "JoinGroupRequestProtocol",
     "JoinGroupRequestProtocol",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
         FieldTable("metadata", "metadata", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
@@ -16,6 +17,7 @@ JOIN_GROUP_REQUEST_PROTOCOL = StructTable(
 JOIN_GROUP_REQUEST = StructTable(
     "JoinGroupRequest",
     "JoinGroupRequest",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
         FieldTable("session_timeout_ms", "sessionTimeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -30,6 +32,7 @@ JOIN_GROUP_REQUEST = StructTable(
 JOIN_GROUP_RESPONSE_MEMBER = StructTable(
     "JoinGroupResponseMember",
     "JoinGroupResponseMember",
+    (0, 32767),
     (
         FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("group_instance_id", "groupInstanceId", "string", False, None, (5, 32767), (5, 32767), (0, -1), -1, None, None, True, False, "", False),
@@ -39,6 +42,7 @@ JOIN_GROUP_RESPONSE_MEMBER = StructTable(
 JOIN_GROUP_RESPONSE = StructTable(
     "JoinGroupResponse",
     "JoinGroupResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (2, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

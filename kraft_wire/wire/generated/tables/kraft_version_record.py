@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 KRAFT_VERSION_RECORD = StructTable(
     "KRaftVersionRecord",
     "KRaftVersionRecord",
+    (0, 32767),
     (
         FieldTable("version", "version", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("kraft_version", "kRaftVersion", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 VOTER = StructTable(
     "Voter",
     "Voter",
+    (0, 32767),
     (
         FieldTable("voter_id", "voterId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("voter_directory_id", "voterDirectoryId", "uuid", False, None, (1, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
@@ -16,6 +17,7 @@ VOTER = StructTable(
 LEADER_CHANGE_MESSAGE = StructTable(
     "LeaderChangeMessage",
     "LeaderChangeMessage",
+    (0, 32767),
     (
         FieldTable("version", "version", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("leader_id", "leaderId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),

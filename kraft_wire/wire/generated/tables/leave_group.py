@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 MEMBER_IDENTITY = StructTable(
     "MemberIdentity",
     "MemberIdentity",
+    (3, 32767),
     (
         FieldTable("member_id", "memberId", "string", False, None, (3, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("group_instance_id", "groupInstanceId", "string", False, None, (3, 32767), (3, 32767), (0, -1), -1, None, None, False, False, "", False),
@@ -17,6 +18,7 @@ MEMBER_IDENTITY = StructTable(
 LEAVE_GROUP_REQUEST = StructTable(
     "LeaveGroupRequest",
     "LeaveGroupRequest",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
         FieldTable("member_id", "memberId", "string", False, None, (0, 2), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -26,6 +28,7 @@ LEAVE_GROUP_REQUEST = StructTable(
 MEMBER_RESPONSE = StructTable(
     "MemberResponse",
     "MemberResponse",
+    (3, 32767),
     (
         FieldTable("member_id", "memberId", "string", False, None, (3, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("group_instance_id", "groupInstanceId", "string", False, None, (3, 32767), (3, 32767), (0, -1), -1, None, "", False, False, "", False),
@@ -35,6 +38,7 @@ MEMBER_RESPONSE = StructTable(
 LEAVE_GROUP_RESPONSE = StructTable(
     "LeaveGroupResponse",
     "LeaveGroupResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 LEGACY_OFFSET_COMMIT_VALUE = StructTable(
     "LegacyOffsetCommitValue",
     "LegacyOffsetCommitValue",
+    (0, 32767),
     (
         FieldTable("offset", "offset", "int64", False, None, (0, 0), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("metadata", "metadata", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),

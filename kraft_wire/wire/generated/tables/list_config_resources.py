@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 LIST_CONFIG_RESOURCES_REQUEST = StructTable(
     "ListConfigResourcesRequest",
     "ListConfigResourcesRequest",
+    (0, 32767),
     (
         FieldTable("resource_types", "resourceTypes", "int8", True, None, (1, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
@@ -15,6 +16,7 @@ LIST_CONFIG_RESOURCES_REQUEST = StructTable(
 CONFIG_RESOURCE = StructTable(
     "ConfigResource",
     "ConfigResource",
+    (0, 32767),
     (
         FieldTable("resource_name", "resourceName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("resource_type", "resourceType", "int8", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 16, True, False, "", False),
@@ -23,6 +25,7 @@ CONFIG_RESOURCE = StructTable(
 LIST_CONFIG_RESOURCES_RESPONSE = StructTable(
     "ListConfigResourcesResponse",
     "ListConfigResourcesResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 LIST_GROUPS_REQUEST = StructTable(
     "ListGroupsRequest",
     "ListGroupsRequest",
+    (0, 32767),
     (
         FieldTable("states_filter", "statesFilter", "string", True, None, (4, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("types_filter", "typesFilter", "string", True, None, (5, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -16,6 +17,7 @@ LIST_GROUPS_REQUEST = StructTable(
 LISTED_GROUP = StructTable(
     "ListedGroup",
     "ListedGroup",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
         FieldTable("protocol_type", "protocolType", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -26,6 +28,7 @@ LISTED_GROUP = StructTable(
 LIST_GROUPS_RESPONSE = StructTable(
     "ListGroupsResponse",
     "ListGroupsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 LIST_OFFSETS_PARTITION = StructTable(
     "ListOffsetsPartition",
     "ListOffsetsPartition",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("current_leader_epoch", "currentLeaderEpoch", "int32", False, None, (4, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
@@ -17,6 +18,7 @@ LIST_OFFSETS_PARTITION = StructTable(
 LIST_OFFSETS_TOPIC = StructTable(
     "ListOffsetsTopic",
     "ListOffsetsTopic",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, LIST_OFFSETS_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -25,6 +27,7 @@ LIST_OFFSETS_TOPIC = StructTable(
 LIST_OFFSETS_REQUEST = StructTable(
     "ListOffsetsRequest",
     "ListOffsetsRequest",
+    (0, 32767),
     (
         FieldTable("replica_id", "replicaId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
         FieldTable("isolation_level", "isolationLevel", "int8", False, None, (2, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -35,6 +38,7 @@ LIST_OFFSETS_REQUEST = StructTable(
 LIST_OFFSETS_PARTITION_RESPONSE = StructTable(
     "ListOffsetsPartitionResponse",
     "ListOffsetsPartitionResponse",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -46,6 +50,7 @@ LIST_OFFSETS_PARTITION_RESPONSE = StructTable(
 LIST_OFFSETS_TOPIC_RESPONSE = StructTable(
     "ListOffsetsTopicResponse",
     "ListOffsetsTopicResponse",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, LIST_OFFSETS_PARTITION_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -54,6 +59,7 @@ LIST_OFFSETS_TOPIC_RESPONSE = StructTable(
 LIST_OFFSETS_RESPONSE = StructTable(
     "ListOffsetsResponse",
     "ListOffsetsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (2, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
         FieldTable("topics", "topics", "struct", True, LIST_OFFSETS_TOPIC_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

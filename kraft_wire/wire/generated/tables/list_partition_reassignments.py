@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 LIST_PARTITION_REASSIGNMENTS_TOPICS = StructTable(
     "ListPartitionReassignmentsTopics",
     "ListPartitionReassignmentsTopics",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partition_indexes", "partitionIndexes", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -16,6 +17,7 @@ LIST_PARTITION_REASSIGNMENTS_TOPICS = StructTable(
 LIST_PARTITION_REASSIGNMENTS_REQUEST = StructTable(
     "ListPartitionReassignmentsRequest",
     "ListPartitionReassignmentsRequest",
+    (0, 32767),
     (
         FieldTable("timeout_ms", "timeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 60000, False, False, "", False),
         FieldTable("topics", "topics", "struct", True, LIST_PARTITION_REASSIGNMENTS_TOPICS, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
@@ -24,6 +26,7 @@ LIST_PARTITION_REASSIGNMENTS_REQUEST = StructTable(
 ONGOING_PARTITION_REASSIGNMENT = StructTable(
     "OngoingPartitionReassignment",
     "OngoingPartitionReassignment",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("replicas", "replicas", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "brokerId", False),
@@ -34,6 +37,7 @@ ONGOING_PARTITION_REASSIGNMENT = StructTable(
 ONGOING_TOPIC_REASSIGNMENT = StructTable(
     "OngoingTopicReassignment",
     "OngoingTopicReassignment",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, ONGOING_PARTITION_REASSIGNMENT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -42,6 +46,7 @@ ONGOING_TOPIC_REASSIGNMENT = StructTable(
 LIST_PARTITION_REASSIGNMENTS_RESPONSE = StructTable(
     "ListPartitionReassignmentsResponse",
     "ListPartitionReassignmentsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

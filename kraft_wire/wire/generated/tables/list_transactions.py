@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 LIST_TRANSACTIONS_REQUEST = StructTable(
     "ListTransactionsRequest",
     "ListTransactionsRequest",
+    (0, 32767),
     (
         FieldTable("state_filters", "stateFilters", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("producer_id_filters", "producerIdFilters", "int64", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "producerId", False),
@@ -18,6 +19,7 @@ LIST_TRANSACTIONS_REQUEST = StructTable(
 TRANSACTION_STATE = StructTable(
     "TransactionState",
     "TransactionState",
+    (0, 32767),
     (
         FieldTable("transactional_id", "transactionalId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "transactionalId", False),
         FieldTable("producer_id", "producerId", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "producerId", False),
@@ -27,6 +29,7 @@ TRANSACTION_STATE = StructTable(
 LIST_TRANSACTIONS_RESPONSE = StructTable(
     "ListTransactionsResponse",
     "ListTransactionsResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 METADATA_REQUEST_TOPIC = StructTable(
     "MetadataRequestTopic",
     "MetadataRequestTopic",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (10, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
         FieldTable("name", "name", "string", False, None, (0, 32767), (10, 32767), (0, -1), -1, None, "", False, False, "topicName", False),
@@ -16,6 +17,7 @@ METADATA_REQUEST_TOPIC = StructTable(
 METADATA_REQUEST = StructTable(
     "MetadataRequest",
     "MetadataRequest",
+    (0, 32767),
     (
         FieldTable("topics", "topics", "struct", True, METADATA_REQUEST_TOPIC, (0, 32767), (1, 32767), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("allow_auto_topic_creation", "allowAutoTopicCreation", "bool", False, None, (4, 32767), (0, -1), (0, -1), -1, None, True, False, False, "", False),
@@ -26,6 +28,7 @@ METADATA_REQUEST = StructTable(
 METADATA_RESPONSE_BROKER = StructTable(
     "MetadataResponseBroker",
     "MetadataResponseBroker",
+    (0, 32767),
     (
         FieldTable("node_id", "nodeId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "brokerId", False),
         FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -36,6 +39,7 @@ METADATA_RESPONSE_BROKER = StructTable(
 METADATA_RESPONSE_PARTITION = StructTable(
     "MetadataResponsePartition",
     "MetadataResponsePartition",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -49,6 +53,7 @@ METADATA_RESPONSE_PARTITION = StructTable(
 METADATA_RESPONSE_TOPIC = StructTable(
     "MetadataResponseTopic",
     "MetadataResponseTopic",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("name", "name", "string", False, None, (0, 32767), (12, 32767), (0, -1), -1, None, "", False, True, "topicName", False),
@@ -61,6 +66,7 @@ METADATA_RESPONSE_TOPIC = StructTable(
 METADATA_RESPONSE = StructTable(
     "MetadataResponse",
     "MetadataResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
         FieldTable("brokers", "brokers", "struct", True, METADATA_RESPONSE_BROKER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 NO_OP_RECORD = StructTable(
     "NoOpRecord",
     "NoOpRecord",
+    (0, 32767),
     (
     ),
 )

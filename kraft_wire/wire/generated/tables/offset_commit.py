@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 OFFSET_COMMIT_REQUEST_PARTITION = StructTable(
     "OffsetCommitRequestPartition",
     "OffsetCommitRequestPartition",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("committed_offset", "committedOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -18,6 +19,7 @@ OFFSET_COMMIT_REQUEST_PARTITION = StructTable(
 OFFSET_COMMIT_REQUEST_TOPIC = StructTable(
     "OffsetCommitRequestTopic",
     "OffsetCommitRequestTopic",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 9), (0, -1), (0, -1), -1, None, "", True, False, "topicName", False),
         FieldTable("topic_id", "topicId", "uuid", False, None, (10, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
@@ -27,6 +29,7 @@ OFFSET_COMMIT_REQUEST_TOPIC = StructTable(
 OFFSET_COMMIT_REQUEST = StructTable(
     "OffsetCommitRequest",
     "OffsetCommitRequest",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
         FieldTable("generation_id_or_member_epoch", "generationIdOrMemberEpoch", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
@@ -39,6 +42,7 @@ OFFSET_COMMIT_REQUEST = StructTable(
 OFFSET_COMMIT_RESPONSE_PARTITION = StructTable(
     "OffsetCommitResponsePartition",
     "OffsetCommitResponsePartition",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -47,6 +51,7 @@ OFFSET_COMMIT_RESPONSE_PARTITION = StructTable(
 OFFSET_COMMIT_RESPONSE_TOPIC = StructTable(
     "OffsetCommitResponseTopic",
     "OffsetCommitResponseTopic",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 9), (0, -1), (0, -1), -1, None, "", True, False, "topicName", False),
         FieldTable("topic_id", "topicId", "uuid", False, None, (10, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
@@ -56,6 +61,7 @@ OFFSET_COMMIT_RESPONSE_TOPIC = StructTable(
 OFFSET_COMMIT_RESPONSE = StructTable(
     "OffsetCommitResponse",
     "OffsetCommitResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
         FieldTable("topics", "topics", "struct", True, OFFSET_COMMIT_RESPONSE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

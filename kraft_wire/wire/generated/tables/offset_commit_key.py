@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 OFFSET_COMMIT_KEY = StructTable(
     "OffsetCommitKey",
     "OffsetCommitKey",
+    (0, 32767),
     (
         FieldTable("group", "group", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("topic", "topic", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 OFFSET_COMMIT_VALUE = StructTable(
     "OffsetCommitValue",
     "OffsetCommitValue",
+    (0, 32767),
     (
         FieldTable("offset", "offset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (3, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 OFFSET_DELETE_REQUEST_PARTITION = StructTable(
     "OffsetDeleteRequestPartition",
     "OffsetDeleteRequestPartition",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
@@ -15,6 +16,7 @@ OFFSET_DELETE_REQUEST_PARTITION = StructTable(
 OFFSET_DELETE_REQUEST_TOPIC = StructTable(
     "OffsetDeleteRequestTopic",
     "OffsetDeleteRequestTopic",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, OFFSET_DELETE_REQUEST_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -23,6 +25,7 @@ OFFSET_DELETE_REQUEST_TOPIC = StructTable(
 OFFSET_DELETE_REQUEST = StructTable(
     "OffsetDeleteRequest",
     "OffsetDeleteRequest",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
         FieldTable("topics", "topics", "struct", True, OFFSET_DELETE_REQUEST_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -31,6 +34,7 @@ OFFSET_DELETE_REQUEST = StructTable(
 OFFSET_DELETE_RESPONSE_PARTITION = StructTable(
     "OffsetDeleteResponsePartition",
     "OffsetDeleteResponsePartition",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -39,6 +43,7 @@ OFFSET_DELETE_RESPONSE_PARTITION = StructTable(
 OFFSET_DELETE_RESPONSE_TOPIC = StructTable(
     "OffsetDeleteResponseTopic",
     "OffsetDeleteResponseTopic",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, OFFSET_DELETE_RESPONSE_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -47,6 +52,7 @@ OFFSET_DELETE_RESPONSE_TOPIC = StructTable(
 OFFSET_DELETE_RESPONSE = StructTable(
     "OffsetDeleteResponse",
     "OffsetDeleteResponse",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 OFFSET_FETCH_REQUEST_TOPIC = StructTable(
     "OffsetFetchRequestTopic",
     "OffsetFetchRequestTopic",
+    (0, 7),
     (
         FieldTable("name", "name", "string", False, None, (0, 7), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partition_indexes", "partitionIndexes", "int32", True, None, (0, 7), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -16,6 +17,7 @@ OFFSET_FETCH_REQUEST_TOPIC = StructTable(
 OFFSET_FETCH_REQUEST_TOPICS = StructTable(
     "OffsetFetchRequestTopics",
     "OffsetFetchRequestTopics",
+    (8, 32767),
     (
         FieldTable("name", "name", "string", False, None, (8, 9), (0, -1), (0, -1), -1, None, "", True, False, "topicName", False),
         FieldTable("topic_id", "topicId", "uuid", False, None, (10, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
@@ -25,6 +27,7 @@ OFFSET_FETCH_REQUEST_TOPICS = StructTable(
 OFFSET_FETCH_REQUEST_GROUP = StructTable(
     "OffsetFetchRequestGroup",
     "OffsetFetchRequestGroup",
+    (8, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (8, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
         FieldTable("member_id", "memberId", "string", False, None, (9, 32767), (9, 32767), (0, -1), -1, None, None, True, False, "", False),
@@ -35,6 +38,7 @@ OFFSET_FETCH_REQUEST_GROUP = StructTable(
 OFFSET_FETCH_REQUEST = StructTable(
     "OffsetFetchRequest",
     "OffsetFetchRequest",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 7), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
         FieldTable("topics", "topics", "struct", True, OFFSET_FETCH_REQUEST_TOPIC, (0, 7), (2, 7), (0, -1), -1, None, (), False, False, "", False),
@@ -45,6 +49,7 @@ OFFSET_FETCH_REQUEST = StructTable(
 OFFSET_FETCH_RESPONSE_PARTITION = StructTable(
     "OffsetFetchResponsePartition",
     "OffsetFetchResponsePartition",
+    (0, 7),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 7), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("committed_offset", "committedOffset", "int64", False, None, (0, 7), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -56,6 +61,7 @@ OFFSET_FETCH_RESPONSE_PARTITION = StructTable(
 OFFSET_FETCH_RESPONSE_TOPIC = StructTable(
     "OffsetFetchResponseTopic",
     "OffsetFetchResponseTopic",
+    (0, 7),
     (
         FieldTable("name", "name", "string", False, None, (0, 7), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, OFFSET_FETCH_RESPONSE_PARTITION, (0, 7), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -64,6 +70,7 @@ OFFSET_FETCH_RESPONSE_TOPIC = StructTable(
 OFFSET_FETCH_RESPONSE_PARTITIONS = StructTable(
     "OffsetFetchResponsePartitions",
     "OffsetFetchResponsePartitions",
+    (8, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (8, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("committed_offset", "committedOffset", "int64", False, None, (8, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -75,6 +82,7 @@ OFFSET_FETCH_RESPONSE_PARTITIONS = StructTable(
 OFFSET_FETCH_RESPONSE_TOPICS = StructTable(
     "OffsetFetchResponseTopics",
     "OffsetFetchResponseTopics",
+    (8, 32767),
     (
         FieldTable("name", "name", "string", False, None, (8, 9), (0, -1), (0, -1), -1, None, "", True, False, "topicName", False),
         FieldTable("topic_id", "topicId", "uuid", False, None, (10, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, False, "", False),
@@ -84,6 +92,7 @@ OFFSET_FETCH_RESPONSE_TOPICS = StructTable(
 OFFSET_FETCH_RESPONSE_GROUP = StructTable(
     "OffsetFetchResponseGroup",
     "OffsetFetchResponseGroup",
+    (8, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (8, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
         FieldTable("topics", "topics", "struct", True, OFFSET_FETCH_RESPONSE_TOPICS, (8, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -93,6 +102,7 @@ OFFSET_FETCH_RESPONSE_GROUP = StructTable(
 OFFSET_FETCH_RESPONSE = StructTable(
     "OffsetFetchResponse",
     "OffsetFetchResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (3, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
         FieldTable("topics", "topics", "struct", True, OFFSET_FETCH_RESPONSE_TOPIC, (0, 7), (0, -1), (0, -1), -1, None, (), False, False, "", False),

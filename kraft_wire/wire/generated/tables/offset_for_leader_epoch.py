@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 OFFSET_FOR_LEADER_PARTITION = StructTable(
     "OffsetForLeaderPartition",
     "OffsetForLeaderPartition",
+    (0, 32767),
     (
         FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("current_leader_epoch", "currentLeaderEpoch", "int32", False, None, (2, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "", False),
@@ -17,6 +18,7 @@ OFFSET_FOR_LEADER_PARTITION = StructTable(
 OFFSET_FOR_LEADER_TOPIC = StructTable(
     "OffsetForLeaderTopic",
     "OffsetForLeaderTopic",
+    (0, 32767),
     (
         FieldTable("topic", "topic", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, OFFSET_FOR_LEADER_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -25,6 +27,7 @@ OFFSET_FOR_LEADER_TOPIC = StructTable(
 OFFSET_FOR_LEADER_EPOCH_REQUEST = StructTable(
     "OffsetForLeaderEpochRequest",
     "OffsetForLeaderEpochRequest",
+    (0, 32767),
     (
         FieldTable("replica_id", "replicaId", "int32", False, None, (3, 32767), (0, -1), (0, -1), -1, None, -2, True, False, "brokerId", False),
         FieldTable("topics", "topics", "struct", True, OFFSET_FOR_LEADER_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -33,6 +36,7 @@ OFFSET_FOR_LEADER_EPOCH_REQUEST = StructTable(
 EPOCH_END_OFFSET = StructTable(
     "EpochEndOffset",
     "EpochEndOffset",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -43,6 +47,7 @@ EPOCH_END_OFFSET = StructTable(
 OFFSET_FOR_LEADER_TOPIC_RESULT = StructTable(
     "OffsetForLeaderTopicResult",
     "OffsetForLeaderTopicResult",
+    (0, 32767),
     (
         FieldTable("topic", "topic", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, EPOCH_END_OFFSET, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -51,6 +56,7 @@ OFFSET_FOR_LEADER_TOPIC_RESULT = StructTable(
 OFFSET_FOR_LEADER_EPOCH_RESPONSE = StructTable(
     "OffsetForLeaderEpochResponse",
     "OffsetForLeaderEpochResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (2, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
         FieldTable("topics", "topics", "struct", True, OFFSET_FOR_LEADER_TOPIC_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 PARTITION_RECORD = StructTable(
     "PartitionRecord",
     "PartitionRecord",
+    (0, 32767),
     (
         FieldTable("partition_id", "partitionId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),

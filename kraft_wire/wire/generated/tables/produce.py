@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 PARTITION_PRODUCE_DATA = StructTable(
     "PartitionProduceData",
     "PartitionProduceData",
+    (0, 32767),
     (
         FieldTable("index", "index", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("records", "records", "records", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
@@ -16,6 +17,7 @@ PARTITION_PRODUCE_DATA = StructTable(
 TOPIC_PRODUCE_DATA = StructTable(
     "TopicProduceData",
     "TopicProduceData",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 12), (0, -1), (0, -1), -1, None, "", True, True, "topicName", False),
         FieldTable("topic_id", "topicId", "uuid", False, None, (13, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, True, "", False),
@@ -25,6 +27,7 @@ TOPIC_PRODUCE_DATA = StructTable(
 PRODUCE_REQUEST = StructTable(
     "ProduceRequest",
     "ProduceRequest",
+    (0, 32767),
     (
         FieldTable("transactional_id", "transactionalId", "string", False, None, (3, 32767), (3, 32767), (0, -1), -1, None, None, False, False, "transactionalId", False),
         FieldTable("acks", "acks", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -35,6 +38,7 @@ PRODUCE_REQUEST = StructTable(
 BATCH_INDEX_AND_ERROR_MESSAGE = StructTable(
     "BatchIndexAndErrorMessage",
     "BatchIndexAndErrorMessage",
+    (8, 32767),
     (
         FieldTable("batch_index", "batchIndex", "int32", False, None, (8, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("batch_index_error_message", "batchIndexErrorMessage", "string", False, None, (8, 32767), (8, 32767), (0, -1), -1, None, None, False, False, "", False),
@@ -43,6 +47,7 @@ BATCH_INDEX_AND_ERROR_MESSAGE = StructTable(
 LEADER_ID_AND_EPOCH = StructTable(
     "LeaderIdAndEpoch",
     "LeaderIdAndEpoch",
+    (10, 32767),
     (
         FieldTable("leader_id", "leaderId", "int32", False, None, (10, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "brokerId", False),
         FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (10, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
@@ -51,6 +56,7 @@ LEADER_ID_AND_EPOCH = StructTable(
 PARTITION_PRODUCE_RESPONSE = StructTable(
     "PartitionProduceResponse",
     "PartitionProduceResponse",
+    (0, 32767),
     (
         FieldTable("index", "index", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -65,6 +71,7 @@ PARTITION_PRODUCE_RESPONSE = StructTable(
 TOPIC_PRODUCE_RESPONSE = StructTable(
     "TopicProduceResponse",
     "TopicProduceResponse",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 12), (0, -1), (0, -1), -1, None, "", True, True, "topicName", False),
         FieldTable("topic_id", "topicId", "uuid", False, None, (13, 32767), (0, -1), (0, -1), -1, None, bytes(16), True, True, "", False),
@@ -74,6 +81,7 @@ TOPIC_PRODUCE_RESPONSE = StructTable(
 NODE_ENDPOINT = StructTable(
     "NodeEndpoint",
     "NodeEndpoint",
+    (10, 32767),
     (
         FieldTable("node_id", "nodeId", "int32", False, None, (10, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "brokerId", False),
         FieldTable("host", "host", "string", False, None, (10, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -84,6 +92,7 @@ NODE_ENDPOINT = StructTable(
 PRODUCE_RESPONSE = StructTable(
     "ProduceResponse",
     "ProduceResponse",
+    (0, 32767),
     (
         FieldTable("responses", "responses", "struct", True, TOPIC_PRODUCE_RESPONSE, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),

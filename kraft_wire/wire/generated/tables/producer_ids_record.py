@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 PRODUCER_IDS_RECORD = StructTable(
     "ProducerIdsRecord",
     "ProducerIdsRecord",
+    (0, 32767),
     (
         FieldTable("broker_id", "brokerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
         FieldTable("broker_epoch", "brokerEpoch", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),

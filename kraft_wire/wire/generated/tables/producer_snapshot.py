@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 PRODUCER_ENTRY = StructTable(
     "ProducerEntry",
     "ProducerEntry",
+    (1, 1),
     (
         FieldTable("producer_id", "producerId", "int64", False, None, (1, 1), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("epoch", "epoch", "int16", False, None, (1, 1), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -22,6 +23,7 @@ PRODUCER_ENTRY = StructTable(
 PRODUCER_SNAPSHOT = StructTable(
     "ProducerSnapshot",
     "ProducerSnapshot",
+    (0, 32767),
     (
         FieldTable("crc", "crc", "uint32", False, None, (1, 1), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("producer_entries", "producerEntries", "struct", True, PRODUCER_ENTRY, (1, 1), (0, -1), (0, -1), -1, None, (), False, False, "", False),

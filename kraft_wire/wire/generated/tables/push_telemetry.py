@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 PUSH_TELEMETRY_REQUEST = StructTable(
     "PushTelemetryRequest",
     "PushTelemetryRequest",
+    (0, 32767),
     (
         FieldTable("client_instance_id", "clientInstanceId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("subscription_id", "subscriptionId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -19,6 +20,7 @@ PUSH_TELEMETRY_REQUEST = StructTable(
 PUSH_TELEMETRY_RESPONSE = StructTable(
     "PushTelemetryResponse",
     "PushTelemetryResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

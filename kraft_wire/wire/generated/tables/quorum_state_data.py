@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 VOTER = StructTable(
     "Voter",
     "Voter",
+    (0, 0),
     (
         FieldTable("voter_id", "voterId", "int32", False, None, (0, 0), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),
@@ -15,6 +16,7 @@ VOTER = StructTable(
 QUORUM_STATE_DATA = StructTable(
     "QuorumStateData",
     "QuorumStateData",
+    (0, 32767),
     (
         FieldTable("cluster_id", "clusterId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("leader_id", "leaderId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),

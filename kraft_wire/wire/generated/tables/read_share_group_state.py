@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 PARTITION_DATA = StructTable(
     "PartitionData",
     "PartitionData",
+    (0, 32767),
     (
         FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -16,6 +17,7 @@ PARTITION_DATA = StructTable(
 READ_STATE_DATA = StructTable(
     "ReadStateData",
     "ReadStateData",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("partitions", "partitions", "struct", True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -24,6 +26,7 @@ READ_STATE_DATA = StructTable(
 READ_SHARE_GROUP_STATE_REQUEST = StructTable(
     "ReadShareGroupStateRequest",
     "ReadShareGroupStateRequest",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("topics", "topics", "struct", True, READ_STATE_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -32,6 +35,7 @@ READ_SHARE_GROUP_STATE_REQUEST = StructTable(
 STATE_BATCH = StructTable(
     "StateBatch",
     "StateBatch",
+    (0, 32767),
     (
         FieldTable("first_offset", "firstOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("last_offset", "lastOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -42,6 +46,7 @@ STATE_BATCH = StructTable(
 PARTITION_RESULT = StructTable(
     "PartitionResult",
     "PartitionResult",
+    (0, 32767),
     (
         FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -54,6 +59,7 @@ PARTITION_RESULT = StructTable(
 READ_STATE_RESULT = StructTable(
     "ReadStateResult",
     "ReadStateResult",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("partitions", "partitions", "struct", True, PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -62,6 +68,7 @@ READ_STATE_RESULT = StructTable(
 READ_SHARE_GROUP_STATE_RESPONSE = StructTable(
     "ReadShareGroupStateResponse",
     "ReadShareGroupStateResponse",
+    (0, 32767),
     (
         FieldTable("results", "results", "struct", True, READ_STATE_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),

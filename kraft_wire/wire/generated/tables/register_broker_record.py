@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 BROKER_ENDPOINT = StructTable(
     "BrokerEndpoint",
     "BrokerEndpoint",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
         FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -18,6 +19,7 @@ BROKER_ENDPOINT = StructTable(
 BROKER_FEATURE = StructTable(
     "BrokerFeature",
     "BrokerFeature",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
         FieldTable("min_supported_version", "minSupportedVersion", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -27,6 +29,7 @@ BROKER_FEATURE = StructTable(
 REGISTER_BROKER_RECORD = StructTable(
     "RegisterBrokerRecord",
     "RegisterBrokerRecord",
+    (0, 32767),
     (
         FieldTable("broker_id", "brokerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
         FieldTable("is_migrating_zk_broker", "isMigratingZkBroker", "bool", False, None, (2, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),

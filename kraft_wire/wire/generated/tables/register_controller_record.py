@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 CONTROLLER_ENDPOINT = StructTable(
     "ControllerEndpoint",
     "ControllerEndpoint",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
         FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -18,6 +19,7 @@ CONTROLLER_ENDPOINT = StructTable(
 CONTROLLER_FEATURE = StructTable(
     "ControllerFeature",
     "ControllerFeature",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
         FieldTable("min_supported_version", "minSupportedVersion", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -27,6 +29,7 @@ CONTROLLER_FEATURE = StructTable(
 REGISTER_CONTROLLER_RECORD = StructTable(
     "RegisterControllerRecord",
     "RegisterControllerRecord",
+    (0, 32767),
     (
         FieldTable("controller_id", "controllerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("incarnation_id", "incarnationId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),

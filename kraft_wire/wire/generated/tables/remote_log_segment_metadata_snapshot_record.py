@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 SEGMENT_LEADER_EPOCH_ENTRY = StructTable(
     "SegmentLeaderEpochEntry",
     "SegmentLeaderEpochEntry",
+    (0, 32767),
     (
         FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("offset", "offset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -16,6 +17,7 @@ SEGMENT_LEADER_EPOCH_ENTRY = StructTable(
 REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD = StructTable(
     "RemoteLogSegmentMetadataSnapshotRecord",
     "RemoteLogSegmentMetadataSnapshotRecord",
+    (0, 32767),
     (
         FieldTable("segment_id", "segmentId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("start_offset", "startOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

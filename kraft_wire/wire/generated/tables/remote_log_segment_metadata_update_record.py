@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 TOPIC_ID_PARTITION_ENTRY = StructTable(
     "TopicIdPartitionEntry",
     "TopicIdPartitionEntry",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("id", "id", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
@@ -17,6 +18,7 @@ TOPIC_ID_PARTITION_ENTRY = StructTable(
 REMOTE_LOG_SEGMENT_ID_ENTRY = StructTable(
     "RemoteLogSegmentIdEntry",
     "RemoteLogSegmentIdEntry",
+    (0, 32767),
     (
         FieldTable("topic_id_partition", "topicIdPartition", "struct", False, TOPIC_ID_PARTITION_ENTRY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("id", "id", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
@@ -25,6 +27,7 @@ REMOTE_LOG_SEGMENT_ID_ENTRY = StructTable(
 REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD = StructTable(
     "RemoteLogSegmentMetadataUpdateRecord",
     "RemoteLogSegmentMetadataUpdateRecord",
+    (0, 32767),
     (
         FieldTable("remote_log_segment_id", "remoteLogSegmentId", "struct", False, REMOTE_LOG_SEGMENT_ID_ENTRY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("broker_id", "brokerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

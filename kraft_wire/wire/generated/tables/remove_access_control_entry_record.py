@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 REMOVE_ACCESS_CONTROL_ENTRY_RECORD = StructTable(
     "RemoveAccessControlEntryRecord",
     "RemoveAccessControlEntryRecord",
+    (0, 32767),
     (
         FieldTable("id", "id", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
     ),

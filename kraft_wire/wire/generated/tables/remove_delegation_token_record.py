@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 REMOVE_DELEGATION_TOKEN_RECORD = StructTable(
     "RemoveDelegationTokenRecord",
     "RemoveDelegationTokenRecord",
+    (0, 32767),
     (
         FieldTable("token_id", "tokenId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),

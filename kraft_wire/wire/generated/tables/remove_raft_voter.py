@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 REMOVE_RAFT_VOTER_REQUEST = StructTable(
     "RemoveRaftVoterRequest",
     "RemoveRaftVoterRequest",
+    (0, 32767),
     (
         FieldTable("cluster_id", "clusterId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("voter_id", "voterId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -17,6 +18,7 @@ REMOVE_RAFT_VOTER_REQUEST = StructTable(
 REMOVE_RAFT_VOTER_RESPONSE = StructTable(
     "RemoveRaftVoterResponse",
     "RemoveRaftVoterResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

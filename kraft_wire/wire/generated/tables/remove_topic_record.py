@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 REMOVE_TOPIC_RECORD = StructTable(
     "RemoveTopicRecord",
     "RemoveTopicRecord",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
     ),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 REMOVE_USER_SCRAM_CREDENTIAL_RECORD = StructTable(
     "RemoveUserScramCredentialRecord",
     "RemoveUserScramCredentialRecord",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("mechanism", "mechanism", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 RENEW_DELEGATION_TOKEN_REQUEST = StructTable(
     "RenewDelegationTokenRequest",
     "RenewDelegationTokenRequest",
+    (0, 32767),
     (
         FieldTable("hmac", "hmac", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
         FieldTable("renew_period_ms", "renewPeriodMs", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -16,6 +17,7 @@ RENEW_DELEGATION_TOKEN_REQUEST = StructTable(
 RENEW_DELEGATION_TOKEN_RESPONSE = StructTable(
     "RenewDelegationTokenResponse",
     "RenewDelegationTokenResponse",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("expiry_timestamp_ms", "expiryTimestampMs", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 REQUEST_HEADER = StructTable(
     "RequestHeader",
     "RequestHeader",
+    (0, 32767),
     (
         FieldTable("request_api_key", "requestApiKey", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("request_api_version", "requestApiVersion", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

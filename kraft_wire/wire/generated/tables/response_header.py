@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 RESPONSE_HEADER = StructTable(
     "ResponseHeader",
     "ResponseHeader",
+    (0, 32767),
     (
         FieldTable("correlation_id", "correlationId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 SASL_AUTHENTICATE_REQUEST = StructTable(
     "SaslAuthenticateRequest",
     "SaslAuthenticateRequest",
+    (0, 32767),
     (
         FieldTable("auth_bytes", "authBytes", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
     ),
@@ -15,6 +16,7 @@ SASL_AUTHENTICATE_REQUEST = StructTable(
 SASL_AUTHENTICATE_RESPONSE = StructTable(
     "SaslAuthenticateResponse",
     "SaslAuthenticateResponse",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),

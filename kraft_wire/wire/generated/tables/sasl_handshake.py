@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 SASL_HANDSHAKE_REQUEST = StructTable(
     "SaslHandshakeRequest",
     "SaslHandshakeRequest",
+    (0, 32767),
     (
         FieldTable("mechanism", "mechanism", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),
@@ -15,6 +16,7 @@ SASL_HANDSHAKE_REQUEST = StructTable(
 SASL_HANDSHAKE_RESPONSE = StructTable(
     "SaslHandshakeResponse",
     "SaslHandshakeResponse",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("mechanisms", "mechanisms", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

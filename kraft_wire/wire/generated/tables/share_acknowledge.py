@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 ACKNOWLEDGEMENT_BATCH = StructTable(
     "AcknowledgementBatch",
     "AcknowledgementBatch",
+    (0, 32767),
     (
         FieldTable("first_offset", "firstOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("last_offset", "lastOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -17,6 +18,7 @@ ACKNOWLEDGEMENT_BATCH = StructTable(
 ACKNOWLEDGE_PARTITION = StructTable(
     "AcknowledgePartition",
     "AcknowledgePartition",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "", False),
         FieldTable("acknowledgement_batches", "acknowledgementBatches", "struct", True, ACKNOWLEDGEMENT_BATCH, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -25,6 +27,7 @@ ACKNOWLEDGE_PARTITION = StructTable(
 ACKNOWLEDGE_TOPIC = StructTable(
     "AcknowledgeTopic",
     "AcknowledgeTopic",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, True, "", False),
         FieldTable("partitions", "partitions", "struct", True, ACKNOWLEDGE_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -33,6 +36,7 @@ ACKNOWLEDGE_TOPIC = StructTable(
 SHARE_ACKNOWLEDGE_REQUEST = StructTable(
     "ShareAcknowledgeRequest",
     "ShareAcknowledgeRequest",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "groupId", False),
         FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
@@ -44,6 +48,7 @@ SHARE_ACKNOWLEDGE_REQUEST = StructTable(
 LEADER_ID_AND_EPOCH = StructTable(
     "LeaderIdAndEpoch",
     "LeaderIdAndEpoch",
+    (0, 32767),
     (
         FieldTable("leader_id", "leaderId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -52,6 +57,7 @@ LEADER_ID_AND_EPOCH = StructTable(
 PARTITION_DATA = StructTable(
     "PartitionData",
     "PartitionData",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -62,6 +68,7 @@ PARTITION_DATA = StructTable(
 SHARE_ACKNOWLEDGE_TOPIC_RESPONSE = StructTable(
     "ShareAcknowledgeTopicResponse",
     "ShareAcknowledgeTopicResponse",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, True, "", False),
         FieldTable("partitions", "partitions", "struct", True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -70,6 +77,7 @@ SHARE_ACKNOWLEDGE_TOPIC_RESPONSE = StructTable(
 NODE_ENDPOINT = StructTable(
     "NodeEndpoint",
     "NodeEndpoint",
+    (0, 32767),
     (
         FieldTable("node_id", "nodeId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "brokerId", False),
         FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -80,6 +88,7 @@ NODE_ENDPOINT = StructTable(
 SHARE_ACKNOWLEDGE_RESPONSE = StructTable(
     "ShareAcknowledgeResponse",
     "ShareAcknowledgeResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

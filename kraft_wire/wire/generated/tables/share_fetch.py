@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 ACKNOWLEDGEMENT_BATCH = StructTable(
     "AcknowledgementBatch",
     "AcknowledgementBatch",
+    (0, 32767),
     (
         FieldTable("first_offset", "firstOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("last_offset", "lastOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -17,6 +18,7 @@ ACKNOWLEDGEMENT_BATCH = StructTable(
 FETCH_PARTITION = StructTable(
     "FetchPartition",
     "FetchPartition",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "", False),
         FieldTable("partition_max_bytes", "partitionMaxBytes", "int32", False, None, (0, 0), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -26,6 +28,7 @@ FETCH_PARTITION = StructTable(
 FETCH_TOPIC = StructTable(
     "FetchTopic",
     "FetchTopic",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, True, "", False),
         FieldTable("partitions", "partitions", "struct", True, FETCH_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -34,6 +37,7 @@ FETCH_TOPIC = StructTable(
 FORGOTTEN_TOPIC = StructTable(
     "ForgottenTopic",
     "ForgottenTopic",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -42,6 +46,7 @@ FORGOTTEN_TOPIC = StructTable(
 SHARE_FETCH_REQUEST = StructTable(
     "ShareFetchRequest",
     "ShareFetchRequest",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "groupId", False),
         FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
@@ -60,6 +65,7 @@ SHARE_FETCH_REQUEST = StructTable(
 LEADER_ID_AND_EPOCH = StructTable(
     "LeaderIdAndEpoch",
     "LeaderIdAndEpoch",
+    (0, 32767),
     (
         FieldTable("leader_id", "leaderId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -68,6 +74,7 @@ LEADER_ID_AND_EPOCH = StructTable(
 ACQUIRED_RECORDS = StructTable(
     "AcquiredRecords",
     "AcquiredRecords",
+    (0, 32767),
     (
         FieldTable("first_offset", "firstOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("last_offset", "lastOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -77,6 +84,7 @@ ACQUIRED_RECORDS = StructTable(
 PARTITION_DATA = StructTable(
     "PartitionData",
     "PartitionData",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -91,6 +99,7 @@ PARTITION_DATA = StructTable(
 SHARE_FETCHABLE_TOPIC_RESPONSE = StructTable(
     "ShareFetchableTopicResponse",
     "ShareFetchableTopicResponse",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, True, "", False),
         FieldTable("partitions", "partitions", "struct", True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -99,6 +108,7 @@ SHARE_FETCHABLE_TOPIC_RESPONSE = StructTable(
 NODE_ENDPOINT = StructTable(
     "NodeEndpoint",
     "NodeEndpoint",
+    (0, 32767),
     (
         FieldTable("node_id", "nodeId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "brokerId", False),
         FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -109,6 +119,7 @@ NODE_ENDPOINT = StructTable(
 SHARE_FETCH_RESPONSE = StructTable(
     "ShareFetchResponse",
     "ShareFetchResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

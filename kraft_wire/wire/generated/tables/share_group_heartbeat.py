@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 SHARE_GROUP_HEARTBEAT_REQUEST = StructTable(
     "ShareGroupHeartbeatRequest",
     "ShareGroupHeartbeatRequest",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
         FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -19,6 +20,7 @@ SHARE_GROUP_HEARTBEAT_REQUEST = StructTable(
 TOPIC_PARTITIONS = StructTable(
     "TopicPartitions",
     "TopicPartitions",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -27,6 +29,7 @@ TOPIC_PARTITIONS = StructTable(
 ASSIGNMENT = StructTable(
     "Assignment",
     "Assignment",
+    (0, 32767),
     (
         FieldTable("topic_partitions", "topicPartitions", "struct", True, TOPIC_PARTITIONS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
@@ -34,6 +37,7 @@ ASSIGNMENT = StructTable(
 SHARE_GROUP_HEARTBEAT_RESPONSE = StructTable(
     "ShareGroupHeartbeatResponse",
     "ShareGroupHeartbeatResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

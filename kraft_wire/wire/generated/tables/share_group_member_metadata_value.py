@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 SHARE_GROUP_MEMBER_METADATA_VALUE = StructTable(
     "ShareGroupMemberMetadataValue",
     "ShareGroupMemberMetadataValue",
+    (0, 32767),
     (
         FieldTable("rack_id", "rackId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("client_id", "clientId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 SHARE_GROUP_METADATA_VALUE = StructTable(
     "ShareGroupMetadataValue",
     "ShareGroupMetadataValue",
+    (0, 32767),
     (
         FieldTable("epoch", "epoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("metadata_hash", "metadataHash", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 TOPIC_PARTITIONS_INFO = StructTable(
     "TopicPartitionsInfo",
     "TopicPartitionsInfo",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -17,6 +18,7 @@ TOPIC_PARTITIONS_INFO = StructTable(
 TOPIC_INFO = StructTable(
     "TopicInfo",
     "TopicInfo",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -25,6 +27,7 @@ TOPIC_INFO = StructTable(
 SHARE_GROUP_STATE_PARTITION_METADATA_VALUE = StructTable(
     "ShareGroupStatePartitionMetadataValue",
     "ShareGroupStatePartitionMetadataValue",
+    (0, 32767),
     (
         FieldTable("initializing_topics", "initializingTopics", "struct", True, TOPIC_PARTITIONS_INFO, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("initialized_topics", "initializedTopics", "struct", True, TOPIC_PARTITIONS_INFO, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE = StructTable(
     "ShareGroupTargetAssignmentMetadataValue",
     "ShareGroupTargetAssignmentMetadataValue",
+    (0, 32767),
     (
         FieldTable("assignment_epoch", "assignmentEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("assignment_timestamp", "assignmentTimestamp", "int64", False, None, (0, 32767), (0, -1), (0, 32767), 0, None, 0, True, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 SHARE_SNAPSHOT_KEY = StructTable(
     "ShareSnapshotKey",
     "ShareSnapshotKey",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 0), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 STATE_BATCH = StructTable(
     "StateBatch",
     "StateBatch",
+    (0, 32767),
     (
         FieldTable("first_offset", "firstOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("last_offset", "lastOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -18,6 +19,7 @@ STATE_BATCH = StructTable(
 SHARE_SNAPSHOT_VALUE = StructTable(
     "ShareSnapshotValue",
     "ShareSnapshotValue",
+    (0, 32767),
     (
         FieldTable("snapshot_epoch", "snapshotEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("state_epoch", "stateEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

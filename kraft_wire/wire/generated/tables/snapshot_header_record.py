@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 SNAPSHOT_HEADER_RECORD = StructTable(
     "SnapshotHeaderRecord",
     "SnapshotHeaderRecord",
+    (0, 32767),
     (
         FieldTable("version", "version", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("last_contained_log_timestamp", "lastContainedLogTimestamp", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

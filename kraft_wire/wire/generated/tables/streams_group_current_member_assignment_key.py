@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = StructTable(
     "StreamsGroupCurrentMemberAssignmentKey",
     "StreamsGroupCurrentMemberAssignmentKey",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("member_id", "memberId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 STREAMS_GROUP_DESCRIBE_REQUEST = StructTable(
     "StreamsGroupDescribeRequest",
     "StreamsGroupDescribeRequest",
+    (0, 32767),
     (
         FieldTable("group_ids", "groupIds", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "groupId", False),
         FieldTable("include_authorized_operations", "includeAuthorizedOperations", "bool", False, None, (0, 32767), (0, -1), (0, -1), -1, None, False, False, False, "", False),
@@ -16,6 +17,7 @@ STREAMS_GROUP_DESCRIBE_REQUEST = StructTable(
 KEY_VALUE = StructTable(
     "KeyValue",
     "KeyValue",
+    (0, 32767),
     (
         FieldTable("key", "key", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("value", "value", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -24,6 +26,7 @@ KEY_VALUE = StructTable(
 TOPIC_INFO = StructTable(
     "TopicInfo",
     "TopicInfo",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -34,6 +37,7 @@ TOPIC_INFO = StructTable(
 SUBTOPOLOGY = StructTable(
     "Subtopology",
     "Subtopology",
+    (0, 32767),
     (
         FieldTable("subtopology_id", "subtopologyId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("source_topics", "sourceTopics", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "topicName", False),
@@ -45,6 +49,7 @@ SUBTOPOLOGY = StructTable(
 TOPOLOGY = StructTable(
     "Topology",
     "Topology",
+    (0, 32767),
     (
         FieldTable("epoch", "epoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("subtopologies", "subtopologies", "struct", True, SUBTOPOLOGY, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
@@ -53,6 +58,7 @@ TOPOLOGY = StructTable(
 ENDPOINT = StructTable(
     "Endpoint",
     "Endpoint",
+    (0, 32767),
     (
         FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("port", "port", "uint16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -61,6 +67,7 @@ ENDPOINT = StructTable(
 TASK_OFFSET = StructTable(
     "TaskOffset",
     "TaskOffset",
+    (0, 32767),
     (
         FieldTable("subtopology_id", "subtopologyId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -70,6 +77,7 @@ TASK_OFFSET = StructTable(
 TASK_IDS = StructTable(
     "TaskIds",
     "TaskIds",
+    (0, 32767),
     (
         FieldTable("subtopology_id", "subtopologyId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -78,6 +86,7 @@ TASK_IDS = StructTable(
 ASSIGNMENT = StructTable(
     "Assignment",
     "Assignment",
+    (0, 32767),
     (
         FieldTable("active_tasks", "activeTasks", "struct", True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("standby_tasks", "standbyTasks", "struct", True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -87,6 +96,7 @@ ASSIGNMENT = StructTable(
 MEMBER = StructTable(
     "Member",
     "Member",
+    (0, 32767),
     (
         FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("member_epoch", "memberEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -108,6 +118,7 @@ MEMBER = StructTable(
 DESCRIBED_GROUP = StructTable(
     "DescribedGroup",
     "DescribedGroup",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_message", "errorMessage", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
@@ -123,6 +134,7 @@ DESCRIBED_GROUP = StructTable(
 STREAMS_GROUP_DESCRIBE_RESPONSE = StructTable(
     "StreamsGroupDescribeResponse",
     "StreamsGroupDescribeResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("groups", "groups", "struct", True, DESCRIBED_GROUP, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

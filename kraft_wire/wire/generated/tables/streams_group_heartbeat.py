@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 KEY_VALUE = StructTable(
     "KeyValue",
     "KeyValue",
+    (0, 32767),
     (
         FieldTable("key", "key", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("value", "value", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -16,6 +17,7 @@ KEY_VALUE = StructTable(
 TOPIC_INFO = StructTable(
     "TopicInfo",
     "TopicInfo",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -26,6 +28,7 @@ TOPIC_INFO = StructTable(
 COPARTITION_GROUP = StructTable(
     "CopartitionGroup",
     "CopartitionGroup",
+    (0, 32767),
     (
         FieldTable("source_topics", "sourceTopics", "int16", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("source_topic_regex", "sourceTopicRegex", "int16", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -35,6 +38,7 @@ COPARTITION_GROUP = StructTable(
 SUBTOPOLOGY = StructTable(
     "Subtopology",
     "Subtopology",
+    (0, 32767),
     (
         FieldTable("subtopology_id", "subtopologyId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("source_topics", "sourceTopics", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "topicName", False),
@@ -48,6 +52,7 @@ SUBTOPOLOGY = StructTable(
 TOPOLOGY = StructTable(
     "Topology",
     "Topology",
+    (0, 32767),
     (
         FieldTable("epoch", "epoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("subtopologies", "subtopologies", "struct", True, SUBTOPOLOGY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -56,6 +61,7 @@ TOPOLOGY = StructTable(
 TASK_IDS = StructTable(
     "TaskIds",
     "TaskIds",
+    (0, 32767),
     (
         FieldTable("subtopology_id", "subtopologyId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -64,6 +70,7 @@ TASK_IDS = StructTable(
 ENDPOINT = StructTable(
     "Endpoint",
     "Endpoint",
+    (0, 32767),
     (
         FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("port", "port", "uint16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -72,6 +79,7 @@ ENDPOINT = StructTable(
 TASK_OFFSET = StructTable(
     "TaskOffset",
     "TaskOffset",
+    (0, 32767),
     (
         FieldTable("subtopology_id", "subtopologyId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -81,6 +89,7 @@ TASK_OFFSET = StructTable(
 STREAMS_GROUP_HEARTBEAT_REQUEST = StructTable(
     "StreamsGroupHeartbeatRequest",
     "StreamsGroupHeartbeatRequest",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
         FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -104,6 +113,7 @@ STREAMS_GROUP_HEARTBEAT_REQUEST = StructTable(
 STATUS = StructTable(
     "Status",
     "Status",
+    (0, 32767),
     (
         FieldTable("status_code", "statusCode", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("status_detail", "statusDetail", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -112,6 +122,7 @@ STATUS = StructTable(
 RESPONSE_TASK_IDS = StructTable(
     "TaskIds",
     "ResponseTaskIds",
+    (0, 32767),
     (
         FieldTable("subtopology_id", "subtopologyId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -120,6 +131,7 @@ RESPONSE_TASK_IDS = StructTable(
 RESPONSE_ENDPOINT = StructTable(
     "Endpoint",
     "ResponseEndpoint",
+    (0, 32767),
     (
         FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("port", "port", "uint16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -128,6 +140,7 @@ RESPONSE_ENDPOINT = StructTable(
 TOPIC_PARTITION = StructTable(
     "TopicPartition",
     "TopicPartition",
+    (0, 32767),
     (
         FieldTable("topic", "topic", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -136,6 +149,7 @@ TOPIC_PARTITION = StructTable(
 ENDPOINT_TO_PARTITIONS = StructTable(
     "EndpointToPartitions",
     "EndpointToPartitions",
+    (0, 32767),
     (
         FieldTable("user_endpoint", "userEndpoint", "struct", False, RESPONSE_ENDPOINT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("active_partitions", "activePartitions", "struct", True, TOPIC_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -145,6 +159,7 @@ ENDPOINT_TO_PARTITIONS = StructTable(
 STREAMS_GROUP_HEARTBEAT_RESPONSE = StructTable(
     "StreamsGroupHeartbeatResponse",
     "StreamsGroupHeartbeatResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

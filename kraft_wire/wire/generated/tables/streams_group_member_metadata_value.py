@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 ENDPOINT = StructTable(
     "Endpoint",
     "Endpoint",
+    (0, 32767),
     (
         FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("port", "port", "uint16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -16,6 +17,7 @@ ENDPOINT = StructTable(
 KEY_VALUE = StructTable(
     "KeyValue",
     "KeyValue",
+    (0, 32767),
     (
         FieldTable("key", "key", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("value", "value", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -24,6 +26,7 @@ KEY_VALUE = StructTable(
 STREAMS_GROUP_MEMBER_METADATA_VALUE = StructTable(
     "StreamsGroupMemberMetadataValue",
     "StreamsGroupMemberMetadataValue",
+    (0, 32767),
     (
         FieldTable("instance_id", "instanceId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("rack_id", "rackId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 STREAMS_GROUP_METADATA_KEY = StructTable(
     "StreamsGroupMetadataKey",
     "StreamsGroupMetadataKey",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 LAST_ASSIGNMENT_CONFIG = StructTable(
     "LastAssignmentConfig",
     "LastAssignmentConfig",
+    (0, 32767),
     (
         FieldTable("key", "key", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("value", "value", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -16,6 +17,7 @@ LAST_ASSIGNMENT_CONFIG = StructTable(
 STREAMS_GROUP_METADATA_VALUE = StructTable(
     "StreamsGroupMetadataValue",
     "StreamsGroupMetadataValue",
+    (0, 32767),
     (
         FieldTable("epoch", "epoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("metadata_hash", "metadataHash", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 TASK_IDS = StructTable(
     "TaskIds",
     "TaskIds",
+    (0, 32767),
     (
         FieldTable("subtopology_id", "subtopologyId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("partitions", "partitions", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -16,6 +17,7 @@ TASK_IDS = StructTable(
 STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE = StructTable(
     "StreamsGroupTargetAssignmentMemberValue",
     "StreamsGroupTargetAssignmentMemberValue",
+    (0, 32767),
     (
         FieldTable("active_tasks", "activeTasks", "struct", True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("standby_tasks", "standbyTasks", "struct", True, TASK_IDS, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 TOPIC_CONFIG = StructTable(
     "TopicConfig",
     "TopicConfig",
+    (0, 32767),
     (
         FieldTable("key", "key", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("value", "value", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -16,6 +17,7 @@ TOPIC_CONFIG = StructTable(
 TOPIC_INFO = StructTable(
     "TopicInfo",
     "TopicInfo",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("partitions", "partitions", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -26,6 +28,7 @@ TOPIC_INFO = StructTable(
 COPARTITION_GROUP = StructTable(
     "CopartitionGroup",
     "CopartitionGroup",
+    (0, 32767),
     (
         FieldTable("source_topics", "sourceTopics", "int16", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
         FieldTable("source_topic_regex", "sourceTopicRegex", "int16", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -35,6 +38,7 @@ COPARTITION_GROUP = StructTable(
 SUBTOPOLOGY = StructTable(
     "Subtopology",
     "Subtopology",
+    (0, 32767),
     (
         FieldTable("subtopology_id", "subtopologyId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("source_topics", "sourceTopics", "string", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -48,6 +52,7 @@ SUBTOPOLOGY = StructTable(
 STREAMS_GROUP_TOPOLOGY_VALUE = StructTable(
     "StreamsGroupTopologyValue",
     "StreamsGroupTopologyValue",
+    (0, 32767),
     (
         FieldTable("epoch", "epoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("subtopologies", "subtopologies", "struct", True, SUBTOPOLOGY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

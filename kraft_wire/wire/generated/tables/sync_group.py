@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 SYNC_GROUP_REQUEST_ASSIGNMENT = StructTable(
     "SyncGroupRequestAssignment",
     "SyncGroupRequestAssignment",
+    (0, 32767),
     (
         FieldTable("member_id", "memberId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("assignment", "assignment", "bytes", False, None, (0, 32767), (0, -1), (0, -1), -1, None, b"", False, False, "", False),
@@ -16,6 +17,7 @@ SYNC_GROUP_REQUEST_ASSIGNMENT = StructTable(
 SYNC_GROUP_REQUEST = StructTable(
     "SyncGroupRequest",
     "SyncGroupRequest",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
         FieldTable("generation_id", "generationId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -29,6 +31,7 @@ SYNC_GROUP_REQUEST = StructTable(
 SYNC_GROUP_RESPONSE = StructTable(
     "SyncGroupResponse",
     "SyncGroupResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, True, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

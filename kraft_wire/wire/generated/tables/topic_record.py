@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 TOPIC_RECORD = StructTable(
     "TopicRecord",
     "TopicRecord",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),

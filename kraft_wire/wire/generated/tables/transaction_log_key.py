@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 TRANSACTION_LOG_KEY = StructTable(
     "TransactionLogKey",
     "TransactionLogKey",
+    (0, 32767),
     (
         FieldTable("transactional_id", "transactionalId", "string", False, None, (0, 0), (0, -1), (0, -1), -1, None, "", False, False, "", False),
     ),

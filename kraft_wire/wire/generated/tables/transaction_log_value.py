@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 PARTITIONS_SCHEMA = StructTable(
     "PartitionsSchema",
     "PartitionsSchema",
+    (0, 32767),
     (
         FieldTable("topic", "topic", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("partition_ids", "partitionIds", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -16,6 +17,7 @@ PARTITIONS_SCHEMA = StructTable(
 TRANSACTION_LOG_VALUE = StructTable(
     "TransactionLogValue",
     "TransactionLogValue",
+    (0, 32767),
     (
         FieldTable("producer_id", "producerId", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("previous_producer_id", "previousProducerId", "int64", False, None, (1, 32767), (0, -1), (1, 32767), 0, None, -1, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 TXN_OFFSET_COMMIT_REQUEST_PARTITION = StructTable(
     "TxnOffsetCommitRequestPartition",
     "TxnOffsetCommitRequestPartition",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("committed_offset", "committedOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -18,6 +19,7 @@ TXN_OFFSET_COMMIT_REQUEST_PARTITION = StructTable(
 TXN_OFFSET_COMMIT_REQUEST_TOPIC = StructTable(
     "TxnOffsetCommitRequestTopic",
     "TxnOffsetCommitRequestTopic",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, TXN_OFFSET_COMMIT_REQUEST_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -26,6 +28,7 @@ TXN_OFFSET_COMMIT_REQUEST_TOPIC = StructTable(
 TXN_OFFSET_COMMIT_REQUEST = StructTable(
     "TxnOffsetCommitRequest",
     "TxnOffsetCommitRequest",
+    (0, 32767),
     (
         FieldTable("transactional_id", "transactionalId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "transactionalId", False),
         FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "groupId", False),
@@ -40,6 +43,7 @@ TXN_OFFSET_COMMIT_REQUEST = StructTable(
 TXN_OFFSET_COMMIT_RESPONSE_PARTITION = StructTable(
     "TxnOffsetCommitResponsePartition",
     "TxnOffsetCommitResponsePartition",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -48,6 +52,7 @@ TXN_OFFSET_COMMIT_RESPONSE_PARTITION = StructTable(
 TXN_OFFSET_COMMIT_RESPONSE_TOPIC = StructTable(
     "TxnOffsetCommitResponseTopic",
     "TxnOffsetCommitResponseTopic",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, TXN_OFFSET_COMMIT_RESPONSE_PARTITION, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -56,6 +61,7 @@ TXN_OFFSET_COMMIT_RESPONSE_TOPIC = StructTable(
 TXN_OFFSET_COMMIT_RESPONSE = StructTable(
     "TxnOffsetCommitResponse",
     "TxnOffsetCommitResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("topics", "topics", "struct", True, TXN_OFFSET_COMMIT_RESPONSE_TOPIC, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 UNREGISTER_BROKER_REQUEST = StructTable(
     "UnregisterBrokerRequest",
     "UnregisterBrokerRequest",
+    (0, 32767),
     (
         FieldTable("broker_id", "brokerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
     ),
@@ -15,6 +16,7 @@ UNREGISTER_BROKER_REQUEST = StructTable(
 UNREGISTER_BROKER_RESPONSE = StructTable(
     "UnregisterBrokerResponse",
     "UnregisterBrokerResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 UNREGISTER_BROKER_RECORD = StructTable(
     "UnregisterBrokerRecord",
     "UnregisterBrokerRecord",
+    (0, 32767),
     (
         FieldTable("broker_id", "brokerId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
         FieldTable("broker_epoch", "brokerEpoch", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 FEATURE_UPDATE_KEY = StructTable(
     "FeatureUpdateKey",
     "FeatureUpdateKey",
+    (0, 32767),
     (
         FieldTable("feature", "feature", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
         FieldTable("max_version_level", "maxVersionLevel", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -18,6 +19,7 @@ FEATURE_UPDATE_KEY = StructTable(
 UPDATE_FEATURES_REQUEST = StructTable(
     "UpdateFeaturesRequest",
     "UpdateFeaturesRequest",
+    (0, 32767),
     (
         FieldTable("timeout_ms", "timeoutMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 60000, False, False, "", False),
         FieldTable("feature_updates", "featureUpdates", "struct", True, FEATURE_UPDATE_KEY, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -27,6 +29,7 @@ UPDATE_FEATURES_REQUEST = StructTable(
 UPDATABLE_FEATURE_RESULT = StructTable(
     "UpdatableFeatureResult",
     "UpdatableFeatureResult",
+    (0, 1),
     (
         FieldTable("feature", "feature", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -36,6 +39,7 @@ UPDATABLE_FEATURE_RESULT = StructTable(
 UPDATE_FEATURES_RESPONSE = StructTable(
     "UpdateFeaturesResponse",
     "UpdateFeaturesResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

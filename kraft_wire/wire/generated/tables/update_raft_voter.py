@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 LISTENER = StructTable(
     "Listener",
     "Listener",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
         FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -17,6 +18,7 @@ LISTENER = StructTable(
 KRAFT_VERSION_FEATURE = StructTable(
     "KRaftVersionFeature",
     "KRaftVersionFeature",
+    (0, 32767),
     (
         FieldTable("min_supported_version", "minSupportedVersion", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("max_supported_version", "maxSupportedVersion", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -25,6 +27,7 @@ KRAFT_VERSION_FEATURE = StructTable(
 UPDATE_RAFT_VOTER_REQUEST = StructTable(
     "UpdateRaftVoterRequest",
     "UpdateRaftVoterRequest",
+    (0, 32767),
     (
         FieldTable("cluster_id", "clusterId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("current_leader_epoch", "currentLeaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -37,6 +40,7 @@ UPDATE_RAFT_VOTER_REQUEST = StructTable(
 CURRENT_LEADER = StructTable(
     "CurrentLeader",
     "CurrentLeader",
+    (0, 32767),
     (
         FieldTable("leader_id", "leaderId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "brokerId", False),
         FieldTable("leader_epoch", "leaderEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, -1, False, False, "", False),
@@ -47,6 +51,7 @@ CURRENT_LEADER = StructTable(
 UPDATE_RAFT_VOTER_RESPONSE = StructTable(
     "UpdateRaftVoterResponse",
     "UpdateRaftVoterResponse",
+    (0, 32767),
     (
         FieldTable("throttle_time_ms", "throttleTimeMs", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

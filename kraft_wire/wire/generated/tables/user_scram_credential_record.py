@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 USER_SCRAM_CREDENTIAL_RECORD = StructTable(
     "UserScramCredentialRecord",
     "UserScramCredentialRecord",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("mechanism", "mechanism", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),

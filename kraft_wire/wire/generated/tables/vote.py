@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 PARTITION_DATA = StructTable(
     "PartitionData",
     "PartitionData",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("replica_epoch", "replicaEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -22,6 +23,7 @@ PARTITION_DATA = StructTable(
 TOPIC_DATA = StructTable(
     "TopicData",
     "TopicData",
+    (0, 32767),
     (
         FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -30,6 +32,7 @@ TOPIC_DATA = StructTable(
 VOTE_REQUEST = StructTable(
     "VoteRequest",
     "VoteRequest",
+    (0, 32767),
     (
         FieldTable("cluster_id", "clusterId", "string", False, None, (0, 32767), (0, 32767), (0, -1), -1, None, None, False, False, "", False),
         FieldTable("voter_id", "voterId", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, -1, True, False, "brokerId", False),
@@ -39,6 +42,7 @@ VOTE_REQUEST = StructTable(
 RESPONSE_PARTITION_DATA = StructTable(
     "PartitionData",
     "ResponsePartitionData",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -50,6 +54,7 @@ RESPONSE_PARTITION_DATA = StructTable(
 RESPONSE_TOPIC_DATA = StructTable(
     "TopicData",
     "ResponseTopicData",
+    (0, 32767),
     (
         FieldTable("topic_name", "topicName", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, RESPONSE_PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -58,6 +63,7 @@ RESPONSE_TOPIC_DATA = StructTable(
 NODE_ENDPOINT = StructTable(
     "NodeEndpoint",
     "NodeEndpoint",
+    (1, 32767),
     (
         FieldTable("node_id", "nodeId", "int32", False, None, (1, 32767), (0, -1), (0, -1), -1, None, 0, False, True, "brokerId", False),
         FieldTable("host", "host", "string", False, None, (1, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -67,6 +73,7 @@ NODE_ENDPOINT = StructTable(
 VOTE_RESPONSE = StructTable(
     "VoteResponse",
     "VoteResponse",
+    (0, 32767),
     (
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("topics", "topics", "struct", True, RESPONSE_TOPIC_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 ENDPOINT = StructTable(
     "Endpoint",
     "Endpoint",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, True, "", False),
         FieldTable("host", "host", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
@@ -17,6 +18,7 @@ ENDPOINT = StructTable(
 KRAFT_VERSION_FEATURE = StructTable(
     "KRaftVersionFeature",
     "KRaftVersionFeature",
+    (0, 32767),
     (
         FieldTable("min_supported_version", "minSupportedVersion", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("max_supported_version", "maxSupportedVersion", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -25,6 +27,7 @@ KRAFT_VERSION_FEATURE = StructTable(
 VOTER = StructTable(
     "Voter",
     "Voter",
+    (0, 32767),
     (
         FieldTable("voter_id", "voterId", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "brokerId", False),
         FieldTable("voter_directory_id", "voterDirectoryId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
@@ -35,6 +38,7 @@ VOTER = StructTable(
 VOTERS_RECORD = StructTable(
     "VotersRecord",
     "VotersRecord",
+    (0, 32767),
     (
         FieldTable("version", "version", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("voters", "voters", "struct", True, VOTER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 STATE_BATCH = StructTable(
     "StateBatch",
     "StateBatch",
+    (0, 32767),
     (
         FieldTable("first_offset", "firstOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("last_offset", "lastOffset", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -18,6 +19,7 @@ STATE_BATCH = StructTable(
 PARTITION_DATA = StructTable(
     "PartitionData",
     "PartitionData",
+    (0, 32767),
     (
         FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("state_epoch", "stateEpoch", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -30,6 +32,7 @@ PARTITION_DATA = StructTable(
 WRITE_STATE_DATA = StructTable(
     "WriteStateData",
     "WriteStateData",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("partitions", "partitions", "struct", True, PARTITION_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -38,6 +41,7 @@ WRITE_STATE_DATA = StructTable(
 WRITE_SHARE_GROUP_STATE_REQUEST = StructTable(
     "WriteShareGroupStateRequest",
     "WriteShareGroupStateRequest",
+    (0, 32767),
     (
         FieldTable("group_id", "groupId", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "", False),
         FieldTable("topics", "topics", "struct", True, WRITE_STATE_DATA, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -46,6 +50,7 @@ WRITE_SHARE_GROUP_STATE_REQUEST = StructTable(
 PARTITION_RESULT = StructTable(
     "PartitionResult",
     "PartitionResult",
+    (0, 32767),
     (
         FieldTable("partition", "partition", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -55,6 +60,7 @@ PARTITION_RESULT = StructTable(
 WRITE_STATE_RESULT = StructTable(
     "WriteStateResult",
     "WriteStateResult",
+    (0, 32767),
     (
         FieldTable("topic_id", "topicId", "uuid", False, None, (0, 32767), (0, -1), (0, -1), -1, None, bytes(16), False, False, "", False),
         FieldTable("partitions", "partitions", "struct", True, PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -63,6 +69,7 @@ WRITE_STATE_RESULT = StructTable(
 WRITE_SHARE_GROUP_STATE_RESPONSE = StructTable(
     "WriteShareGroupStateResponse",
     "WriteShareGroupStateResponse",
+    (0, 32767),
     (
         FieldTable("results", "results", "struct", True, WRITE_STATE_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),

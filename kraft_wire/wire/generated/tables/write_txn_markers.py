@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 WRITABLE_TXN_MARKER_TOPIC = StructTable(
     "WritableTxnMarkerTopic",
     "WritableTxnMarkerTopic",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partition_indexes", "partitionIndexes", "int32", True, None, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -16,6 +17,7 @@ WRITABLE_TXN_MARKER_TOPIC = StructTable(
 WRITABLE_TXN_MARKER = StructTable(
     "WritableTxnMarker",
     "WritableTxnMarker",
+    (0, 32767),
     (
         FieldTable("producer_id", "producerId", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "producerId", False),
         FieldTable("producer_epoch", "producerEpoch", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -28,6 +30,7 @@ WRITABLE_TXN_MARKER = StructTable(
 WRITE_TXN_MARKERS_REQUEST = StructTable(
     "WriteTxnMarkersRequest",
     "WriteTxnMarkersRequest",
+    (0, 32767),
     (
         FieldTable("markers", "markers", "struct", True, WRITABLE_TXN_MARKER, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),
@@ -35,6 +38,7 @@ WRITE_TXN_MARKERS_REQUEST = StructTable(
 WRITABLE_TXN_MARKER_PARTITION_RESULT = StructTable(
     "WritableTxnMarkerPartitionResult",
     "WritableTxnMarkerPartitionResult",
+    (0, 32767),
     (
         FieldTable("partition_index", "partitionIndex", "int32", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
         FieldTable("error_code", "errorCode", "int16", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
@@ -43,6 +47,7 @@ WRITABLE_TXN_MARKER_PARTITION_RESULT = StructTable(
 WRITABLE_TXN_MARKER_TOPIC_RESULT = StructTable(
     "WritableTxnMarkerTopicResult",
     "WritableTxnMarkerTopicResult",
+    (0, 32767),
     (
         FieldTable("name", "name", "string", False, None, (0, 32767), (0, -1), (0, -1), -1, None, "", False, False, "topicName", False),
         FieldTable("partitions", "partitions", "struct", True, WRITABLE_TXN_MARKER_PARTITION_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -51,6 +56,7 @@ WRITABLE_TXN_MARKER_TOPIC_RESULT = StructTable(
 WRITABLE_TXN_MARKER_RESULT = StructTable(
     "WritableTxnMarkerResult",
     "WritableTxnMarkerResult",
+    (0, 32767),
     (
         FieldTable("producer_id", "producerId", "int64", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "producerId", False),
         FieldTable("topics", "topics", "struct", True, WRITABLE_TXN_MARKER_TOPIC_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
@@ -59,6 +65,7 @@ WRITABLE_TXN_MARKER_RESULT = StructTable(
 WRITE_TXN_MARKERS_RESPONSE = StructTable(
     "WriteTxnMarkersResponse",
     "WriteTxnMarkersResponse",
+    (0, 32767),
     (
         FieldTable("markers", "markers", "struct", True, WRITABLE_TXN_MARKER_RESULT, (0, 32767), (0, -1), (0, -1), -1, None, (), False, False, "", False),
     ),

@@ -8,6 +8,7 @@ __all__ = ["TABLES"]
 ZK_MIGRATION_STATE_RECORD = StructTable(
     "ZkMigrationStateRecord",
     "ZkMigrationStateRecord",
+    (0, 32767),
     (
         FieldTable("zk_migration_state", "zkMigrationState", "int8", False, None, (0, 32767), (0, -1), (0, -1), -1, None, 0, False, False, "", False),
     ),

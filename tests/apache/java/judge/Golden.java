@@ -16,11 +16,14 @@ import org.apache.kafka.common.record.internal.CompressionType;
  * <p>A good vector is {@code kind, name, version, hex, json, canonical}; canonical means that its
  * JSON says everything, so that encoding it must give the same bytes (false with unknown tags, with
  * compression, and for formats that are only read). A malformed one has {@code verdict} accept or
- * refuse instead of canonical, and its JSON only where Apache accepts it.
+ * refuse instead of canonical, and its JSON only where Apache accepts it. One that {@code asks}
+ * encode is JSON to be encoded: its bytes are there only where Apache can.
  */
 public final class Golden {
     private static final RandomMessage.Fill[] FILLS =
         {RandomMessage.Fill.FULL, RandomMessage.Fill.BARE, RandomMessage.Fill.MIXED};
+
+    private static final int CANONICAL_FACTOR = 10;
 
     private final Chance chance;
     private final PrintStream out;
@@ -58,10 +61,40 @@ public final class Golden {
             last = MessageForm.toBytes(kind, schema, version, message);
             good(kind, schema.name, version, last, !unknown);
         }
+        otherJson(kind, schema, version, malformed);
         int kept = kind == Kind.VERSION_PREFIXED ? 2 : 0;
         for (int i = 0; i < malformed; i++) {
             spoiled(kind, schema.name, version, new Mutation(chance).of(last, kept));
         }
+    }
+
+    /** JSON that was spoiled, or that was made for another version of the same message. */
+    private void otherJson(Kind kind, MessageSchema schema, int version, int count) throws IOException {
+        if (kind == Kind.METADATA_FRAME || kind == Kind.COORDINATOR_KEY || kind == Kind.COORDINATOR_VALUE
+            || kind == Kind.VERSION_PREFIXED) {
+            return;
+        }
+        for (int i = 0; i < count; i++) {
+            boolean foreign = i % 2 == 1;
+            int made = foreign
+                ? schema.versions.lowest + chance.below(schema.versions.highest - schema.versions.lowest + 1) : version;
+            RandomMessage random = new RandomMessage(schema, made, chance, RandomMessage.Fill.MIXED);
+            JsonNode json = MessageForm.dataToJson(schema, made, random.message());
+            asked(kind, schema, version, foreign ? json : new JsonMutation(chance).of(json));
+        }
+    }
+
+    private void asked(Kind kind, MessageSchema schema, int version, JsonNode json) throws IOException {
+        ObjectNode line = Oracle.MAPPER.createObjectNode().put("kind", kind.text()).put("name", schema.name)
+            .put("version", version).put("asks", "encode");
+        line.set("json", json);
+        try {
+            byte[] bytes = MessageForm.toBytes(kind, schema, version, schema.readJson(json, version));
+            line.put("verdict", "accept").put("hex", HexFormat.of().formatHex(bytes));
+        } catch (Exception refused) {
+            line.put("verdict", "refuse").put("hex", "").put("reason", refused.toString());
+        }
+        print(line);
     }
 
     private void records(int count, int malformed) throws IOException {
@@ -82,7 +115,7 @@ public final class Golden {
         throws IOException {
         boolean canonical =
             magic == 2 && codec == CompressionType.NONE && stamps == TimestampType.CREATE_TIME;
-        for (int i = 0; i < count; i++) {
+        for (int i = 0; i < (canonical ? count * CANONICAL_FACTOR : count); i++) {
             good(Kind.RECORDS, "MemoryRecords", magic, random.several(magic, codec, stamps), canonical);
         }
         for (int i = 0; i < malformed; i++) {
@@ -104,7 +137,7 @@ public final class Golden {
         try {
             JsonNode json = Oracle.decode(kind, name, version, bytes);
             line.put("verdict", "accept").set("json", json);
-        } catch (Exception | OutOfMemoryError refused) {
+        } catch (Throwable refused) { // decompressors throw errors of their own
             line.put("verdict", "refuse").put("reason", refused.toString());
         }
         print(line);
