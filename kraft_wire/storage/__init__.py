@@ -1,1 +1,22 @@
+"""Logs and side files in Kafka's formats: `LogDirectory` holds `Log`s, `OsFileSystem` is the disk.
 
+Read `files` (the only door to the operating system), `log`, `recovery`, then what each needs.
+"""
+
+from kraft_wire.storage.files import File, FileSystem, OsFileSystem
+from kraft_wire.storage.log import Log, LogRead, OffsetOutOfRange
+from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.log_directory import LogDirectory
+from kraft_wire.storage.recovery import open_log
+
+__all__ = [
+    "File",
+    "FileSystem",
+    "Log",
+    "LogConfig",
+    "LogDirectory",
+    "LogRead",
+    "OffsetOutOfRange",
+    "OsFileSystem",
+    "open_log",
+]

@@ -57,7 +57,7 @@ class Frame(NamedTuple):
     leader_epoch: LeaderEpoch
 
 
-def frame_at(data: bytes, at: int, position: int, end_position: int) -> Frame:
+def frame_at(data: bytes | memoryview, at: int, position: int, end_position: int) -> Frame:
     """Read one frame from `data[at:]`, which lies at `position` in a log of `end_position` bytes.
 
     BadBatch when the length or the magic byte is impossible.
@@ -119,20 +119,35 @@ def find_frame(file: File, position: int, end_position: int, offset: Offset) -> 
 def batches(file: File, position: int, end_position: int) -> Iterator[tuple[int, RecordBatch]]:
     """Yield (position, batch) with a valid CRC; BadBatch at the first that is not right."""
     assert 0 <= position <= end_position, (position, end_position)
-    data, start = b"", position
+    view, start = memoryview(b""), position
     while position < end_position:
-        at = position - start
-        needed = _needed_bytes(data, at, position, end_position)
-        if needed > len(data) - at:
-            size = min(max(needed, _CONTENT_CHUNK_BYTES), end_position - position)
-            data, start, at = file.pread(size, position), position, 0
-            needed = _needed_bytes(data, at, position, end_position)
-            if needed > len(data):
-                data = file.pread(needed, position)
-        batch = _checked_batch(memoryview(data)[at : at + needed], position)
+        batch = _whole_batch(view, position - start)
+        if batch is None:
+            size = min(_CONTENT_CHUNK_BYTES, end_position - position)
+            view, start = memoryview(file.pread(size, position)), position
+            needed = _needed_bytes(view, position, end_position)
+            if needed > len(view):
+                view = memoryview(file.pread(needed, position))
+            batch = _checked_batch(view[:needed], position)
         yield position, batch
-        position += needed
+        position += batch.size_bytes
         assert position <= end_position, (position, end_position)
+
+
+def _whole_batch(view: memoryview, at: int) -> RecordBatch | None:
+    """Return the batch at `at` when it is whole and right; None asks for the slow look."""
+    assert at >= 0, at
+    left = len(view) - at
+    if left < HEADER_BYTES:
+        return None
+    batch = RecordBatch(view[at:])
+    size = batch.batch_length + _LOG_OVERHEAD_BYTES
+    if not HEADER_BYTES <= size <= left or batch.magic != _MAGIC:
+        return None
+    batch.view = view[at : at + size]
+    if batch.last_offset_delta < 0 or batch.base_offset < 0 or not batch.crc_is_valid():
+        return None
+    return batch
 
 
 def find_batch_after(file: File, position: int, end_position: int, base_offset_min: int) -> int:
@@ -175,25 +190,21 @@ def _is_batch(
     return True
 
 
-def _needed_bytes(data: bytes, at: int, position: int, end_position: int) -> int:
-    """Return how many bytes from `at` on are wanted next: the batch, or first its header."""
-    assert at >= 0, at
-    if end_position - position < HEADER_BYTES:
-        raise BadBatch(position, f"{end_position - position} bytes are no header")
-    if len(data) - at < HEADER_BYTES:
-        return HEADER_BYTES
-    return frame_at(data, at, position, end_position).size_bytes
+def _needed_bytes(view: memoryview, position: int, end_position: int) -> int:
+    """Return the size of the batch at the beginning of `view`; BadBatch when it has none."""
+    assert position < end_position, (position, end_position)
+    if len(view) < HEADER_BYTES:
+        raise BadBatch(position, f"{len(view)} bytes are no header")
+    return frame_at(view, 0, position, end_position).size_bytes
 
 
 def _checked_batch(view: memoryview, position: int) -> RecordBatch:
-    """Parse exactly one batch and check its CRC."""
+    """Parse exactly one batch and check its CRC; format 0 and 1 are no batches here."""
+    assert len(view) > 0, position
     try:
-        found = parse_batches(view)
+        (batch,) = parse_batches(view)
     except CorruptRecordBatch as error:
         raise BadBatch(position, str(error)) from error
-    if not found:
-        raise BadBatch(position, "the file ends early")
-    batch = found[0]
     assert batch.size_bytes == len(view), (batch, len(view))
     if not batch.crc_is_valid():
         raise BadBatch(position, "the CRC does not match")

@@ -317,13 +317,6 @@ class Segment:
         assert first <= end, (first, end)
         return [e for e in entries if e.last_offset >= first and e.first_offset < end]
 
-    @property
-    def transactions(self) -> list[AbortedTransaction]:
-        """All aborted transactions whose marker lies here."""
-        assert self.base_offset >= 0, self.path
-        self.load_indexes()
-        return self._transactions.entries
-
     def largest_timestamp(self) -> int:
         """Return the largest timestamp in the segment, -1 when it has none."""
         self.load_indexes()

@@ -172,7 +172,7 @@ def test_impossible_transaction_index_is_refused_as_the_log_alone_cannot_rebuild
     segment.close()
     replace_file(fs, f"d/{BASE:020d}.txnindex", content)
     with pytest.raises(CorruptLog, match="txnindex"):
-        _ = reopened(fs).transactions
+        reopened(fs).aborted_transactions(BASE, BASE)
 
 
 # -- walks ---------------------------------------------------------------------------------------
@@ -329,8 +329,8 @@ def test_damaged_log_is_refused_wherever_it_is_walked() -> None:
 
 
 def test_damage_that_comes_later_is_noticed_by_the_next_walk() -> None:
-    fs, segment = filled(3)
-    fs.open(f"d/{BASE:020d}.log").pwrite(bytes(30), 2 * len(batch_bytes(BASE)))
+    fs, segment = filled(2)
+    fs.open(f"d/{BASE:020d}.log").pwrite(bytes(30), len(batch_bytes(BASE)))
     with pytest.raises(CorruptLog):
         segment.last_frame()
 
