@@ -89,7 +89,9 @@ class Broker:
         self.fetch_purgatory = FetchPurgatory()
         self.produce_purgatory = ProducePurgatory()
         self.fetch_sessions = FetchSessionCache(
-            settings.max_incremental_fetch_session_cache_slots, chance
+            settings.max_incremental_fetch_session_cache_slots,
+            chance,
+            partitions=settings.max_incremental_fetch_session_cache_partitions,
         )
         self.producer_ids = ProducerIds()
         self.followers: list[MetadataFollower] = []

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from kraft_wire.broker.fetch_session import FetchSession, PartitionKey, WantedPartition
 from kraft_wire.model import Chance
 
-__all__ = ["NO_SESSION", "FetchSessionShard"]
+__all__ = ["NO_SESSION", "FetchSessionShard", "PartitionBudget"]
 
 NO_SESSION: Final = 0
 """The session id that says "none"."""
@@ -20,14 +20,45 @@ EvictionKey: TypeAlias = tuple[bool, int, int]
 """Value of a session, least first: follower or not, number of partitions, id."""
 
 
+class PartitionBudget:
+    """How many partitions all sessions together may remember; slots alone bound no memory."""
+
+    __slots__ = ("_limit", "used")
+
+    def __init__(self, limit: int) -> None:
+        assert limit >= 0, limit
+        self._limit = limit
+        self.used = 0
+
+    def has_room_for(self, more: int) -> bool:
+        """Whether `more` partitions may be remembered now."""
+        return self.used + more <= self._limit
+
+    def can_ever_hold(self, count: int) -> bool:
+        """Whether a session of `count` partitions is possible at all."""
+        return count <= self._limit
+
+    def change(self, more: int) -> None:
+        """Account for partitions remembered, or forgotten when negative."""
+        self.used += more
+        assert self.used >= 0, self.used
+
+
 class FetchSessionShard:
     """The sessions whose ids lie in [`first_id`, `end_id`), at most `slots` of them."""
 
     def __init__(
-        self, slots: int, first_id: int, end_id: int, eviction_ms: int, chance: Chance
+        self,
+        slots: int,
+        first_id: int,
+        end_id: int,
+        eviction_ms: int,
+        chance: Chance,
+        budget: PartitionBudget,
     ) -> None:
         assert 0 < first_id < end_id, (first_id, end_id)
         self._slots = slots
+        self._budget = budget
         self._first_id = first_id
         self._end_id = end_id
         self._eviction_ms = eviction_ms
@@ -35,7 +66,6 @@ class FetchSessionShard:
         self._sessions: dict[int, FetchSession] = {}
         self._evictable_by_all: list[EvictionKey] = []
         self._evictable_by_followers: list[EvictionKey] = []
-        self.partitions_count = 0
         self.evictions_count = 0
 
     def __len__(self) -> int:
@@ -55,8 +85,11 @@ class FetchSessionShard:
         now_ms: int,
     ) -> int:
         """Create a session where there is room or one that must give way; return its id or 0."""
-        if len(self._sessions) >= self._slots and not self._maybe_evict(privileged, size, now_ms):
+        if not self._budget.can_ever_hold(size):
             return NO_SESSION
+        while len(self._sessions) >= self._slots or not self._budget.has_room_for(size):
+            if not self._maybe_evict(privileged, size, now_ms):
+                return NO_SESSION
         session = FetchSession(
             self._draw_id(),
             partitions(),
@@ -66,13 +99,17 @@ class FetchSessionShard:
         )
         assert session.cached_size == size, (session.cached_size, size)
         self._sessions[session.session_id] = session
-        self.partitions_count += size
+        self._budget.change(size)
         self._enter_orders(session)
         assert len(self._sessions) <= self._slots
         return session.session_id
 
     def touch(self, session: FetchSession, now_ms: int) -> None:
-        """Note that a session was used and how large it is now."""
+        """Note that a session was used and how large it is now.
+
+        One that outgrows the budget is closed: its present fetch is served, the next one is told
+        that the session is unknown, and the client starts over.
+        """
         assert self._sessions.get(session.session_id) is session
         del self._sessions[session.session_id]
         self._sessions[session.session_id] = session
@@ -81,8 +118,13 @@ class FetchSessionShard:
         is_old = now_ms - session.created_ms > self._eviction_ms
         if size == session.cached_size and is_old == session.is_old:
             return
+        growth = size - session.cached_size
+        if not self._budget.has_room_for(growth):
+            self.remove(session.session_id)
+            self.evictions_count += 1
+            return
         self._leave_orders(session)
-        self.partitions_count += size - session.cached_size
+        self._budget.change(growth)
         session.cached_size = size
         session.is_old = is_old
         self._enter_orders(session)
@@ -93,8 +135,7 @@ class FetchSessionShard:
         if session is None:
             return False
         self._leave_orders(session)
-        self.partitions_count -= session.cached_size
-        assert self.partitions_count >= 0
+        self._budget.change(-session.cached_size)
         return True
 
     def _draw_id(self) -> int:

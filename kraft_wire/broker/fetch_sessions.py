@@ -31,12 +31,17 @@ from kraft_wire.broker.fetch_session import (
     listed_partitions,
     next_epoch,
 )
-from kraft_wire.broker.fetch_session_shard import NO_SESSION, FetchSessionShard
+from kraft_wire.broker.fetch_session_shard import (
+    NO_SESSION,
+    FetchSessionShard,
+    PartitionBudget,
+)
 from kraft_wire.model import Chance
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchRequest
 
 __all__ = [
+    "DEFAULT_PARTITIONS",
     "DEFAULT_SLOTS",
     "EVICTION_MS",
     "SHARDS",
@@ -47,6 +52,11 @@ __all__ = [
 
 DEFAULT_SLOTS: Final = 1_000
 """`max.incremental.fetch.session.cache.slots` unless configured."""
+
+DEFAULT_PARTITIONS: Final = 100_000
+"""`max.incremental.fetch.session.cache.partitions`, a key of ours: about 35 MB when all are taken.
+Kafka bounds sessions only, and one request can name more partitions than the memory holds.
+"""
 
 EVICTION_MS: Final = 120_000
 """KIP-227's `min.incremental.fetch.session.eviction.ms`, a constant in Kafka too."""
@@ -64,9 +74,16 @@ class FetchSessionCache:
     """All sessions of one broker, divided over shards that evict independently."""
 
     def __init__(
-        self, slots: int, chance: Chance, *, eviction_ms: int = EVICTION_MS, shards: int = SHARDS
+        self,
+        slots: int,
+        chance: Chance,
+        *,
+        partitions: int = DEFAULT_PARTITIONS,
+        eviction_ms: int = EVICTION_MS,
+        shards: int = SHARDS,
     ) -> None:
         assert slots >= 0, slots
+        self._budget = PartitionBudget(partitions)
         self._shards = [
             FetchSessionShard(
                 slots // shards,
@@ -74,6 +91,7 @@ class FetchSessionCache:
                 (number + 1) * IDS_PER_SHARD,
                 eviction_ms,
                 chance,
+                self._budget,
             )
             for number in range(shards)
         ]
@@ -87,7 +105,7 @@ class FetchSessionCache:
     @property
     def partitions_count(self) -> int:
         """`NumIncrementalFetchPartitionsCached`."""
-        return sum(shard.partitions_count for shard in self._shards)
+        return self._budget.used
 
     @property
     def evictions_count(self) -> int:

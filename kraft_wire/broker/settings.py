@@ -29,6 +29,7 @@ class BrokerSettings:
     fetch_max_bytes: int = 57_671_680
     max_request_partition_size_limit: int = 2_000
     max_incremental_fetch_session_cache_slots: int = 1_000
+    max_incremental_fetch_session_cache_partitions: int = 100_000
     transactional_id_expiration_ms: int = 604_800_000
     producer_id_expiration_ms: int = 86_400_000
     offset_metadata_max_bytes: int = 4_096

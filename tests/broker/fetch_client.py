@@ -70,11 +70,19 @@ class FakeBroker:
     """Partitions by name, and a session cache over them."""
 
     def __init__(
-        self, names: Iterable[Name] = (), *, slots: int = 1_000, shards: int = 8, seed: int = 0
+        self,
+        names: Iterable[Name] = (),
+        *,
+        slots: int = 1_000,
+        shards: int = 8,
+        seed: int = 0,
+        partitions: int = 100_000,
     ) -> None:
         self.partitions = {name: FakePartition() for name in names}
         self.names = {topic_id(topic): topic for topic, _ in self.partitions}
-        self.sessions = FetchSessionCache(slots, SeededChance(seed), shards=shards)
+        self.sessions = FetchSessionCache(
+            slots, SeededChance(seed), partitions=partitions, shards=shards
+        )
 
     def begin(
         self,

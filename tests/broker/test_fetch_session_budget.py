@@ -1,0 +1,70 @@
+"""The partitions that all sessions together may remember: a bound of ours beside Kafka's slots."""
+
+import pytest
+
+from kraft_wire.broker.fetch_sessions import DEFAULT_PARTITIONS, EVICTION_MS
+from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.settings.broker import BROKER_KEYS
+from kraft_wire.wire.generated.error_code import ErrorCode
+from tests.broker.fetch_client import FakeBroker, Name, fetch_request, listed
+
+NAMES: list[Name] = [("t", index) for index in range(20)]
+
+
+@pytest.fixture
+def broker() -> FakeBroker:
+    """Room for ten partitions, whatever the slots say."""
+    return FakeBroker(NAMES, slots=80, partitions=10, shards=1)
+
+
+def open_session(broker: FakeBroker, count: int, *, now_ms: int = 0) -> int:
+    """Ask for a session of some partitions; 0 when none was given."""
+    return broker.fetch(fetch_request(0, 0, NAMES[:count]), now_ms=now_ms).session_id
+
+
+def test_session_beyond_the_budget_is_not_created(broker: FakeBroker) -> None:
+    assert open_session(broker, 6) > 0
+    assert open_session(broker, 5) == 0
+    assert open_session(broker, 4) > 0
+    assert broker.sessions.partitions_count == 10
+
+
+def test_session_larger_than_the_budget_evicts_nobody(broker: FakeBroker) -> None:
+    kept = open_session(broker, 6)
+    assert open_session(broker, 11, now_ms=EVICTION_MS + 1) == 0
+    assert broker.fetch(fetch_request(kept, 1)).error_code == ErrorCode.NONE
+
+
+def test_stale_sessions_make_room_until_there_is_enough(broker: FakeBroker) -> None:
+    for _ in range(5):
+        open_session(broker, 2)
+    assert open_session(broker, 7, now_ms=EVICTION_MS + 1) > 0
+    assert broker.sessions.sessions_count == 2
+    assert (broker.sessions.partitions_count, broker.sessions.evictions_count) == (9, 4)
+
+
+def test_session_that_outgrows_the_budget_is_served_once_more_and_closed(
+    broker: FakeBroker,
+) -> None:
+    other = open_session(broker, 6)
+    grown = open_session(broker, 2)
+    added = NAMES[2:9]
+    response = broker.fetch(fetch_request(grown, 1, added))
+    assert (response.session_id, listed(response)) == (grown, added)
+    assert broker.sessions.partitions_count == 6
+    refused = broker.fetch(fetch_request(grown, 2))
+    assert refused.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert broker.fetch(fetch_request(other, 1)).error_code == ErrorCode.NONE
+
+
+def test_forgotten_partitions_give_their_room_back(broker: FakeBroker) -> None:
+    session_id = open_session(broker, 10)
+    assert open_session(broker, 1) == 0
+    broker.fetch(fetch_request(session_id, 1, forget=NAMES[:4]))
+    assert open_session(broker, 4) > 0
+
+
+def test_default_is_the_configured_key() -> None:
+    assert BrokerSettings().max_incremental_fetch_session_cache_partitions == DEFAULT_PARTITIONS
+    key = BROKER_KEYS["max.incremental.fetch.session.cache.partitions"]
+    assert key.default == DEFAULT_PARTITIONS
