@@ -122,8 +122,8 @@ class ClassicGroup:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """The longest of the members' rebalance timeouts."""
-        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+        """The longest of the members' rebalance timeouts, never negative."""
+        return max(0, *(member.rebalance_timeout_ms for member in self.members.values()), 0)
 
     def is_subscribed_to(self, topic: str) -> bool:
         """Whether a member reads the topic; consumers of unknown topics count as reading all."""
@@ -234,6 +234,9 @@ class ClassicGroup:
         self._count(new, 1)
         if self.leads(old.member_id):
             self.leader_id = new_member_id
+        if old.member_id in self.pending_sync_members:
+            del self.pending_sync_members[old.member_id]
+            self.pending_sync_members[new_member_id] = None
         return old, new
 
     def set_awaiting_join(self, member: Member, waiting: Waiting | None) -> Waiting | None:

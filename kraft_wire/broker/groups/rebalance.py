@@ -8,6 +8,8 @@ its time is up: then dynamic members that did not come are out, static ones keep
 Read `states.py` first, then this, then `join.py`.
 """
 
+from typing import Final
+
 from kraft_wire.broker.groups.deadlines import Timer, TimerKind
 from kraft_wire.broker.groups.group import ClassicGroup
 from kraft_wire.broker.groups.member import Member
@@ -29,6 +31,14 @@ __all__ = [
     "reset_assignments",
     "tick",
 ]
+
+
+_JOIN_RETRY_MS: Final = 1_000
+"""How soon a join phase that nobody came to is looked at again, at the earliest.
+
+The clients choose the rebalance timeout. With 0 the phase would end again at the very same moment,
+for ever: static members stay until their session ends.
+"""
 
 
 def rebalance_or_complete_join(shard: GroupShard, group: ClassicGroup, at: Moment) -> None:
@@ -173,7 +183,8 @@ def _complete_join(shard: GroupShard, group: ClassicGroup, at: Moment) -> None:
     missing = [m.member_id for m in group.not_yet_rejoined() if not m.is_static]
     remove_members(shard, group, missing)
     if group.members and not group.elect_joined_leader():
-        _schedule_join_end(shard, group, group.rebalance_timeout_ms, at)
+        again_ms = max(group.rebalance_timeout_ms, _JOIN_RETRY_MS)
+        _schedule_join_end(shard, group, again_ms, at)
         return
     group.form_generation(at.wall_ms)
     if group.is_in(GroupState.EMPTY):

@@ -253,3 +253,38 @@ def test_an_instance_id_beside_a_given_id_is_answered_unknown_server_error() -> 
     dynamic.join_once()
     mixed = Member(harness, member_id=dynamic.joining.response.member_id, instance_id="instance")
     assert mixed.join_once().error == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_static_members_with_a_rebalance_timeout_of_zero_do_not_spin() -> None:
+    harness = delayed()
+    leader, follower = static_group(harness)
+    passing = Member(harness, client_id="dynamic", rebalance_timeout_ms=0)
+    for member in harness.group("group").members.values():
+        member.rebalance_timeout_ms = 0
+    passing.join()
+    passing.member_id = list(harness.group("group").members)[-1]
+    passing.leave()
+    harness.settle()
+    assert leader.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
+    harness.advance(9_999)
+    assert follower.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_a_restarted_member_owes_the_sync_that_its_former_self_owed() -> None:
+    harness = delayed()
+    members = [
+        Member(harness, instance_id=f"instance-{n}", rebalance_timeout_ms=9_000) for n in range(2)
+    ]
+    for member in members:
+        member.join_once()
+    harness.advance(3_000)
+    leader, follower = sorted(members, key=lambda member: not member.joined().members)
+    leader.sync({member.member_id: b"x" for member in members})
+    fresh = restarted(follower, rebalance_timeout_ms=9_000)
+    fresh.join_once()
+    fresh.joined()
+    harness.advance(5_000)
+    assert fresh.sync().error == ErrorCode.NONE
+    for _ in range(2):
+        assert [m.heartbeat() for m in (leader, fresh)] == [ErrorCode.NONE] * 2
+        harness.advance(5_000)
