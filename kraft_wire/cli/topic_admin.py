@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kraft_wire.cli.client import BrokerConnection
-from kraft_wire.model import ZERO_UUID, uuid_to_text
+from kraft_wire.model import ZERO_UUID, Uuid, uuid_to_text
 from kraft_wire.settings.definition import ConfigSource
 from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,
@@ -43,6 +43,7 @@ from kraft_wire.wire.generated.metadata import (
 __all__ = [
     "AdminRefused",
     "ConfigFacts",
+    "CreatedTopic",
     "PartitionFacts",
     "TopicFacts",
     "alter_configs",
@@ -97,6 +98,19 @@ class TopicFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class CreatedTopic:
+    """What the answer to a creation tells; None where the broker's version does not say it.
+
+    It is not asked for again: another broker may learn of the topic only a moment later.
+    """
+
+    name: str
+    topic_id: str | None
+    partitions_count: int | None
+    replication_factor: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class ConfigFacts:
     """One setting of a topic."""
 
@@ -123,7 +137,7 @@ def create_topic(
     partitions: int,
     replication_factor: int,
     configs: Mapping[str, str],
-) -> TopicFacts:
+) -> CreatedTopic:
     """Create a topic and return what came of it."""
     topic = CreatableTopic(
         name=name,
@@ -132,10 +146,15 @@ def create_topic(
         configs=[CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
     )
     request = CreateTopicsRequest(topics=[topic], timeout_ms=_TIMEOUT_MS)
-    for result in connection.send(request, CreateTopicsResponse).topics:
-        if result.error_code:
-            raise AdminRefused(f"topic {name}", result.error_code, result.error_message)
-    return topics(connection, [name])[0]
+    result = connection.send(request, CreateTopicsResponse).topics[0]
+    if result.error_code:
+        raise AdminRefused(f"topic {name}", result.error_code, result.error_message)
+    return CreatedTopic(
+        name=name,
+        topic_id=_id_text(result.topic_id),
+        partitions_count=result.num_partitions if result.num_partitions > 0 else None,
+        replication_factor=result.replication_factor if result.replication_factor > 0 else None,
+    )
 
 
 def delete_topics(connection: BrokerConnection, names: Sequence[str]) -> list[AdminRefused]:
@@ -203,8 +222,11 @@ def _facts(topic: MetadataResponseTopic) -> TopicFacts:
         )
         for each in sorted(topic.partitions, key=lambda partition: partition.partition_index)
     ]
-    topic_id = None if topic.topic_id == ZERO_UUID else uuid_to_text(topic.topic_id)
-    return TopicFacts(topic.name or "", topic_id, topic.is_internal, partitions)
+    return TopicFacts(topic.name or "", _id_text(topic.topic_id), topic.is_internal, partitions)
+
+
+def _id_text(topic_id: Uuid) -> str | None:
+    return None if topic_id == ZERO_UUID else uuid_to_text(topic_id)
 
 
 def _source_name(source: int) -> str:

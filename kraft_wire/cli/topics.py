@@ -18,6 +18,7 @@ from kraft_wire.cli.client import BrokerConnection, CannotTalk
 from kraft_wire.cli.topic_admin import (
     AdminRefused,
     ConfigFacts,
+    CreatedTopic,
     TopicFacts,
     alter_configs,
     create_topic,
@@ -91,11 +92,13 @@ def create_command(
         except AdminRefused as refused:
             if not if_not_exists or refused.error is not ErrorCode.TOPIC_ALREADY_EXISTS:
                 raise
-            topic = topics(connection, [name])[0]
+            known = topics(connection, [name])[0]
+            counts = len(known.partitions), known.replication_factor
+            topic = CreatedTopic(name, known.topic_id, *counts)
     if as_json:
-        _print_json(_summary(topic))
+        _print_json(asdict(topic))
     else:
-        count = len(topic.partitions)
+        count = topic.partitions_count or "?"
         print(f"{name}: {count} partition{'' if count == 1 else 's'}, id {topic.topic_id or '-'}")
 
 
