@@ -174,6 +174,7 @@ class Harness:
         *,
         limits: GroupLimits | None = None,
         store: MemoryStore | None = None,
+        chance: CountingChance | None = None,
         offsets_partitions: int = 1,
         **settings: Any,
     ) -> None:
@@ -182,6 +183,7 @@ class Harness:
         self.now_ms = 1_000
         self.wall_ms = WALL_MS
         self.store = store or MemoryStore()
+        self.chance = chance or CountingChance()
         self.controller_requests: list[Message] = []
         self.replies: dict[ReplyTo, Reply] = {}
         self.image = FakeImage(
@@ -190,7 +192,7 @@ class Harness:
         env = GroupEnvironment(
             settings=lambda: self.settings,
             store=self.store,
-            chance=CountingChance(),
+            chance=self.chance,
             complete=self._complete,
             limits=limits or GroupLimits(),
         )
@@ -292,7 +294,7 @@ class Harness:
 
     def restart(self, **settings: Any) -> Harness:
         """Return a new coordinator over the same log."""
-        fresh = Harness(store=self.store, **settings)
+        fresh = Harness(store=self.store, chance=self.chance, **settings)
         fresh.wall_ms = self.wall_ms
         for topic in self.image.topics():
             if topic.name != "__consumer_offsets":
