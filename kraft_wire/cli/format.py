@@ -176,14 +176,17 @@ def _plan(
     voters: Sequence[FormattedVoter],
 ) -> _Plan:
     metadata = node.settings.text("metadata.log.dir")
-    directories = ([] if metadata is None else [metadata]) + list(node.log_dirs)
+    if metadata not in (None, node.log_dirs[0]):
+        raise FormatRefused(
+            f"metadata.log.dir={metadata}: the metadata log is kept in the first of log.dirs here"
+        )
     if not cluster_id.strip() or not cluster_id.isascii():
         raise FormatRefused("a cluster id must not be empty, and must be ASCII")
     chosen = own_directory(voters, node.node_id)
     return _Plan(
         config=node,
         cluster_id=cluster_id,
-        directories=tuple(dict.fromkeys(directories)),
+        directories=node.log_dirs,
         records=tuple(records),
         voters=tuple(voters),
         metadata_directory_id=chosen or random_uuid(SystemChance()),

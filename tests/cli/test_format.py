@@ -203,6 +203,7 @@ def test_apache_kafka_starts_on_a_directory_that_we_formatted(tmp_path: Path) ->
         (DYNAMIC, ["-I", ",".join(["1@h:1:ulKdNaW-TEGJrNOp2H6_aQ"] * 2)], 2, "twice"),
         (STATIC, ["-r", "3.4", "-S", "SCRAM-SHA-256=[name=a,password=b]"], 2, "3.5-IV2 or later"),
         ("num.partitions=none", [], 2, "num.partitions=none"),
+        (f"{STATIC}\nmetadata.log.dir=/other", [], 2, "in the first of log.dirs"),
     ],
 )
 def test_wrong_arguments_are_refused_before_anything_is_written(

@@ -42,6 +42,8 @@ _UNKNOWN_RESOURCE: Final = (
     "message was sent to an incompatible broker. See the broker logs for more details."
 )
 
+_TOO_MANY: Final = "Too many settings for one answer: ask for fewer resources at a time."
+
 Entries = Iterable[DescribeConfigsResourceResult]
 
 
@@ -59,9 +61,12 @@ def handle(
 ) -> DescribeConfigsResponse:
     """Describe the settings of resources.
 
-    Errors per resource, first match wins: INVALID_REQUEST (unknown type, empty name, another
-    broker), INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION.
+    Errors per resource, first match wins: INVALID_REQUEST (the answer is full, unknown type, empty
+    name, another broker), INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION.
     """
+    # A resource takes ten bytes of the request and thirty-three entries of the answer, so the
+    # bound on what a request may make us build has to hold for the answer too.
+    room = broker.settings.source.integer("request.max.elements")
     results = []
     for resource in request.resources:
         result = DescribeConfigsResult(
@@ -70,7 +75,10 @@ def handle(
             resource_name=resource.resource_name,
         )
         try:
+            if room <= 0:
+                raise _Refused(ErrorCode.INVALID_REQUEST, _TOO_MANY)
             result.configs = _described(broker, request, resource)
+            room -= len(result.configs)
         except _Refused as refused:
             result.error_code = refused.error
             result.error_message = refused.message

@@ -1,0 +1,83 @@
+"""What tests/controller/test_admin_answers.py does not show: own keys, secrets, and the bound."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from kraft_wire.broker.handlers import describe_configs
+from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.controller.image import EMPTY_IMAGE
+from kraft_wire.controller.loader import MetadataLoader
+from kraft_wire.settings.node_settings import NodeSettings
+from kraft_wire.wire.generated.config_record import ConfigRecord
+from kraft_wire.wire.generated.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+BROKER = 4
+
+
+def ask(
+    request: DescribeConfigsRequest, file: dict[str, str], *dynamic: tuple[str, str, str]
+) -> DescribeConfigsResponse:
+    """Describe with a file and dynamic values: resource name, key, value."""
+    records = [
+        ConfigRecord(resource_type=BROKER, resource_name=name, name=key, value=value)
+        for name, key, value in dynamic
+    ]
+    image = MetadataLoader(EMPTY_IMAGE).replay_batch(records, 0, 1) if records else EMPTY_IMAGE
+    settings = NodeSettings(file).with_dynamic(image.config(BROKER, ""), image.config(BROKER, "1"))
+    broker = SimpleNamespace(node_id=1, image=image, settings=BrokerSettings.of(settings))
+    context = SimpleNamespace(api_version=4)
+    return describe_configs.handle(broker, context, request)  # type: ignore[arg-type]  # stand-ins
+
+
+def described(
+    file: dict[str, str], *dynamic: tuple[str, str, str], name: str = "1"
+) -> dict[str, DescribeConfigsResourceResult]:
+    resource = DescribeConfigsResource(resource_type=BROKER, resource_name=name)
+    request = DescribeConfigsRequest(resources=[resource], include_synonyms=True)
+    (result,) = ask(request, file, *dynamic).results
+    assert result.error_code == ErrorCode.NONE, result
+    return {each.name: each for each in result.configs}
+
+
+def test_own_keys_are_listed_and_internal_ones_only_when_set() -> None:
+    entries = described({"log.initial.task.delay.ms": "1"})
+    assert entries["request.max.elements"].value == "200000"
+    assert entries["request.max.elements"].read_only
+    assert entries["log.initial.task.delay.ms"].value == "1"
+    assert "unstable.api.versions.enable" not in entries
+
+
+@pytest.mark.parametrize("name", ["1", ""])
+def test_secret_and_value_of_unknown_meaning_are_hidden(name: str) -> None:
+    dynamic = [
+        (name, "listener.name.plaintext.ssl.keystore.password", "secret"),
+        (name, "what.is.this", "perhaps-secret"),
+    ]
+    entries = described({}, *dynamic, name=name)
+    for _, key, _ in dynamic:
+        entry = entries[key]
+        assert (entry.value, entry.is_sensitive) == (None, True)
+        assert [each.value for each in entry.synonyms] == [None]
+    assert described({"ssl.key.password": "secret"})["ssl.key.password"].value is None
+
+
+def test_log_levels_are_one_entry() -> None:
+    resource = DescribeConfigsResource(resource_type=8, resource_name="1")
+    (result,) = ask(DescribeConfigsRequest(resources=[resource]), {}).results
+    assert [(each.name, each.value) for each in result.configs] == [("root", "INFO")]
+
+
+def test_resources_beyond_the_bound_of_an_answer_are_refused() -> None:
+    resource = DescribeConfigsResource(resource_type=BROKER, resource_name="1")
+    request = DescribeConfigsRequest(resources=[resource] * 50_000)
+    results = ask(request, {"request.max.elements": "1000"}).results
+    assert len(results) == 50_000
+    assert sum(len(each.configs) for each in results) < 1_500
+    assert results[-1].error_code == ErrorCode.INVALID_REQUEST
