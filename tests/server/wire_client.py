@@ -41,7 +41,7 @@ class WireClient:
 
     def __init__(self, bootstrap: str, *, client_id: str | None = "test") -> None:
         host, _, port = bootstrap.rpartition(":")
-        self.sock = socket.create_connection((host, int(port)), timeout=20)
+        self.sock = socket.create_connection((host, int(port)), timeout=10)
         self.client_id = client_id
         self._correlation_id = 0
 

@@ -18,7 +18,7 @@ from kraft_wire.broker.fetch_contexts import FetchContext, ReadResult
 from kraft_wire.broker.fetch_session import WantedPartition
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.purgatory import ParkedFetch
-from kraft_wire.model import ZERO_UUID, Offset, StorageError
+from kraft_wire.model import ZERO_UUID, Offset, OffsetAndEpoch, StorageError
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import (
     EpochEndOffset,
@@ -117,18 +117,20 @@ class _FetchRun:
         return [partition for partition in found if partition is not None]
 
     def read(self) -> list[ReadResult]:
-        """Read the partitions in order, spending the byte limit of the request."""
+        """Read the partitions in order, spending the byte limit; unknown ones come last."""
         left = min(self.request.max_bytes, self.broker.settings.fetch_max_bytes)
         self.read_bytes = 0
         self.must_answer = False
         results: list[ReadResult] = []
+        unknown: list[ReadResult] = []
         for wanted in self.fetch.to_read():
             data = self._read_partition(wanted, left)
             size = _records_bytes(data)
             self.read_bytes += size
             left = max(0, left - size)
-            results.append((wanted, data))
-        return results
+            place = unknown if data.error_code in _UNKNOWN_ERRORS else results
+            place.append((wanted, data))
+        return results + unknown
 
     def _read_partition(self, wanted: WantedPartition, left: int) -> PartitionData:
         params = wanted.params
@@ -143,20 +145,26 @@ class _FetchRun:
         error = self._access_error(partition, params.current_leader_epoch)
         if error is not ErrorCode.NONE:
             return self._error(wanted, error)
-        if not partition.log_start_offset <= params.fetch_offset <= partition.log_end_offset:
+        offset = Offset(params.fetch_offset)
+        if params.last_fetched_epoch >= 0 and offset >= partition.log_start_offset:
+            if params.last_fetched_epoch > (partition.log.epochs.latest or 0):
+                return self._error(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
+            diverging = partition.diverging_point(offset, params.last_fetched_epoch)
+            if diverging is not None:
+                return self._diverging(wanted, partition, diverging)
+        if not partition.log_start_offset <= offset <= partition.log_end_offset:
             return self._error(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
         wanted.note_source(partition)
-        diverging = partition.diverging_point(
-            Offset(params.fetch_offset), params.last_fetched_epoch
-        )
-        if diverging is not None:
-            self.must_answer = True
-            data = self._data(partition, params.partition)
-            data.diverging_epoch = EpochEndOffset(
-                epoch=diverging.epoch, end_offset=diverging.offset
-            )
-            return data
         return self._records(wanted, partition, left)
+
+    def _diverging(
+        self, wanted: WantedPartition, partition: Partition, point: OffsetAndEpoch
+    ) -> PartitionData:
+        """Tell the client where its log and ours part (KIP-595); no records with that."""
+        self.must_answer = True
+        data = self._data(partition, wanted.partition)
+        data.diverging_epoch = EpochEndOffset(epoch=point.epoch, end_offset=point.offset)
+        return data
 
     def _access_error(self, partition: Partition, current_leader_epoch: int) -> ErrorCode:
         if partition.offline:
@@ -208,7 +216,7 @@ class _FetchRun:
             high_watermark=_UNKNOWN,
             last_stable_offset=_UNKNOWN,
             log_start_offset=_UNKNOWN,
-            aborted_transactions=None,
+            aborted_transactions=[] if error in _UNKNOWN_ERRORS else None,
             records=_NO_RECORDS,
         )
 
@@ -239,6 +247,7 @@ class _FetchRun:
         response.node_endpoints = list(leaders.values())
 
 
+_UNKNOWN_ERRORS: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 _LEADER_ERRORS: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 

@@ -9,6 +9,7 @@ Versions:    v7 zstd (KIP-110) · v8 errors per record (KIP-467) · v10 current 
 Left out:    transactions (a transactional batch gets INVALID_PRODUCER_ID_MAPPING), quotas
 """
 
+from struct import Struct
 from typing import Final
 
 from kraft_wire.broker.append_validation import AppendOrigin
@@ -31,7 +32,7 @@ from kraft_wire.wire.generated.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from kraft_wire.wire.record_batch import RecordBatch, parse_batches
+from kraft_wire.wire.record_batch import LOG_OVERHEAD_BYTES, MAGIC, RecordBatch, peek_header
 
 __all__ = ["API_KEY", "VERSIONS", "handle"]
 
@@ -165,26 +166,36 @@ class _Refused(Exception):
 
 
 def _only_batch(data: PartitionProduceData, version: int) -> RecordBatch:
-    """Return the one batch of format 2 that a partition's records must be."""
+    """Return the one batch of format 2 that a partition's records must be.
+
+    As in Kafka, a batch that is cut counts as none, and so does what is left behind a whole one.
+    """
     records = data.records
     assert not isinstance(records, FileSlice), "decoded requests carry bytes"
-    try:
-        batches = parse_batches(records) if records is not None else []
-    except CorruptRecordBatch as corrupt:
-        raise _Refused(*_reason_of(records, version, corrupt)) from corrupt
-    if not batches:
+    view = memoryview(records) if records is not None else _NOTHING
+    size = _batch_size(view)
+    if size is None:
         raise _Refused(
             ErrorCode.INVALID_RECORD,
             f"Produce requests with version {version} must have at least one record batch per "
             "partition",
         )
-    batch = batches[0]
-    if version < _FIRST_ZSTD_VERSION and batch.attributes & 7 == Compression.ZSTD:
+    if view[_MAGIC_AT] != MAGIC:
+        raise _Refused(
+            ErrorCode.INVALID_RECORD,
+            f"Produce requests with version {version} are only allowed to contain record batches "
+            "with magic version 2",
+        )
+    try:
+        batch = peek_header(view)
+    except CorruptRecordBatch as corrupt:
+        raise _Refused(ErrorCode.CORRUPT_MESSAGE, str(corrupt)) from corrupt
+    if version < _FIRST_ZSTD_VERSION and batch.attributes & _CODEC_BITS == Compression.ZSTD:
         raise _Refused(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
             f"Produce requests with version {version} are not allowed to use ZStandard compression",
         )
-    if len(batches) > 1:
+    if size < len(view) and _batch_size(view[size:]) is not None:
         raise _Refused(
             ErrorCode.INVALID_RECORD,
             f"Produce requests with version {version} are only allowed to contain exactly one "
@@ -193,20 +204,29 @@ def _only_batch(data: PartitionProduceData, version: int) -> RecordBatch:
     return batch
 
 
-def _reason_of(
-    records: bytes | bytearray | memoryview | None, version: int, corrupt: CorruptRecordBatch
-) -> tuple[ErrorCode, str]:
-    """Tell an old message format from damage."""
-    if records is not None and len(records) > _MAGIC_AT and records[_MAGIC_AT] in (0, 1):
-        return (
-            ErrorCode.INVALID_RECORD,
-            f"Produce requests with version {version} are only allowed to contain record batches "
-            "with magic version 2",
+def _batch_size(view: memoryview) -> int | None:
+    """Return the size of the whole batch at the start, None for a cut one or none at all."""
+    if len(view) <= _MAGIC_AT:
+        return None
+    length: int = _LENGTH.unpack_from(view, _LENGTH_AT)[0]
+    if length < _LENGTH_MIN:
+        message = f"Record size {length} is less than the minimum record overhead ({_LENGTH_MIN})"
+        raise _Refused(ErrorCode.CORRUPT_MESSAGE, message)
+    if view[_MAGIC_AT] > MAGIC:
+        raise _Refused(
+            ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {view[_MAGIC_AT]}"
         )
-    return ErrorCode.CORRUPT_MESSAGE, str(corrupt)
+    size = length + LOG_OVERHEAD_BYTES
+    return size if size <= len(view) else None
 
 
+_NOTHING: Final = memoryview(b"")
+_LENGTH: Final = Struct(">i")
+_LENGTH_AT: Final = 8
+_LENGTH_MIN: Final = 14
+"""The overhead of a record of format 0, which Kafka takes as the least for every format."""
 _MAGIC_AT: Final = 16
+_CODEC_BITS: Final = 7
 
 
 def _fill(answer: PartitionProduceResponse, result: AppendResult) -> None:
