@@ -62,8 +62,9 @@ class PendingFlush(NamedTuple):
 
     end_offset: Offset
     cuts_count: int
+    directory_changes: int
     files: Sequence[File]
-    segments: Sequence[Segment]
+    segments: Sequence[tuple[Segment, int]]  # with the size that is covered
     sync_directory: Callable[[], None] | None
 
     def run(self) -> None:
@@ -85,7 +86,8 @@ class Log:
         "_active",
         "_bases",
         "_cuts_count",
-        "_directory_is_dirty",
+        "_directory_changes",
+        "_directory_synced",
         "_fs",
         "_persist_recovery_point",
         "_space",
@@ -127,7 +129,8 @@ class Log:
         self.producer_states = producer_states
         self._persist_recovery_point = persist_recovery_point
         self._space = space
-        self._directory_is_dirty = True
+        self._directory_changes = 1  # of which the first ones are durable:
+        self._directory_synced = 0
         self._cuts_count = 0
         self.first_unflushed_ms: int | None = None
         self.log_start_offset = segments[0].base_offset
@@ -193,7 +196,7 @@ class Log:
         self.producer_states.map_end_offset = base
         take_snapshot(self._fs, self.directory, self.producer_states)
         segment = Segment.create(self._fs, self.directory, base, self.config, wall_ms)
-        self._directory_is_dirty = True
+        self._directory_changes += 1
         self.segments.append(segment)
         self.segments_changed()
         assert self._active is segment, segment.path
@@ -332,23 +335,28 @@ class Log:
             if segment is not self._active:
                 segment.save_indexes(sync=True)
         sync = None
-        if self._directory_is_dirty:
+        if self._directory_synced < self._directory_changes:
             sync = self._sync_directory
         files = [segment.file for segment in segments]
         assert len(files) == len(segments)
-        return PendingFlush(self.log_end_offset, self._cuts_count, files, segments, sync)
+        covered = [(segment, segment.size_bytes) for segment in segments]
+        return PendingFlush(
+            self.log_end_offset,
+            self._cuts_count,
+            self._directory_changes,
+            files,
+            covered,
+            sync,
+        )
 
     def complete_flush(self, flushed: PendingFlush) -> None:
         """Take note that `flushed.run()` returned; later appends stay unflushed."""
         assert flushed.cuts_count <= self._cuts_count, flushed
         if flushed.cuts_count != self._cuts_count:
             return  # truncated in between: what was synced is not what the log holds
-        for segment in flushed.segments:
-            segment.is_unflushed = segment is self._active and (
-                self.log_end_offset > flushed.end_offset
-            )
-        if flushed.sync_directory is not None:
-            self._directory_is_dirty = False
+        for segment, size_bytes in flushed.segments:
+            segment.is_unflushed = segment.size_bytes > size_bytes
+        self._directory_synced = max(self._directory_synced, flushed.directory_changes)
         self.recovery_point = max(self.recovery_point, flushed.end_offset)
         if self.recovery_point == self.log_end_offset:
             self.first_unflushed_ms = None
@@ -357,7 +365,8 @@ class Log:
     def flush(self) -> None:
         """Make everything appended so far durable; FsyncFailed must stop the process."""
         assert self.recovery_point <= self.log_end_offset, self.recovery_point
-        if self.recovery_point == self.log_end_offset and not self._directory_is_dirty:
+        is_synced = self._directory_synced == self._directory_changes
+        if self.recovery_point == self.log_end_offset and is_synced:
             return
         pending = self.begin_flush()
         pending.run()
@@ -434,7 +443,7 @@ class Log:
             Segment.create(self._fs, self.directory, offset, self.config, created_ms)
         )
         self._sync_directory()
-        self._directory_is_dirty = False
+        self._directory_synced = self._directory_changes
         self.segments_changed()
         self.epochs.clear()
         self.log_start_offset = self.high_watermark = self.recovery_point = offset

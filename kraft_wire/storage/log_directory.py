@@ -243,9 +243,12 @@ class LogDirectory:
     def delete_log(self, partition: TopicPartition) -> str:
         """Take the partition's log away, durably; return the directory to remove later.
 
-        Its files are removed by `remove_deleted`, or by the next start.
+        Its files are removed by `remove_deleted`, or by the next start. StorageError, with the
+        log as it was, in an offline directory.
         """
-        assert self.offline is None, self.offline
+        if self.offline is not None:
+            raise self.offline
+        assert partition in self.logs or partition in self.damaged, partition
         log = self.logs.pop(partition, None)
         self.damaged.pop(partition, None)
         unique = log.topic_id.hex() if log is not None else "0" * 32

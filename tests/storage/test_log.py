@@ -184,6 +184,23 @@ def test_flush_done_elsewhere_covers_what_was_appended_before_it_began() -> None
     assert log.recovery_point == 6
 
 
+def test_segment_that_grew_and_was_sealed_during_a_flush_is_flushed_by_the_next_one() -> None:
+    fs = SimFileSystem()
+    fs.make_directory("disk")
+    fs.sync_directory("")
+    log = open_at(fs, SMALL)
+    fs.sync_directory("disk")
+    added = fill(log, 2)
+    pending = log.begin_flush()
+    while len(log.segments) == 1:
+        added += fill(log, 1)
+    pending.run()
+    log.complete_flush(pending)
+    assert log.segments[0].is_unflushed
+    log.flush()
+    assert contents(open_at(fs.crashed([]), SMALL)) == added
+
+
 def test_failed_append_leaves_the_log_as_it_was() -> None:
     for fault in (Fault.EIO, Fault.SHORT_WRITE, Fault.ENOSPC):
         fs = SimFileSystem()

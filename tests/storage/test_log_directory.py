@@ -189,6 +189,8 @@ def test_errors_take_the_log_or_the_directory_out_of_service() -> None:
     directory.note_error(None, first)
     directory.note_error(None, StorageError("read", "x", "EROFS"))
     assert directory.offline is first
+    with pytest.raises(StorageError, match="EIO"):
+        directory.delete_log(PARTITION)
     directory.close()
     assert not fs.exists(f"{D}/.kafka_cleanshutdown")
 
