@@ -45,6 +45,8 @@ class BrokerSettings:
     group_max_session_timeout_ms: int = 1_800_000
     group_initial_rebalance_delay_ms: int = 3_000
     group_max_size: int = 2_147_483_647
+    group_memory_max_bytes: int = 67_108_864
+    group_coordinator_memory_max_bytes: int = 268_435_456
     source: NodeSettings = field(default_factory=NodeSettings, compare=False, repr=False)
     """All settings with the places that they come from, for those who describe them."""
 

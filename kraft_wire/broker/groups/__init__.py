@@ -7,6 +7,6 @@ Not here: the protocols of KIP-848 and KIP-932, and transactional commits.
 
 from kraft_wire.broker.groups.attach import attach_groups
 from kraft_wire.broker.groups.coordinator import GroupCoordinator
-from kraft_wire.broker.groups.environment import GroupEnvironment, GroupLimits
+from kraft_wire.broker.groups.environment import GroupEnvironment
 
-__all__ = ["GroupCoordinator", "GroupEnvironment", "GroupLimits", "attach_groups"]
+__all__ = ["GroupCoordinator", "GroupEnvironment", "attach_groups"]

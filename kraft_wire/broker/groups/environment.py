@@ -1,4 +1,4 @@
-"""What every coordinator partition shares: settings, limits, log, chance, and where answers go."""
+"""What every coordinator partition shares: settings, log, memory, chance, and where answers go."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,17 +10,7 @@ from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import Chance
 from kraft_wire.wire.message import Message
 
-__all__ = ["GroupEnvironment", "GroupLimits"]
-
-
-@dataclass(frozen=True, slots=True)
-class GroupLimits:
-    """Bounds on memory that Kafka does not have; far above what its tests and users reach."""
-
-    total_bytes_max: int = 256 << 20
-    """All groups and offsets of this broker; what would be more is refused POLICY_VIOLATION."""
-    group_bytes_max: int = 64 << 20
-    """Members of one group, and ids given out; more answers GROUP_MAX_SIZE_REACHED."""
+__all__ = ["GroupEnvironment"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +23,12 @@ class GroupEnvironment:
     chance: Chance
     complete: Callable[[ReplyTo, Message], None]
     """Answers a parked request; a connection that is gone makes it do nothing."""
-    limits: GroupLimits = field(default_factory=GroupLimits)
     memory: MemoryUse = field(default_factory=MemoryUse)
 
     def has_memory_for(self, more_bytes: int) -> bool:
-        """Whether the bound on all groups and offsets leaves room for some more."""
-        return self.memory.total_bytes + more_bytes <= self.limits.total_bytes_max
+        """Whether `group.coordinator.memory.max.bytes` leaves room for some more.
+
+        Kafka has no such bound; what it refuses is answered POLICY_VIOLATION.
+        """
+        bytes_max = self.settings().group_coordinator_memory_max_bytes
+        return self.memory.total_bytes + more_bytes <= bytes_max

@@ -156,7 +156,7 @@ def _check_memory(shard: GroupShard, group: ClassicGroup, attempt: JoinAttempt) 
     more_bytes = MEMBER_BYTES + protocols_bytes(attempt.protocols) - present_bytes
     if more_bytes <= 0:
         return ErrorCode.NONE
-    if group.size_bytes + more_bytes > shard.env.limits.group_bytes_max:
+    if group.size_bytes + more_bytes > shard.env.settings().group_memory_max_bytes:
         return ErrorCode.GROUP_MAX_SIZE_REACHED
     if not shard.env.has_memory_for(more_bytes):
         return ErrorCode.POLICY_VIOLATION

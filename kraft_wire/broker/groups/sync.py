@@ -104,7 +104,7 @@ def _store_assignment(
     given = {each.member_id: bytes(each.assignment) for each in request.assignments}
     assignments = {member_id: given.get(member_id, b"") for member_id in group.members}
     given_bytes = sum(len(assignment) for assignment in assignments.values())
-    if group.size_bytes + given_bytes > shard.env.limits.group_bytes_max:
+    if group.size_bytes + given_bytes > shard.env.settings().group_memory_max_bytes:
         error = ErrorCode.GROUP_MAX_SIZE_REACHED
     else:
         error = shard.append([group_record(group, assignments)], at)

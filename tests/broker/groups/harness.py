@@ -13,7 +13,7 @@ from typing import Any, cast
 from kraft_wire.broker.api_table import handler
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import PARKED, ReplyTo, RequestContext
-from kraft_wire.broker.groups import GroupCoordinator, GroupEnvironment, GroupLimits
+from kraft_wire.broker.groups import GroupCoordinator, GroupEnvironment
 from kraft_wire.broker.groups.memory import GROUP_BYTES, PENDING_MEMBER_BYTES
 from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.offsets_topic import OffsetsTopicCreation
@@ -172,7 +172,6 @@ class Harness:
     def __init__(
         self,
         *,
-        limits: GroupLimits | None = None,
         store: MemoryStore | None = None,
         chance: CountingChance | None = None,
         offsets_partitions: int = 1,
@@ -194,7 +193,6 @@ class Harness:
             store=self.store,
             chance=self.chance,
             complete=self._complete,
-            limits=limits or GroupLimits(),
         )
         creation = OffsetsTopicCreation(lambda request, _: self.controller_requests.append(request))
         self.groups = GroupCoordinator(NODE_ID, env, creation)

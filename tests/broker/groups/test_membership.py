@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from kraft_wire.broker.groups import GroupLimits
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.leave_group import LeaveGroupRequest, MemberIdentity
 from tests.broker.groups.harness import Harness
@@ -288,7 +287,7 @@ def test_group_max_size_refuses_one_member_too_many() -> None:
 
 
 def test_our_bound_on_a_group_refuses_given_ids_members_and_assignments() -> None:
-    harness = Harness(limits=GroupLimits(group_bytes_max=8_000))
+    harness = Harness(group_memory_max_bytes=8_000)
     given = [Member(harness).join_once().error for _ in range(20)]
     assert given[0] == ErrorCode.MEMBER_ID_REQUIRED
     assert given[-1] == ErrorCode.GROUP_MAX_SIZE_REACHED
@@ -306,7 +305,7 @@ def test_our_bound_on_a_group_refuses_given_ids_members_and_assignments() -> Non
 
 
 def test_our_bound_on_all_memory_refuses_new_groups_and_serves_the_others() -> None:
-    harness = Harness(limits=GroupLimits(total_bytes_max=20_000))
+    harness = Harness(group_coordinator_memory_max_bytes=20_000)
     first = Member(harness, group_id="first")
     first.join()
     harness.settle()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from kraft_wire.broker.groups import GroupLimits
 from kraft_wire.broker.groups.expiry import expire_offsets
 from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.shard import GroupShard
@@ -229,7 +228,7 @@ def test_a_commit_that_is_not_in_the_log_is_not_visible(
 
 
 def test_our_bound_on_all_memory_refuses_new_offsets_and_groups_only() -> None:
-    harness = Harness(limits=GroupLimits(total_bytes_max=2_000))
+    harness = Harness(group_coordinator_memory_max_bytes=2_000)
     harness.create_topic("topic", 2)
     assert Member(harness).commit(offset=1) == ErrorCode.NONE
     assert Member(harness).commit(offset=2) == ErrorCode.NONE
