@@ -117,7 +117,7 @@ class _FetchRun:
         return [partition for partition in found if partition is not None]
 
     def read(self) -> list[ReadResult]:
-        """Read the partitions in order, spending the byte limit; unknown ones come last."""
+        """Read the partitions in order, spending the byte limit of the request."""
         left = min(self.request.max_bytes, self.broker.settings.fetch_max_bytes)
         self.read_bytes = 0
         self.must_answer = False
@@ -130,6 +130,7 @@ class _FetchRun:
             left = max(0, left - size)
             place = unknown if data.error_code in _UNKNOWN_ERRORS else results
             place.append((wanted, data))
+        unknown.sort(key=_is_unknown_partition)
         return results + unknown
 
     def _read_partition(self, wanted: WantedPartition, left: int) -> PartitionData:
@@ -248,7 +249,12 @@ class _FetchRun:
 
 
 _UNKNOWN_ERRORS: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+"""Told behind all that was read, ids before partitions, which is Kafka's order."""
 _LEADER_ERRORS: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+
+
+def _is_unknown_partition(result: ReadResult) -> bool:
+    return result[1].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _records_bytes(data: PartitionData) -> int:
