@@ -189,7 +189,7 @@ class Broker:
         self.produce_purgatory.forget(connection_id)
 
     def stop(self, now_ms: int) -> None:
-        """Answer the waiting fetches with what there is, so that connections can close."""
+        """Let the groups go and answer the waiting fetches, so that connections can close."""
         self.is_stopping = True
         for follower in self.followers:
             follower.stop()

@@ -6,14 +6,17 @@ fetch reads or a produce answers (`handlers/`).
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import Final
 
 from kraft_wire.broker.context import ReplyTo
 from kraft_wire.broker.partition import Partition
 from kraft_wire.model import Offset, TopicPartition
 
 __all__ = ["FetchPurgatory", "ParkedFetch", "ParkedProduce", "ProducePurgatory"]
+
+_STALE_DEADLINES_MAX: Final = 64
 
 
 @dataclass(slots=True, eq=False)
@@ -39,15 +42,14 @@ class ParkedProduce:
     """Per unfinished partition, the high watermark (exclusive end) that it waits for."""
     finish: Callable[[dict[TopicPartition, Offset]], None]
     """Completes the answer; given what is still unfinished, which is then timed out."""
-    watched: list[Partition] = field(default_factory=list)
 
 
 class FetchPurgatory:
-    """Waiting fetches by partition and by deadline."""
+    """Waiting fetches by partition and by deadline; one per connection, as requests are."""
 
     def __init__(self) -> None:
         """Start empty."""
-        self._parked: dict[ReplyTo, ParkedFetch] = {}
+        self._parked: dict[int, ParkedFetch] = {}
         self._deadlines: list[tuple[int, int, ParkedFetch]] = []
         self._woken: dict[ReplyTo, ParkedFetch] = {}
         self._count = 0
@@ -57,8 +59,9 @@ class FetchPurgatory:
 
     def park(self, fetch: ParkedFetch) -> None:
         """Keep a fetch until one of its partitions grows, its deadline, or its peer's end."""
-        assert fetch.reply_to not in self._parked, fetch.reply_to
-        self._parked[fetch.reply_to] = fetch
+        connection_id = fetch.reply_to.connection_id
+        assert connection_id not in self._parked, fetch.reply_to
+        self._parked[connection_id] = fetch
         self._count += 1
         heappush(self._deadlines, (fetch.deadline_ms, self._count, fetch))
         for partition in fetch.watched:
@@ -73,46 +76,52 @@ class FetchPurgatory:
         while self._woken:
             woken, self._woken = self._woken, {}
             for fetch in woken.values():
-                if fetch.reply_to in self._parked and fetch.run(now_ms, False):
+                if self._is_parked(fetch) and fetch.run(now_ms, False):
                     self._remove(fetch)
 
     def expire(self, now_ms: int) -> None:
         """Answer the fetches whose deadline has come."""
         while self._deadlines and self._deadlines[0][0] <= now_ms:
             _, _, fetch = heappop(self._deadlines)
-            if self._parked.get(fetch.reply_to) is fetch:
-                completed = fetch.run(now_ms, True)
-                assert completed, fetch.reply_to
-                self._remove(fetch)
+            if self._is_parked(fetch):
+                self._complete(fetch, now_ms)
 
     def deadline_ms(self) -> int | None:
         """Return the earliest deadline, None when nothing waits."""
         while self._deadlines:
             deadline, _, fetch = self._deadlines[0]
-            if self._parked.get(fetch.reply_to) is fetch:
+            if self._is_parked(fetch):
                 return deadline
             heappop(self._deadlines)
         return None
 
     def forget(self, connection_id: int) -> None:
         """Drop what a closed connection was waiting for."""
-        gone = [fetch for to, fetch in self._parked.items() if to.connection_id == connection_id]
-        for fetch in gone:
+        fetch = self._parked.get(connection_id)
+        if fetch is not None:
             self._remove(fetch)
 
     def complete_all(self, now_ms: int) -> None:
         """Answer everything now: the broker is stopping."""
         for fetch in list(self._parked.values()):
-            completed = fetch.run(now_ms, True)
-            assert completed, fetch.reply_to
-            self._remove(fetch)
+            self._complete(fetch, now_ms)
+
+    def _is_parked(self, fetch: ParkedFetch) -> bool:
+        return self._parked.get(fetch.reply_to.connection_id) is fetch
+
+    def _complete(self, fetch: ParkedFetch, now_ms: int) -> None:
+        completed = fetch.run(now_ms, True)
+        assert completed, fetch.reply_to
+        self._remove(fetch)
 
     def _remove(self, fetch: ParkedFetch) -> None:
-        del self._parked[fetch.reply_to]
+        del self._parked[fetch.reply_to.connection_id]
         for partition in fetch.watched:
             partition.watchers.pop(fetch.reply_to, None)
-        if not self._parked:
-            self._deadlines.clear()
+        # Deadlines of fetches that are gone may lie far ahead: they must not pile up until then.
+        if len(self._deadlines) > 2 * len(self._parked) + _STALE_DEADLINES_MAX:
+            self._deadlines = [entry for entry in self._deadlines if self._is_parked(entry[2])]
+            heapify(self._deadlines)
 
 
 class ProducePurgatory:
@@ -120,7 +129,7 @@ class ProducePurgatory:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._parked: dict[ReplyTo, ParkedProduce] = {}
+        self._parked: dict[int, ParkedProduce] = {}
 
     def __len__(self) -> int:
         return len(self._parked)
@@ -128,7 +137,7 @@ class ProducePurgatory:
     def park(self, produce: ParkedProduce) -> None:
         """Keep a produce until all its partitions reach the offsets that it requires."""
         assert produce.required, produce.reply_to
-        self._parked[produce.reply_to] = produce
+        self._parked[produce.reply_to.connection_id] = produce
 
     def advanced(self, partitions: Iterable[Partition]) -> None:
         """Finish the produces whose last missing partition is among these."""
@@ -153,9 +162,8 @@ class ProducePurgatory:
 
     def forget(self, connection_id: int) -> None:
         """Drop what a closed connection was waiting for."""
-        for reply_to in [to for to in self._parked if to.connection_id == connection_id]:
-            del self._parked[reply_to]
+        self._parked.pop(connection_id, None)
 
     def _finish(self, produce: ParkedProduce) -> None:
-        del self._parked[produce.reply_to]
+        del self._parked[produce.reply_to.connection_id]
         produce.finish(produce.required)
