@@ -7,7 +7,7 @@ strictly. Left out: snapshots; the metadata log's case "below the earliest snaps
 
 from bisect import bisect_right
 
-from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
+from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, StorageError
 from kraft_wire.storage.checkpoint_text import (
     CorruptCheckpoint,
     number,
@@ -74,12 +74,17 @@ class LeaderEpochs:
         if epoch < 0 or (self._epochs and epoch == self._epochs[-1]):
             return False
         assert start_offset >= 0, start_offset
+        before = self._epochs[:], self._offsets[:]
         while self._epochs and (self._epochs[-1] >= epoch or self._offsets[-1] >= start_offset):
             self._epochs.pop()
             self._offsets.pop()
         self._epochs.append(epoch)
         self._offsets.append(start_offset)
-        self.save(durable=durable)
+        try:
+            self.save(durable=durable)
+        except StorageError:
+            self._epochs, self._offsets = before
+            raise
         return True
 
     def epoch_at(self, offset: Offset) -> LeaderEpoch | None:

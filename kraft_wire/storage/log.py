@@ -14,6 +14,7 @@ storage, and validation of what clients send, which is the broker's.
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from kraft_wire.model import (
@@ -22,6 +23,7 @@ from kraft_wire.model import (
     LeaderEpoch,
     Offset,
     OffsetAndEpoch,
+    StorageError,
     TopicPartition,
     Uuid,
 )
@@ -195,11 +197,24 @@ class Log:
         self._active.seal()
         self.producer_states.map_end_offset = base
         take_snapshot(self._fs, self.directory, self.producer_states)
-        segment = Segment.create(self._fs, self.directory, base, self.config, wall_ms)
+        segment = self._created(base, wall_ms)
         self._directory_changes += 1
         self.segments.append(segment)
         self.segments_changed()
         assert self._active is segment, segment.path
+
+    def _created(self, base: Offset, wall_ms: int) -> Segment:
+        """Make the files of the next segment, or none of them.
+
+        Left behind, an empty one would hide what is still appended to the segment before it.
+        """
+        assert base >= self.log_end_offset, (base, self.log_end_offset)
+        try:
+            return Segment.create(self._fs, self.directory, base, self.config, wall_ms)
+        except StorageError:
+            with suppress(StorageError):
+                Segment(self._fs, self.directory, base, wall_ms).remove()
+            raise
 
     def segments_changed(self) -> None:
         """Bring the look-up table in line with `segments`."""

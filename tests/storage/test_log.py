@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kraft_wire.model import DiskFull, FileSlice, LeaderEpoch, Offset, OffsetAndEpoch, StorageError
+from kraft_wire.model import (
+    DiskFull,
+    FileSlice,
+    FsyncFailed,
+    LeaderEpoch,
+    Offset,
+    OffsetAndEpoch,
+    StorageError,
+)
 from kraft_wire.sim.files import Fault, SimFileSystem
 from kraft_wire.storage.files import OsFileSystem
 from kraft_wire.storage.log import Log, OffsetOutOfRange
@@ -212,6 +220,36 @@ def test_failed_append_leaves_the_log_as_it_was() -> None:
         assert contents(log) == added
         added += fill(log, 1)
         assert contents(open_at(fs)) == added
+
+
+def test_whichever_call_of_an_append_fails_a_clean_restart_finds_everything() -> None:
+    """The append rolls and begins an epoch; what follows it is small and needs no roll."""
+    config = LogConfig(segment_bytes=400)
+    large = batch_bytes(2, size=300, epoch=1)
+    counting = SimFileSystem()
+    log = open_at(counting, config)
+    fill(log, 2)
+    before = counting.calls_count
+    append(log, large)
+    for number in range(counting.calls_count - before):
+        fs = SimFileSystem()
+        log = open_at(fs, config)
+        added = fill(log, 2)
+        fs.fault = (fs.calls_count + number, Fault.ENOSPC)
+        try:
+            append(log, large)
+            added.append(large)
+        except DiskFull:
+            assert contents(log) == added
+        except FsyncFailed:
+            continue
+        data = batch_bytes(log.log_end_offset, size=1, epoch=1)
+        append(log, data)
+        log.close()
+        again = open_at(fs, config, is_clean=True)
+        assert contents(again) == [*added, data], number
+        assert again.epochs.entries == log.epochs.entries
+        assert again.latest_epoch == 1
 
 
 def test_append_refuses_before_writing_while_space_is_low() -> None:
