@@ -1,4 +1,4 @@
-"""Reads the head of a handler, of the broker or the controller: the fixed form of its module docstring, and its constants.
+"""Reads the head of an API's handler, of the broker or the controller: the docstring's fixed form.
 
 Fetch, API key 1, versions 4-18.
 
