@@ -26,8 +26,8 @@ from kraft_wire.wire.generated.sync_group import SyncGroupResponse
 
 __all__ = ["GroupCoordinator"]
 
-_LOAD_PIECE_BYTES: Final = 256 << 10
-"""Read per tick while loading: some milliseconds of work."""
+_LOAD_PIECE_BYTES: Final = 64 << 10
+"""Read per tick while loading: about 15 ms of work."""
 
 
 @dataclass(slots=True)

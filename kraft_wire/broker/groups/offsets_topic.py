@@ -13,7 +13,9 @@ from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
+    CreateTopicsResponse,
 )
+from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 
 __all__ = ["OffsetsTopicCreation", "group_partition", "java_string_hash"]
@@ -42,12 +44,14 @@ def group_partition(group_id: str, partition_count: int) -> int:
 class OffsetsTopicCreation:
     """Asks the controller for the topic, once at a time."""
 
-    __slots__ = ("_ask", "_asked_until_ms")
+    __slots__ = ("_ask", "_asked_until_ms", "failure")
 
     def __init__(self, ask: Callable[[Message, Callable[[Message], None]], None]) -> None:
         """Take what sends a request to the controller and calls back with the answer."""
         self._ask = ask
         self._asked_until_ms: int | None = None
+        self.failure: str | None = None
+        """Why the controller refused last, in its words; None when it did not."""
 
     def request(self, settings: BrokerSettings, now_ms: int) -> None:
         """Have the topic created, unless that is under way."""
@@ -71,4 +75,9 @@ class OffsetsTopicCreation:
 
     def _answered(self, response: Message) -> None:
         """Allow the next request; created or not is seen in the metadata."""
+        assert isinstance(response, CreateTopicsResponse), response
         self._asked_until_ms = None
+        self.failure = None
+        for topic in response.topics:
+            if topic.error_code != ErrorCode.NONE:
+                self.failure = topic.error_message

@@ -1,7 +1,8 @@
 """FindCoordinator, API key 10, versions 0-6.
 
 Behaviour:   the first look for a group's coordinator creates `__consumer_offsets`; until it is
-             there, and its partition has a leader, COORDINATOR_NOT_AVAILABLE asks to try again
+             there, and its partition has a leader, COORDINATOR_NOT_AVAILABLE asks to try again;
+             where the topic cannot be created, the error message says why
 Versions:    v1 key types, error message · v4 several keys (KIP-699) · v6 share groups (KIP-932)
 Left out:    coordinators of transactions (COORDINATOR_NOT_AVAILABLE) and of share groups
              (INVALID_REQUEST): neither is served, so neither topic is created
@@ -44,6 +45,8 @@ class _Found(NamedTuple):
     node_id: int = -1
     host: str = ""
     port: int = -1
+    message: str | None = None
+    """More than the error says by itself."""
 
 
 def handle(
@@ -58,7 +61,7 @@ def handle(
         found = _find(broker, context, request.key_type, request.key)
         return FindCoordinatorResponse(
             error_code=found.error,
-            error_message=_MESSAGES[found.error],
+            error_message=found.message or _MESSAGES[found.error],
             node_id=found.node_id,
             host=found.host,
             port=found.port,
@@ -73,6 +76,7 @@ def handle(
                 host=found.host,
                 port=found.port,
                 error_code=found.error,
+                error_message=found.message or "",
             )
         )
     return FindCoordinatorResponse(coordinators=coordinators)
@@ -88,7 +92,9 @@ def _find(broker: "Broker", context: RequestContext, key_type: int, key: str) ->
         broker.groups.topic_creation.request(broker.settings, context.now_ms)
         topic = broker.image.topic(OFFSETS_TOPIC)
     if topic is None:
-        return _Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        reason = broker.groups.topic_creation.failure
+        message = None if reason is None else f"{OFFSETS_TOPIC} cannot be created: {reason}"
+        return _Found(ErrorCode.COORDINATOR_NOT_AVAILABLE, message=message)
     partition = topic.partitions[broker.groups.partition_of(key)]
     leader = broker.image.brokers.get(partition.leader)
     if leader is None or leader.fenced:

@@ -10,6 +10,7 @@ from kraft_wire.broker.groups.store import OFFSETS_TOPIC
 from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest
 from kraft_wire.wire.generated.offset_commit import OffsetCommitRequest
 from tests.broker.groups.node_door import NodeDoor
 from tests.broker.groups.requests import Member, commit_topic, committed
@@ -163,6 +164,18 @@ def test_a_deleted_topic_takes_its_offsets_along(version: int) -> None:
     door.send(request, version)
     door.settle()
     assert committed(door) == {}
+
+
+@pytest.mark.parametrize("version", [1, 6])
+def test_why_the_offsets_topic_cannot_be_created_is_said(version: int) -> None:
+    door = NodeDoor(SimFileSystem(), offsets_topic_replication_factor="3")
+    request = FindCoordinatorRequest(coordinator_keys=["group"])
+    if version < 4:
+        request = FindCoordinatorRequest(key="group")
+    response = door.send(request, version).response
+    (found,) = response.coordinators or [response]
+    assert found.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert found.error_message.startswith("__consumer_offsets cannot be created: ")
 
 
 def test_attached_groups_follow_the_broker() -> None:
