@@ -6,7 +6,7 @@ Nothing here answers: problems leave as Refusals.
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kraft_wire.controller.config_rules import check_resource, keys_of
 from kraft_wire.controller.controller import Controller
@@ -30,6 +30,9 @@ __all__ = [
 
 LOGGER_RESOURCE = 8
 """A broker's log levels (KIP-412); they are the broker's own and never in the metadata."""
+
+_STRING_BYTES_MAX: Final = 32_767
+"""What a string of the protocol and of a record can hold; appending may go beyond."""
 
 
 class ConfigOperation(IntEnum):
@@ -112,6 +115,7 @@ def changed_records(
     if resource_type == TOPIC_RESOURCE and controller.image.topic(name) is None:
         words = f"The topic '{name}' does not exist."
         raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words)
+    _check_sizes(name, values)
     before = controller.image.config(resource_type, name)
     set_anew = [
         (key, value)
@@ -126,6 +130,29 @@ def changed_records(
         )
         for key, value in [*set_anew, *removed]
     ]
+
+
+def _check_sizes(name: str, values: Mapping[str, str]) -> None:
+    """Refuse what no record can hold.
+
+    Every string arrived in a request, but appending makes lists longer, and a byte that was no
+    UTF-8 became a character of three bytes.
+    """
+    for text in values.values():
+        if _size_bytes(text) > _STRING_BYTES_MAX:
+            words = (
+                "The configuration value cannot be added because it exceeds the maximum value size "
+                f"of {_STRING_BYTES_MAX} bytes."
+            )
+            raise Refusal(ErrorCode.INVALID_CONFIG, words)
+    for text in (name, *values):
+        if _size_bytes(text) > _STRING_BYTES_MAX:
+            words = f"A name of more than {_STRING_BYTES_MAX} bytes cannot be recorded: {text}"
+            raise Refusal(ErrorCode.INVALID_REQUEST, words)
+
+
+def _size_bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _operated(resource_type: int, change: ConfigChange, present: str | None) -> str | None:
@@ -143,8 +170,9 @@ def _operated(resource_type: int, change: ConfigChange, present: str | None) -> 
     members = _members(default_text(key) if present is None else present)
     asked = _members(change.value)
     if operation is ConfigOperation.APPEND:
-        return ",".join(members + [member for member in asked if member not in members])
-    return ",".join(member for member in members if member not in asked)
+        return ",".join(dict.fromkeys([*members, *asked]))
+    removed = set(asked)
+    return ",".join(member for member in members if member not in removed)
 
 
 def _members(text: str | None) -> list[str]:

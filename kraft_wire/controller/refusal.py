@@ -13,6 +13,8 @@ __all__ = ["BATCH_RECORDS_MAX", "Refusal", "check_room"]
 BATCH_RECORDS_MAX: Final = 10_000
 """Records of one atomic change, as in Kafka: what is larger is refused."""
 
+_MESSAGE_CHARACTERS_MAX: Final = 4_000
+
 
 class Refusal(Exception):
     """Why one part of a request is not done."""
@@ -22,7 +24,16 @@ class Refusal(Exception):
         assert isinstance(error, ErrorCode), error
         assert error is not ErrorCode.NONE
         self.error = error
-        self.message = message
+        self.message = message if message is None else _shortened(message)
+
+
+def _shortened(message: str) -> str:
+    """Return words that fit into an answer: what they quote may be as long as a string can be."""
+    shown = message
+    if len(message) > _MESSAGE_CHARACTERS_MAX:
+        shown = f"{message[:_MESSAGE_CHARACTERS_MAX]}…"
+    assert len(shown) <= _MESSAGE_CHARACTERS_MAX + 1
+    return shown
 
 
 def check_room(records_count: int, what: str = "changes") -> None:

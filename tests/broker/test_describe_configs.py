@@ -81,3 +81,13 @@ def test_resources_beyond_the_bound_of_an_answer_are_refused() -> None:
     assert len(results) == 50_000
     assert sum(len(each.configs) for each in results) < 1_500
     assert results[-1].error_code == ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize("resource_type", [2, 4, 8])
+def test_refusal_of_the_longest_name_fits_into_an_answer(resource_type: int) -> None:
+    resource = DescribeConfigsResource(
+        resource_type=resource_type, resource_name="é" * 16_000, configuration_keys=None
+    )
+    answer = ask(DescribeConfigsRequest(resources=[resource]), {})
+    assert answer.results[0].error_code != ErrorCode.NONE
+    assert len(answer.encode(4)) < 65_536

@@ -150,6 +150,10 @@ def list_resources(*types: int, version: int = 1) -> Step:
     return Step("ListConfigResources", version, {"resourceTypes": list(types)} if version else {})
 
 
+LONG_LIST = ",".join(f"{number}:1" for number in range(4_000))
+LONGER_LIST = ",".join(f"{number}:1" for number in range(2_000, 6_000))
+"""Each fits into a string of the protocol, both together do not."""
+
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
 
 STEPS = [
@@ -259,6 +263,10 @@ STEPS = [
     alter((TOPIC, "plain", [("compression.type", SET, "ZSTD")])),
     alter((TOPIC, "plain", [("preallocate", SET, "maybe")])),
     alter((TOPIC, "plain", [("min.cleanable.dirty.ratio", SET, "1.5")])),
+    alter((TOPIC, "plain", [("leader.replication.throttled.replicas", APPEND, LONG_LIST)])),
+    alter((TOPIC, "plain", [("leader.replication.throttled.replicas", APPEND, LONGER_LIST)])),
+    alter((TOPIC, "plain", [("leader.replication.throttled.replicas", SUBTRACT, LONG_LIST)])),
+    alter((TOPIC, "plain", [("leader.replication.throttled.replicas", DELETE, None)])),
     # incremental changes of a broker
     alter((BROKER, "1", [("log.cleaner.threads", SET, "2")])),
     alter((BROKER, "", [("log.retention.ms", SET, "3600000")])),

@@ -184,3 +184,25 @@ def test_topic_named_by_name_and_by_id_is_deleted_once() -> None:
     codes = [each.error_code for each in response.responses]
     assert codes == [0, ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST]
     assert cluster.loader.image.topics_by_name == {}
+
+
+def test_refusal_of_the_longest_name_and_value_fits_into_an_answer() -> None:
+    cluster = OneNodeCluster()
+    longest = "x" * 32_767
+    answer = cluster.ask(CreateTopicsRequest(topics=[CreatableTopic(name=longest)]), 7)
+    assert len(answer.encode(7)) < 65_536
+    change = AlterableConfig(name="retention.ms", config_operation=0, value=longest)
+    resource = AlterConfigsResource(resource_type=2, resource_name="t", configs=[change])
+    answer = cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+    assert len(answer.encode(1)) < 65_536
+
+
+@pytest.mark.parametrize(("name", "key"), [("", "\ufffd" * 20_000), ("\ufffd" * 20_000, "metrics")])
+def test_name_that_grew_while_it_was_read_is_refused(name: str, key: str) -> None:
+    cluster = OneNodeCluster()
+    change = AlterableConfig(name=key, config_operation=0, value="*")
+    kind = 16 if name else 4
+    resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=[change])
+    response = cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+    assert isinstance(response, IncrementalAlterConfigsResponse)
+    assert response.responses[0].error_code == ErrorCode.INVALID_REQUEST

@@ -42,6 +42,8 @@ _UNKNOWN_RESOURCE: Final = (
     "message was sent to an incompatible broker. See the broker logs for more details."
 )
 
+_MESSAGE_CHARACTERS_MAX: Final = 4_000
+"""A message may quote a name that is as long as a string can be, and has to be one itself."""
 _TOO_MANY: Final = "Too many settings for one answer: ask for fewer resources at a time."
 
 Entries = Iterable[DescribeConfigsResourceResult]
@@ -53,7 +55,7 @@ class _Refused(Exception):
     def __init__(self, error: ErrorCode, message: str) -> None:
         super().__init__(message)
         self.error = error
-        self.message = message
+        self.message = message[:_MESSAGE_CHARACTERS_MAX]
 
 
 def handle(
