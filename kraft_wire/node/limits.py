@@ -6,7 +6,7 @@ per second. Bytes in flight are the host's count.
 
 from dataclasses import dataclass
 
-__all__ = ["Admission", "ServerLimits"]
+__all__ = ["Admission", "ServerLimits", "Waiting", "overdue"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +33,33 @@ class ServerLimits:
     """`max.connections.per.ip`."""
     connections_per_second_max: int = 1_000
     """`max.connection.creation.rate`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A connection of which the next request is awaited, in milliseconds of its host's clock."""
+
+    opened_ms: int
+    last_active_ms: int
+    frame_began_ms: int
+    """When the first byte of an unfinished frame came, -1 between frames."""
+    held_bytes: int
+    """Bytes of that frame so far."""
+    requests_count: int
+
+
+def overdue(waiting: Waiting, limits: ServerLimits, now_ms: int) -> str | None:
+    """Return why a connection has used up its time: silent, idle or slow; None while it has not."""
+    if waiting.requests_count == 0:
+        if now_ms - waiting.opened_ms > limits.handshake_ms:
+            return "handshake_timeout"
+    elif now_ms - waiting.last_active_ms > limits.idle_ms:
+        return "idle"
+    if waiting.frame_began_ms >= 0:
+        late_ms = now_ms - waiting.frame_began_ms - limits.handshake_ms
+        if late_ms > 0 and waiting.held_bytes < limits.read_bytes_per_second_min * late_ms // 1000:
+            return "too_slow"
+    return None
 
 
 class Admission:

@@ -7,24 +7,19 @@ framed, and the kernel's buffers push back on the client. Not here: where a fram
 
 import os
 import socket
-from collections import deque
 from typing import Final, Protocol
 
 from kraft_wire.model import FileSlice
 from kraft_wire.node.framing import Framing
-from kraft_wire.node.limits import ServerLimits
+from kraft_wire.node.limits import ServerLimits, Waiting
 from kraft_wire.node.outputs import Buffers, Peer, Rejection
+from kraft_wire.node.send_queue import SendQueue
 from kraft_wire.server.clock import now_ms
 
 __all__ = ["RECEIVE_BYTES", "Connection", "ConnectionHost"]
 
 RECEIVE_BYTES: Final = 256 * 1024
 """The shared receive buffer: one wake-up takes this much at most, so that none starves others."""
-
-_SENDFILE_BYTES_MIN: Final = 64 * 1024
-"""Below this, reading and joining is cheaper than a system call of its own."""
-_JOIN_BYTES_MAX: Final = 64 * 1024
-_BUFFERS_PER_SEND: Final = 64
 
 
 class ConnectionHost(Protocol):
@@ -57,8 +52,8 @@ class Connection:
 
     __slots__ = (
         "_host",
+        "_queue",
         "_reads_watched",
-        "_unsent",
         "_writes_watched",
         "awaits_answer",
         "frame_began_ms",
@@ -73,7 +68,6 @@ class Connection:
         "reserved_bytes",
         "sent_bytes",
         "sock",
-        "unsent_bytes",
     )
 
     def __init__(self, host: ConnectionHost, sock: socket.socket, peer: Peer, at_ms: int) -> None:
@@ -81,8 +75,7 @@ class Connection:
         self.sock = sock
         self.peer = peer
         self.framing = Framing(host.limits)
-        self._unsent: deque[bytes | bytearray | memoryview | FileSlice] = deque()
-        self.unsent_bytes = 0
+        self._queue = SendQueue()
         self.reserved_bytes = 0
         """What this connection holds of the bound on all requests' bytes."""
         self.received_bytes = 0
@@ -161,6 +154,16 @@ class Connection:
             if growth > 0 and not self._host.reserve(self, growth):
                 self._watch_reads(False)
 
+    def waiting(self) -> Waiting:
+        """Return what the time limits are judged by."""
+        return Waiting(
+            self.opened_ms,
+            self.last_active_ms,
+            self.frame_began_ms,
+            self.framing.held_bytes,
+            self.peer.requests_count,
+        )
+
     def memory_is_free(self) -> None:
         """Go on receiving a frame that was held up by the bound on all requests' bytes."""
         if not self.awaits_answer and not self.is_closed:
@@ -168,11 +171,15 @@ class Connection:
 
     # -- bytes out -------------------------------------------------------------------------------
 
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes of answers that the peer has not taken yet."""
+        return self._queue.size_bytes
+
     def answered(self, buffers: Buffers, size_bytes: int) -> None:
         """Queue an answer; `settle` writes it together with its neighbours."""
         self.awaits_answer = False
-        self._unsent.extend(buffers)
-        self.unsent_bytes += size_bytes
+        self._queue.add(buffers, size_bytes)
 
     def settle(self) -> None:
         """Write what is queued, then go on reading; or wait until the socket takes more."""
@@ -199,72 +206,22 @@ class Connection:
 
     def _write(self) -> None:
         """Write until done; BlockingIOError when the socket is full."""
-        unsent = self._unsent
-        while unsent:
-            first = unsent[0]
-            if first.__class__ is bytes and len(unsent) == 1:
-                sent = self.sock.send(first)
-                self._account(sent)
-                if sent < len(first):
-                    unsent[0] = memoryview(first)[sent:]
-                    raise BlockingIOError
-                unsent.clear()
-                return
-            if first.__class__ is FileSlice and first.size_bytes >= _SENDFILE_BYTES_MIN:
-                self._send_file(first)
-            else:
-                self._send_buffers()
-
-    def _send_file(self, part: FileSlice) -> None:
-        descriptor = part.file.fileno()
-        if descriptor < 0:
-            self._unsent[0] = part.read()
-            return
-        sent = os.sendfile(self.sock.fileno(), descriptor, part.position, part.size_bytes)
-        if not sent:
-            # The segment was cut below the slice; the frame cannot be completed any more.
-            raise ConnectionAbortedError("a log segment ended inside an answer")
-        self._account(sent)
-        if sent == part.size_bytes:
-            self._unsent.popleft()
-        else:
-            left = part.size_bytes - sent
-            self._unsent[0] = FileSlice(part.file, part.position + sent, left)
-
-    def _send_buffers(self) -> None:
-        buffers = self._gather()
-        total = sum(map(len, buffers))
-        if len(buffers) == 1:
-            sent = self.sock.send(buffers[0])
-        elif total <= _JOIN_BYTES_MAX:
-            joined = b"".join(buffers)
-            sent = self.sock.send(joined)
-            buffers = [joined]
-        else:
-            sent = self.sock.sendmsg(buffers)
-        self._account(sent)
-        if sent < total:
-            self._unsent.extendleft(reversed(_after(buffers, sent)))
-            raise BlockingIOError
-
-    def _gather(self) -> "list[bytes | bytearray | memoryview]":
-        """Take the buffers up to the next large file slice; small slices are read here."""
-        unsent = self._unsent
-        buffers: list[bytes | bytearray | memoryview] = []
-        while unsent and len(buffers) < _BUFFERS_PER_SEND:
-            part = unsent[0]
+        queue, sock = self._queue, self.sock
+        while queue.size_bytes:
+            part = queue.next_part()
             if isinstance(part, FileSlice):
-                if part.size_bytes >= _SENDFILE_BYTES_MIN:
-                    break
-                part = part.read()
-            buffers.append(part)
-            unsent.popleft()
-        return buffers
-
-    def _account(self, sent: int) -> None:
-        self.unsent_bytes -= sent
-        self.sent_bytes += sent
-        assert self.unsent_bytes >= 0, self.unsent_bytes
+                sent = os.sendfile(
+                    sock.fileno(), part.file.fileno(), part.position, part.size_bytes
+                )
+                if not sent:
+                    # The segment was cut below the slice: the frame cannot be completed any more.
+                    raise ConnectionAbortedError("a log segment ended inside an answer")
+            elif len(part) == 1:
+                sent = sock.send(part[0])
+            else:
+                sent = sock.sendmsg(part)
+            self.sent_bytes += sent
+            queue.wrote(sent)
 
     # -- the event loop's interest ---------------------------------------------------------------
 
@@ -284,18 +241,6 @@ class Connection:
         self._host.watch_reads(self, False)
         if self._writes_watched:
             self._host.watch_writes(self, False)
-        self._unsent.clear()
+        self._queue.clear()
         self.framing.clear()
-        self.unsent_bytes = 0
         self.sock.close()
-
-
-def _after(
-    buffers: "list[bytes | bytearray | memoryview]", sent: int
-) -> "list[bytes | bytearray | memoryview]":
-    """Return what is left of buffers of which the first `sent` bytes are written."""
-    for index, buffer in enumerate(buffers):
-        if sent < len(buffer):
-            return [memoryview(buffer)[sent:], *buffers[index + 1 :]]
-        sent -= len(buffer)
-    return []

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from kraft_wire.model import FsyncFailed
 from kraft_wire.node.event_log import EventLog
-from kraft_wire.node.limits import Admission, ServerLimits
+from kraft_wire.node.limits import Admission, ServerLimits, overdue
 from kraft_wire.node.node import Node
 from kraft_wire.node.outputs import Close, FlushLogs, NoReply, Output, Peer, Rejection, Reply
 from kraft_wire.server.clock import now_ms, wall_ms
@@ -221,29 +221,14 @@ class Host:
         """Close the idle, the silent and the slow."""
         now = now_ms()
         for connection in list(self.connections.values()):
-            reason = self._overdue(connection, now)
+            if connection.awaits_answer or connection in self._starved:
+                continue
+            reason = overdue(connection.waiting(), self.limits, now)
             if reason == "idle":
                 self.lost(connection)
             elif reason is not None:
                 self.reject(connection, Rejection(reason))
         self._sweeper = self._loop.call_later(_SWEEP_SECONDS, self._sweep)
-
-    def _overdue(self, connection: Connection, now: int) -> str | None:
-        limits = self.limits
-        if connection.awaits_answer:
-            return None
-        if connection.peer.requests_count == 0:
-            if now - connection.opened_ms > limits.handshake_ms:
-                return "handshake_timeout"
-        elif now - connection.last_active_ms > limits.idle_ms:
-            return "idle"
-        if connection.frame_began_ms >= 0 and connection not in self._starved:
-            seconds = (now - connection.frame_began_ms) // 1000
-            grace = limits.handshake_ms // 1000
-            slowest = limits.read_bytes_per_second_min * (seconds - grace)
-            if seconds > grace and connection.framing.held_bytes < slowest:
-                return "too_slow"
-        return None
 
     def stop(self) -> None:
         """Release the timers and the flush thread; the node is stopped by the caller."""
