@@ -20,6 +20,7 @@ __all__ = [
     "PartitionKey",
     "TopicNames",
     "WantedPartition",
+    "can_be_remembered",
     "forgotten_keys",
     "listed_partitions",
     "next_epoch",
@@ -30,6 +31,9 @@ FIRST_TOPIC_ID_VERSION: Final = 13
 """Fetch names topics by id from this version on (KIP-516)."""
 
 INVALID_OFFSET: Final = -1
+TOPIC_NAME_LENGTH_MAX: Final = 249
+"""No topic has a longer name (KIP-4)."""
+
 LARGEST_EPOCH: Final = 2**31 - 1
 NONE: Final = int(ErrorCode.NONE)
 
@@ -173,6 +177,14 @@ class WantedPartition:
         )
 
 
+def can_be_remembered(request: FetchRequest) -> bool:
+    """Say whether a session may keep what a request lists.
+
+    A name that no topic can have would make its client's session as large as its request.
+    """
+    return all(len(topic.topic) <= TOPIC_NAME_LENGTH_MAX for topic in request.topics)
+
+
 def listed_partitions(
     request: FetchRequest, version: int, topic_names: TopicNames
 ) -> dict[PartitionKey, WantedPartition]:
@@ -184,6 +196,7 @@ def listed_partitions(
         name = topic_names(topic_id) if by_id else topic.topic
         identity = topic_id if by_id else topic.topic
         for params in topic.partitions:
+            params.unknown_tagged_fields = None  # nobody reads them, a session would keep them
             key = (identity, params.partition)
             wanted[key] = WantedPartition(key, name, topic_id, params)
     return wanted

@@ -27,6 +27,7 @@ from kraft_wire.broker.fetch_session import (
     FetchSession,
     TopicNames,
     WantedPartition,
+    can_be_remembered,
     forgotten_keys,
     listed_partitions,
     next_epoch,
@@ -132,7 +133,7 @@ class FetchSessionCache:
         if request.session_id != NO_SESSION:
             self._shard_of(request.session_id).remove(request.session_id)
         wanted = listed_partitions(request, version, topic_names)
-        if request.session_epoch == FINAL_EPOCH:
+        if request.session_epoch == FINAL_EPOCH or not can_be_remembered(request):
             return SessionlessFetchContext(wanted)
         return FullFetchContext(
             wanted,
@@ -173,7 +174,10 @@ class FetchSessionCache:
         if not session.partitions:
             shard.remove(session.session_id)
             return SessionlessFetchContext(listed)
-        shard.touch(session, now_ms)
+        if can_be_remembered(request):
+            shard.touch(session, now_ms)
+        else:
+            shard.remove(session.session_id)
         session.epoch = next_epoch(session.epoch)
         return IncrementalFetchContext(session, request.session_epoch, topic_names)
 

@@ -64,6 +64,26 @@ def test_forgotten_partitions_give_their_room_back(broker: FakeBroker) -> None:
     assert open_session(broker, 4) > 0
 
 
+def test_name_that_no_topic_can_have_is_answered_and_not_remembered(broker: FakeBroker) -> None:
+    huge: Name = ("x" * 30_000, 0)
+    response = broker.fetch(fetch_request(0, 0, [NAMES[0], huge]))
+    assert (response.session_id, listed(response)) == (0, [NAMES[0], huge])
+    session_id = open_session(broker, 2)
+    response = broker.fetch(fetch_request(session_id, 1, [huge]))
+    assert (response.session_id, listed(response)) == (session_id, [huge])
+    assert broker.sessions.sessions_count == broker.sessions.partitions_count == 0
+
+
+def test_unknown_tagged_fields_are_not_remembered(broker: FakeBroker) -> None:
+    request = fetch_request(0, 0, NAMES[:1])
+    request.topics[0].partitions[0].unknown_tagged_fields = [(99, bytes(60_000))]
+    session_id = broker.fetch(request).session_id
+    context = broker.begin(fetch_request(session_id, 1))
+    assert not isinstance(context, ErrorCode)
+    (kept,) = context.partitions()
+    assert kept.params.unknown_tagged_fields is None
+
+
 def test_default_is_the_configured_key() -> None:
     assert BrokerSettings().max_incremental_fetch_session_cache_partitions == DEFAULT_PARTITIONS
     key = BROKER_KEYS["max.incremental.fetch.session.cache.partitions"]
