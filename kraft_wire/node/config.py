@@ -96,6 +96,8 @@ class NodeConfig:
     controller_listener: Listener | None
     """What the registered controller names as its endpoint; not served yet."""
     limits: ServerLimits
+    metrics_port: int | None
+    """Where `/metrics` is served on the first listener's host, 0 for a free port."""
     is_embedded: bool
     """Whether the node may format its own directory."""
     unknown_keys: tuple[str, ...] = ()
@@ -161,6 +163,7 @@ def load_config(
             (each for each in listeners if each.name in reader.controller_names), None
         ),
         limits=_limits(settings),
+        metrics_port=_metrics_port(settings),
         is_embedded=file is None,
         unknown_keys=tuple(sorted(unknown)),
     )
@@ -255,6 +258,11 @@ class _Reader:
                 protocol = mapped.upper()
         if protocol != "PLAINTEXT" and name not in self.controller_names:
             raise self._error("listeners", f"{name} asks for {protocol}; only PLAINTEXT is served")
+
+
+def _metrics_port(settings: NodeSettings) -> int | None:
+    port = settings.integer("metrics.port")
+    return None if port == 0 else max(0, port)
 
 
 def _limits(settings: NodeSettings) -> ServerLimits:

@@ -89,6 +89,7 @@ class Node:
         self.config = config
         self.outputs: list[Output] = []
         self.chance = chance
+        self.requests_by_api: dict[int, int] = {}
         self.timers_changed = True
         """Whether `deadline_ms` may have come nearer since it was asked."""
         self.trailing_bytes_seen = 0
@@ -224,6 +225,8 @@ class Node:
         if decoded.trailing_bytes:
             self.trailing_bytes_seen += 1
         peer.client_id = header.client_id
+        counts = self.requests_by_api
+        counts[header.api_key] = counts.get(header.api_key, 0) + 1
         number = peer.requests_count
         context = RequestContext(
             ReplyTo(peer.connection_id, number),

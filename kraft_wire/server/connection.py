@@ -50,26 +50,6 @@ class ConnectionHost(Protocol):
 class Connection:
     """The bytes of one client, both ways."""
 
-    __slots__ = (
-        "_host",
-        "_queue",
-        "_reads_watched",
-        "_writes_watched",
-        "awaits_answer",
-        "frame_began_ms",
-        "framing",
-        "is_closed",
-        "is_dirty",
-        "is_last_answer",
-        "last_active_ms",
-        "opened_ms",
-        "peer",
-        "received_bytes",
-        "reserved_bytes",
-        "sent_bytes",
-        "sock",
-    )
-
     def __init__(self, host: ConnectionHost, sock: socket.socket, peer: Peer, at_ms: int) -> None:
         self._host = host
         self.sock = sock

@@ -113,6 +113,8 @@ class _Process:
             sock.listen(_BACKLOG)
             loop.add_reader(sock.fileno(), self._accept, listener, sock)
         self._host.settle_all()
+        if self._config.metrics_port is not None:
+            self._serve_metrics(self._config.metrics_port)
         # What is alive now stays so: the collector need not look at it again, nor often at all,
         # because requests make few cycles.
         gc.freeze()
@@ -122,6 +124,17 @@ class _Process:
             loop.run_forever()
         finally:
             loop.close()
+
+    def _serve_metrics(self, port: int) -> None:
+        from kraft_wire.server.metrics import serve_metrics
+
+        address = self._config.listeners[0].host
+        try:
+            server = self._loop.run_until_complete(serve_metrics(self._host, address, port))
+        except OSError as error:
+            raise StartError(f"cannot serve metrics on {address}:{port}: {error}") from error
+        bound = server.sockets[0].getsockname()[1]
+        self._log.event("metrics", address=f"http://{address}:{bound}/metrics")
 
     def _accept(self, listener: Listener, sock: socket.socket) -> None:
         for _ in range(_ACCEPTS_PER_WAKE_UP):
