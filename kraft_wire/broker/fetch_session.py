@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, Protocol, TypeAlias
 
 from kraft_wire.model import ZERO_UUID, FileSlice, Uuid
+from kraft_wire.settings.topic_names import TOPIC_NAME_LENGTH_MAX
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchPartition, FetchRequest, PartitionData
 
@@ -31,9 +32,6 @@ FIRST_TOPIC_ID_VERSION: Final = 13
 """Fetch names topics by id from this version on (KIP-516)."""
 
 INVALID_OFFSET: Final = -1
-TOPIC_NAME_LENGTH_MAX: Final = 249
-"""No topic has a longer name (KIP-4)."""
-
 LARGEST_EPOCH: Final = 2**31 - 1
 NONE: Final = int(ErrorCode.NONE)
 

@@ -4,7 +4,6 @@ Pure functions over an image; nothing is kept. A client is told the endpoints of
 it came through (KIP-103), and only brokers that are not fenced.
 """
 
-import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
@@ -22,14 +21,11 @@ __all__ = [
     "is_internal",
     "offline_replicas",
     "operation_bits",
-    "topic_name_problem",
 ]
 
 INTERNAL_TOPICS: Final = frozenset(
     {"__consumer_offsets", "__transaction_state", "__share_group_state"}
 )
-_NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
-_NAME_LENGTH_MAX: Final = 249
 
 _READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE = 3, 4, 5, 6, 7, 8
 _CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE = 9, 10, 11, 12
@@ -76,22 +72,6 @@ class CurrentLeader(NamedTuple):
 def is_internal(topic: str) -> bool:
     """Whether clients may not write to a topic."""
     return topic in INTERNAL_TOPICS
-
-
-def topic_name_problem(name: str) -> str | None:
-    """Return why a name is no topic's, in Kafka's words, or None."""
-    if not name:
-        return "the empty string is not allowed"
-    if name in (".", ".."):
-        return f"'{name}' is not allowed"
-    if len(name) > _NAME_LENGTH_MAX:
-        return f"the length of '{name}' is longer than the max allowed length {_NAME_LENGTH_MAX}"
-    if _NAME.fullmatch(name) is None:
-        return (
-            f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' "
-            "and '-'"
-        )
-    return None
 
 
 def endpoint_of(broker: BrokerView, listener: str) -> EndpointView | None:

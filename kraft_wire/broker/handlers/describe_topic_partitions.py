@@ -18,9 +18,9 @@ from kraft_wire.broker.metadata_cache import (
     current_leader,
     is_internal,
     offline_replicas,
-    topic_name_problem,
 )
 from kraft_wire.broker.ports import PartitionView, TopicView
+from kraft_wire.settings.topic_names import topic_name_problem
 from kraft_wire.wire.generated.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,

@@ -21,11 +21,11 @@ from kraft_wire.broker.metadata_cache import (
     endpoint_of,
     is_internal,
     offline_replicas,
-    topic_name_problem,
 )
 from kraft_wire.broker.ports import PartitionView, TopicView
 from kraft_wire.broker.topic_creation import create_topics
 from kraft_wire.model import ZERO_UUID, Uuid
+from kraft_wire.settings.topic_names import topic_name_problem
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.metadata import (
     MetadataRequest,
