@@ -223,9 +223,9 @@ def _expire_member(shard: GroupShard, group: ClassicGroup, member_id: str, at: M
 
 def _expire_pending_sync(shard: GroupShard, group: ClassicGroup, at: Moment) -> None:
     """Remove the members that joined the generation and never asked for their assignment."""
-    if not group.is_in(GroupState.COMPLETING_REBALANCE, GroupState.STABLE):
-        return
+    # Every way out of these states cancels the timer.
+    assert group.is_in(GroupState.COMPLETING_REBALANCE, GroupState.STABLE), group.state
     late = list(group.pending_sync_members)
-    if late:
-        remove_members(shard, group, late)
-        begin_rebalance(shard, group, at)
+    assert late, group.group_id
+    remove_members(shard, group, late)
+    begin_rebalance(shard, group, at)

@@ -93,6 +93,16 @@ def test_a_fetch_of_everything_for_an_unknown_group_is_empty_and_no_error(versio
         assert (response.groups[0].error_code, response.groups[0].topics) == (ErrorCode.NONE, [])
 
 
+def test_a_fetch_of_everything_names_topics_by_id_and_leaves_out_those_that_are_gone() -> None:
+    harness = with_topic()
+    harness.create_topic("gone")
+    for topic in ("topic", "gone"):
+        Member(harness).commit(topic)
+    del harness.image.by_name["gone"]
+    response = harness.send(fetch_group("group"), 10).response
+    assert [topic.topic_id for topic in response.groups[0].topics] == [topic_id_of("topic")]
+
+
 def test_several_groups_are_fetched_at_once() -> None:
     harness = with_topic()
     for n, group in enumerate(("a", "b")):

@@ -20,6 +20,8 @@ from kraft_wire.wire.generated.legacy_offset_commit_value import LegacyOffsetCom
 from kraft_wire.wire.generated.list_groups import ListGroupsRequest
 from kraft_wire.wire.generated.offset_commit_key import OffsetCommitKey
 from kraft_wire.wire.generated.offset_commit_value import OffsetCommitValue
+from kraft_wire.wire.generated.offset_delete import OffsetDeleteRequest
+from kraft_wire.wire.generated.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from kraft_wire.wire.generated.share_group_metadata_key import ShareGroupMetadataKey
 from kraft_wire.wire.message import Message
 from kraft_wire.wire.record import Record
@@ -122,6 +124,13 @@ def test_while_a_partition_is_loaded_its_groups_are_not_there_yet() -> None:
     assert described.error_code == in_progress
     deleted = loading.send(DeleteGroupsRequest(groups_names=["group"]), 2).response.results[0]
     assert deleted.error_code == in_progress
+    assert loading.send(OffsetDeleteRequest(group_id="group"), 0).error == in_progress
+    old = OffsetFetchRequest(
+        group_id="group", topics=[OffsetFetchRequestTopic(name="topic", partition_indexes=[0])]
+    )
+    (topic,) = loading.send(old, 1).response.topics
+    assert topic.partitions[0].error_code == in_progress
+    assert loading.send(old, 2).error == in_progress
     loading.settle()
     assert member.heartbeat() == ErrorCode.NONE
     assert member.sync().error == ErrorCode.NONE
