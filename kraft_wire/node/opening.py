@@ -9,7 +9,6 @@ from typing import Final
 
 from kraft_wire.model import Chance, StorageError, Uuid, random_uuid, uuid_to_text
 from kraft_wire.node.config import NodeConfig
-from kraft_wire.node.formatting import DEFAULT_LEVELS, format_directory
 from kraft_wire.storage.files import FileSystem, LockHeld
 from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.storage.meta_properties import MetaProperties, read_meta_properties
@@ -64,6 +63,8 @@ def _format(
     cluster_id: str | None,
     wall_ms: int,
 ) -> None:
+    from kraft_wire.node.formatting import DEFAULT_LEVELS, format_directory  # once in a lifetime
+
     cluster = cluster_id or uuid_to_text(random_uuid(chance))
     for directory in directories:
         format_directory(

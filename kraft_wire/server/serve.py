@@ -13,7 +13,6 @@ import socket
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from random import SystemRandom
 
 from kraft_wire.model import StorageError
 from kraft_wire.node.config import Listener, NodeConfig
@@ -37,14 +36,16 @@ _BROKEN = 70
 
 
 class SystemChance:
-    """The operating system's randomness, as a node takes it."""
-
-    def __init__(self) -> None:
-        self._source = SystemRandom()
+    """The operating system's randomness, as a node takes it: the one place that asks for it."""
 
     def below(self, bound: int) -> int:
         """Return an integer in [0, bound)."""
-        return self._source.randrange(bound)
+        bits = (bound - 1).bit_length()
+        size = (bits + 7) // 8
+        while True:  # half of all draws fit, at the least
+            drawn = int.from_bytes(os.urandom(size), "big") >> (8 * size - bits)  # noqa: TID251  # the port itself
+            if drawn < bound:
+                return drawn
 
 
 def serve(
