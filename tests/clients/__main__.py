@@ -25,6 +25,8 @@ from tests.clients.registry import CLIENTS, FIRST_SCENARIOS, TABLE_ROWS, Client,
 from tests.clients.running import Broker, Result, run_all
 from tests.server_process import ServerProcess
 
+LOG_LINES_SHOWN = 25
+
 
 def arguments() -> argparse.Namespace:
     """The command line."""
@@ -93,11 +95,13 @@ def main() -> int:
         broker_context(wanted.apache, Path(folder)) as broker,
     ):
         table = run_all(ready, broker, wanted.scenario or FIRST_SCENARIOS)
+        log = broker.log.read_text(errors="replace").splitlines()[-LOG_LINES_SHOWN:]
     name = "Apache Kafka 4.3.1" if wanted.apache else "kraft-wire"
     title = f"clients against {name}, {time.monotonic() - started:.0f} s"
     print_table(console, title, table)
     green = all(result.green for results in table.values() for result in results.values())
     if not green:
+        console.print("the broker's log ends with:", *log, sep="\n", markup=False)
         return 1
     return 0 if len(ready) == len(chosen) else 2
 

@@ -26,9 +26,10 @@ LOG_OVERHEAD_BYTES = 12
 
 
 class Broker(Protocol):
-    """What a broker under test is here: an address, a data directory, and a restart."""
+    """What a broker under test is here: an address, a data directory, a log, a restart."""
 
     data: Path
+    log: Path
 
     @property
     def bootstrap(self) -> str:
