@@ -7,6 +7,7 @@ version 0 (KIP-511), and Produce 0 to 2, which are advertised for old librdkafka
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from struct import Struct
 from struct import error as struct_error
 from typing import Final, NamedTuple, TypeAlias
@@ -15,9 +16,14 @@ from kraft_wire.node.outputs import Rejection
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.registry import REQUESTS, request_class
 from kraft_wire.wire.header import RequestHeader, parse_request_header
-from kraft_wire.wire.message import DecodeLimits, MalformedMessage, Message
+from kraft_wire.wire.message import (
+    DecodeLimits,
+    MalformedMessage,
+    Message,
+    UnencodableMessage,
+)
 
-__all__ = ["Answered", "Decoded", "RequestDecoder", "Versions", "api_name"]
+__all__ = ["Answered", "Decoded", "RequestDecoder", "Versions", "api_name", "unencodable"]
 
 Versions: TypeAlias = Mapping[int, tuple[int, int]]
 """Key to inclusive versions that are served."""
@@ -114,6 +120,16 @@ def _refusal(header: RequestHeader, reason: str) -> Rejection:
         header.correlation_id,
         client_id=header.client_id,
     )
+
+
+def unencodable(header: RequestHeader, problem: UnencodableMessage) -> Rejection:
+    """Return why a connection ends whose request leads to what no answer or record can hold.
+
+    A string of 32,767 bytes that are no UTF-8 becomes one of three times as many when it is read,
+    because each of them is read as U+FFFD; the same name cannot be written again.
+    """
+    refusal = _refusal(header, "unencodable")
+    return replace(refusal, field=problem.field, details=[("detail", problem.reason)])
 
 
 def _rejection(error: MalformedMessage, header: RequestHeader | None) -> Rejection:

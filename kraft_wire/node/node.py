@@ -28,7 +28,7 @@ from kraft_wire.controller.image import EMPTY_IMAGE, TOPIC_RESOURCE, MetadataIma
 from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.model import Chance, FileSlice, Uuid, random_uuid
 from kraft_wire.node.config import NodeConfig
-from kraft_wire.node.decoding import Answered, Decoded, RequestDecoder
+from kraft_wire.node.decoding import Answered, Decoded, RequestDecoder, unencodable
 from kraft_wire.node.flushing import Flushing
 from kraft_wire.node.log_store import NodeLogStore
 from kraft_wire.node.maintenance import Maintenance
@@ -43,7 +43,7 @@ from kraft_wire.node.registration import (
 )
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.wire.header import RequestHeader, response_header_version
-from kraft_wire.wire.message import DecodeLimits, Message
+from kraft_wire.wire.message import DecodeLimits, Message, UnencodableMessage
 
 __all__ = ["Node"]
 
@@ -239,7 +239,11 @@ class Node:
         )
         if header.api_key not in _WITHOUT_TIMERS:
             self.timers_changed = True
-        answer = self._route(context, header.api_key, request)
+        try:
+            answer = self._route(context, header.api_key, request)
+        except UnencodableMessage as problem:  # before anything was written
+            self.outputs.append(Close(peer.connection_id, unencodable(header, problem)))
+            return
         if answer is PARKED:
             self.timers_changed = True
             self._parked[peer.connection_id] = _InFlight(number, header)
@@ -299,6 +303,12 @@ class Node:
                     self._reply(reply_to.connection_id, parked.header, response)
 
     def _reply(self, connection_id: int, header: RequestHeader, response: Message) -> None:
+        try:
+            self._encode_reply(connection_id, header, response)
+        except UnencodableMessage as problem:
+            self.outputs.append(Close(connection_id, unencodable(header, problem)))
+
+    def _encode_reply(self, connection_id: int, header: RequestHeader, response: Message) -> None:
         flexible = response_header_version(header.api_key, header.api_version)
         size = _HEAD.size - _LENGTH_BYTES + flexible
         if header.api_key != _FETCH:
