@@ -82,7 +82,10 @@ class _Answer:
         self._topics: dict[Uuid | str, OffsetCommitResponseTopic] = {}
 
     def with_topics(self, parts: list[OffsetCommitResponseTopic]) -> OffsetCommitResponse:
-        """Return the response, complete with these."""
+        """Return the response, complete with these; as asked for where nothing was refused."""
+        if not self.response.topics:
+            self.response.topics = parts
+            return self.response
         for part in parts:
             self._merge(part)
         return self.response

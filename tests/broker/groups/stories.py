@@ -351,6 +351,33 @@ def offset_deletions(door: Door, group: str, topic_id: Uuid) -> Iterator[Any]:
     yield delete(f"{group}-connect", TOPIC)
 
 
+def odd_requests(door: Door, group: str, topic_id: Uuid) -> Iterator[Any]:
+    nameless = Member(door, f"{group}-nameless", client_id=None)  # type: ignore[arg-type]  # allowed on the wire
+    yield nameless.join().response
+    nameless.joined()
+    yield nameless.sync({nameless.member_id: b"x"}).response
+    yield door.send(DescribeGroupsRequest(groups=[f"{group}-nameless"]), 6).response
+    spaced = joined(Member(door, f"{group} \u00e9 \U0001f600", client_id="a-b c"))
+    yield spaced.heartbeat(), spaced.commit(TOPIC, offset=-1), spaced.commit(TOPIC, offset=1 << 62)
+    impatient = Member(door, f"{group}-impatient", rebalance_timeout_ms=-1)
+    yield impatient.join().response
+    impatient.joined()
+    unread = Member(door, f"{group}-unread", metadata={"range": b""})
+    joined(unread)
+    yield door.send(DescribeGroupsRequest(groups=[f"{group}-unread"]), 5).response
+    repeated = [commit_topic(TOPIC, n, topic_id=topic_id) for n in (1, 2)]
+    for version in (2, 9, 10):
+        request = OffsetCommitRequest(group_id=f"{group}-twice-{version}", topics=repeated)
+        yield from _without_ids(door.send(request, version).response, topic_id)
+        yield from _fetches(door, f"{group}-twice-{version}", 9, topic_id)
+    groups = [fetch_group(f"{group}-twice-9").groups[0]] * 2
+    yield door.send(OffsetFetchRequest(groups=groups), 9).response
+    yield door.send(OffsetFetchRequest(groups=[]), 9).response
+    yield door.send(OffsetCommitRequest(group_id=group, topics=[]), 9).response
+    yield door.send(DescribeGroupsRequest(groups=[]), 6).response
+    yield door.send(DeleteGroupsRequest(groups_names=[]), 2).response
+
+
 def coordinators(door: Door, group: str, topic_id: Uuid) -> Iterator[Any]:
     for version in range(7):
         for key_type in (0, 9) if version else (0,):
@@ -369,6 +396,7 @@ def coordinators(door: Door, group: str, topic_id: Uuid) -> Iterator[Any]:
 
 STORIES: list[Story] = [
     coordinators,
+    odd_requests,
     joining_in_every_version,
     refused_joins,
     two_members,
