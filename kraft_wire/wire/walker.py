@@ -257,7 +257,7 @@ class Walk:
             raise self._fail(f"string of {size} bytes, {STRING_BYTES_MAX} are the most")
         start = self.position
         raw = self._take(size)
-        value = lenient_text(bytes(raw)) if field.kind == "string" else raw
+        value = self._text(bytes(raw), start) if field.kind == "string" else raw
         if field.kind == "bytes" and not field.zero_copy:
             value = bytes(raw)
         self._tell(start, value)
@@ -298,6 +298,20 @@ class Walk:
         taken = self.view[self.position : self.position + size]
         self.position += size
         return taken
+
+    def _text(self, raw: bytes, start: int) -> str:
+        """Decode a string; from a peer, only one that can be written again.
+
+        A byte that is no UTF-8 is read as U+FFFD, which takes three: such a string may outgrow
+        what a string holds, and then no answer and no record could name what it names.
+        """
+        text = lenient_text(raw)
+        if self.limits is not None:
+            size = len(text.encode("utf-8", "replace"))
+            if size > STRING_BYTES_MAX:
+                reason = f"string of {size} bytes, {STRING_BYTES_MAX} are the most"
+                raise self._fail(f"{reason}, as UTF-8", start)
+        return text
 
     def _unsigned_varint(self) -> int:
         """Read at most five groups of seven bits as an int32, as Java does: it may be negative."""

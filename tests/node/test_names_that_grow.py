@@ -1,7 +1,7 @@
 """A name of bytes that are no UTF-8 grows when it is read: nobody can write it again.
 
-Kafka's own server fails to serialise the answer and closes the connection; ours says so in a log
-line, and serves everybody else.
+Kafka's own server fails to serialise the answer and closes the connection; ours refuses the request
+with a log line, and serves everybody else.
 """
 
 import socket
@@ -69,6 +69,13 @@ def _join() -> Message:
     )
 
 
+def _join_long_type() -> Message:
+    protocol = JoinGroupRequestProtocol(name="range", metadata=b"")
+    return JoinGroupRequest(
+        group_id="h", session_timeout_ms=6_000, protocol_type=LONG, protocols=[protocol]
+    )
+
+
 def _describe() -> Message:
     resource = DescribeConfigsResource(resource_type=32, resource_name=LONG)
     return DescribeConfigsRequest(resources=[resource])
@@ -85,6 +92,7 @@ def _describe() -> Message:
         (_commit, 2),
         (_commit_metadata, 2),
         (_join, 2),
+        (_join_long_type, 2),
         (lambda: FindCoordinatorRequest(coordinator_keys=[LONG]), 4),
         (lambda: DescribeGroupsRequest(groups=[LONG]), 0),
     ],
