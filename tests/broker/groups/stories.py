@@ -378,6 +378,26 @@ def odd_requests(door: Door, group: str, topic_id: Uuid) -> Iterator[Any]:
     yield door.send(DeleteGroupsRequest(groups_names=[]), 2).response
 
 
+def time_runs_out(door: Door, group: str, topic_id: Uuid) -> Iterator[Any]:
+    leader, follower = pair(door, group, rebalance_timeout_ms=1_000)
+    leader.join_once()
+    yield leader.joined().generation_id, len(leader.joining.response.members)
+    yield follower.heartbeat(), follower.sync().error, follower.join_once().error
+    one, two = static_pair(door, f"{group}-static", rebalance_timeout_ms=1_000)
+    one.join_once()
+    yield one.joined().generation_id, one.joining.response.members
+    yield two.heartbeat(), two.sync().error
+    one.sync({one.member_id: b"mine"})
+    yield two.join_once().response
+    first = joined(Member(door, f"{group}-lost", session_timeout_ms=20_000, connection=6))
+    lost = Member(door, f"{group}-lost", session_timeout_ms=6_000, connection=7)
+    yield lost.join_once().response
+    first.join_once()
+    yield first.joined().generation_id
+    lost.member_id = lost.joining.response.member_id
+    yield lost.join_once().response
+
+
 def coordinators(door: Door, group: str, topic_id: Uuid) -> Iterator[Any]:
     for version in range(7):
         for key_type in (0, 9) if version else (0,):
@@ -397,6 +417,7 @@ def coordinators(door: Door, group: str, topic_id: Uuid) -> Iterator[Any]:
 STORIES: list[Story] = [
     coordinators,
     odd_requests,
+    time_runs_out,
     joining_in_every_version,
     refused_joins,
     two_members,
