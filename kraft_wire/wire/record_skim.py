@@ -37,7 +37,7 @@ def skim_records(body: bytes | memoryview, count: int) -> RecordSkim:
 def _skim(body: bytes | memoryview, count: int) -> RecordSkim | None:  # noqa: C901  # a call per field would double the cost of every produced record
     """Walk over records of the usual shape; None as soon as one has another.
 
-    Sizes take one or two varint bytes, as those up to 8 KiB do, deltas mostly one.
+    Varints of one and two bytes are read in place: sizes up to 8 KiB, deltas up to eight seconds.
     """
     position = 0
     lowest = highest = 0
@@ -60,11 +60,15 @@ def _skim(body: bytes | memoryview, count: int) -> RecordSkim | None:  # noqa: C
             position += 1
             end = position + (size >> 1)
         delta = body[position + 1]
-        if delta > 0x7F:
-            delta, position = read_varlong(body, position + 1)
-        else:
+        if delta <= 0x7F:
             delta = (delta >> 1) ^ -(delta & 1)
             position += 2
+        elif body[position + 2] <= 0x7F:
+            delta = delta & 0x7F | body[position + 2] << 7
+            delta = (delta >> 1) ^ -(delta & 1)
+            position += 3
+        else:
+            delta, position = read_varlong(body, position + 1)
         if delta > highest:
             highest = delta
         elif delta < lowest:
@@ -73,6 +77,8 @@ def _skim(body: bytes | memoryview, count: int) -> RecordSkim | None:  # noqa: C
             position += 1
         elif body[position + 1] <= 0x7F:
             position += 2
+        elif body[position + 2] <= 0x7F:
+            position += 3
         else:
             _, position = read_varint(body, position)
         length = body[position]
