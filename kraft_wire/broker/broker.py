@@ -218,6 +218,11 @@ class Broker:
             except StorageError as error:
                 self._unopened[name] = error
                 return
+        if view.leader == self.node_id and view.leader_epoch > (partition.log.epochs.latest or 0):
+            # KIP-101: an epoch begins where its leader found the log, records or none.
+            partition.log.epochs.assign(
+                LeaderEpoch(view.leader_epoch), partition.log.log_end_offset, durable=False
+            )
         partition.leader_epoch = LeaderEpoch(view.leader_epoch)
         partition.is_leader = view.leader == self.node_id
         partition.in_sync_replicas = len(view.isr)

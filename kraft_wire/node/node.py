@@ -33,7 +33,7 @@ from kraft_wire.node.flushing import Flushing
 from kraft_wire.node.log_store import NodeLogStore
 from kraft_wire.node.maintenance import Maintenance
 from kraft_wire.node.metadata_log import MetadataLog
-from kraft_wire.node.opening import open_directories
+from kraft_wire.node.opening import open_directories, set_strays_aside
 from kraft_wire.node.outputs import Buffers, Close, NoReply, Output, Peer, Rejection, Reply
 from kraft_wire.node.registration import (
     election_batches,
@@ -109,6 +109,8 @@ class Node:
         self._store.learn(_topic_configs(image))
         for directory in self._directories:
             directory.load_logs(self._store.config_for, wall_ms)
+        self.strays = set_strays_aside(fs, self._directories, image)
+        """Logs of partitions that the metadata does not know."""
         self.controller = Controller(
             node_id=config.node_id, settings=config.settings, chance=chance, image=image
         )

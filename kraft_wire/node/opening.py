@@ -7,13 +7,14 @@ empty directory of its own; a configured one is told which command does it.
 from collections.abc import Sequence
 from typing import Final
 
+from kraft_wire.controller.image import MetadataImage
 from kraft_wire.model import Chance, StorageError, Uuid, random_uuid, uuid_to_text
 from kraft_wire.node.config import NodeConfig
 from kraft_wire.storage.files import FileSystem, LockHeld
 from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.storage.meta_properties import MetaProperties, read_meta_properties
 
-__all__ = ["StartError", "open_directories"]
+__all__ = ["StartError", "open_directories", "set_strays_aside"]
 
 _RESERVE_BYTES: Final = 1 << 20
 """Records are refused while less is free, so that metadata and checkpoints can still be written."""
@@ -42,6 +43,33 @@ def open_directories(
             directory.release()
         raise
     return opened
+
+
+def set_strays_aside(
+    fs: FileSystem, directories: Sequence[LogDirectory], image: MetadataImage
+) -> list[str]:
+    """Rename the logs of partitions that the metadata does not know; return their new paths.
+
+    A deletion that a crash interrupted leaves them, and a topic of the same name must not begin
+    with their records. They are kept, as Kafka keeps them, because metadata can be lost too.
+    """
+    strays = []
+    for directory in directories:
+        for partition, log in list(directory.logs.items()):
+            topic = image.topic(partition.topic)
+            if topic is not None and not any(log.topic_id):
+                directory.assign_topic_id(partition, topic.topic_id)
+            known = topic is not None and partition.partition in topic.partitions
+            if topic is not None and known and topic.topic_id == log.topic_id:
+                continue
+            log.close()
+            del directory.logs[partition]
+            path = f"{directory.path}/{partition}.{log.topic_id.hex()}-stray"
+            fs.rename(log.directory, path)
+            strays.append(path)
+        if strays:
+            fs.sync_directory(directory.path)
+    return strays
 
 
 def _open(fs: FileSystem, path: str, ballast_bytes: int) -> LogDirectory:

@@ -79,6 +79,8 @@ def serve(
             )
         except StorageError as error:
             raise StartError(f"the data cannot be opened: {error}") from error
+        for path in node.strays:
+            log.event("stray_log_set_aside", path=path)
         _Process(config, node, loop, log, sockets).run(ready)
     finally:
         for _, sock in sockets:

@@ -18,6 +18,7 @@ from kraft_wire.controller.image import (
     TopicImage,
 )
 from kraft_wire.model import ZERO_UUID, LeaderEpoch, Offset, OffsetAndEpoch, TopicPartition, Uuid
+from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.producer_state import ProducerStates
@@ -39,7 +40,9 @@ class NumbersLog:
         self.unflushed_records = 0
         self.size_bytes = 0
         self.failure: Exception | None = None
-        self.epochs = LeaderEpochs.__new__(LeaderEpochs)
+        fs = SimFileSystem()
+        fs.make_directory("/log")
+        self.epochs = LeaderEpochs(fs, "/log")
         self.epochs._epochs = [LeaderEpoch(epoch) for epoch, _ in epochs]
         self.epochs._offsets = [Offset(offset) for _, offset in epochs]
 
