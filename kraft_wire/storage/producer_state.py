@@ -22,6 +22,7 @@ from kraft_wire.wire.record import increment_sequence
 from kraft_wire.wire.record_batch import RecordBatch
 
 __all__ = [
+    "BATCHES_KEPT",
     "BatchMetadata",
     "CorruptSnapshot",
     "ProducerState",
@@ -33,7 +34,7 @@ __all__ = [
 
 NO_PRODUCER_EPOCH = -1
 NO_SEQUENCE = -1
-_BATCHES_KEPT = 5
+BATCHES_KEPT = 5
 _SEQUENCE_MAX = (1 << 31) - 1
 _SNAPSHOT_VERSION = 1
 _SNAPSHOT_HEAD = struct.Struct(">hI")
@@ -107,13 +108,13 @@ class ProducerState:
     @property
     def last_sequence(self) -> int:
         """Sequence of the newest record, -1 when none is known."""
-        assert len(self.batches) <= _BATCHES_KEPT, self
+        assert len(self.batches) <= BATCHES_KEPT, self
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
     @property
     def last_offset(self) -> Offset:
         """Offset of the newest record, -1 when none is known."""
-        assert len(self.batches) <= _BATCHES_KEPT, self
+        assert len(self.batches) <= BATCHES_KEPT, self
         return self.batches[-1].last_offset if self.batches else Offset(-1)
 
 
@@ -184,7 +185,7 @@ class ProducerStates:
         if batch.is_transactional and state.transaction_first_offset is None:
             state.transaction_first_offset = Offset(batch.base_offset)
             self._opened[batch.producer_id] = Offset(batch.base_offset)
-        assert len(state.batches) <= _BATCHES_KEPT, state
+        assert len(state.batches) <= BATCHES_KEPT, state
         return None
 
     def _state_for(self, producer_id: int, epoch: int) -> ProducerState:
@@ -201,8 +202,8 @@ class ProducerStates:
     def _note_batch(self, state: ProducerState, batch: RecordBatch) -> None:
         delta = batch.last_offset_delta
         kept = state.batches
-        assert len(kept) <= _BATCHES_KEPT, state
-        if len(kept) == _BATCHES_KEPT:
+        assert len(kept) <= BATCHES_KEPT, state
+        if len(kept) == BATCHES_KEPT:
             del kept[0]
         last_sequence = increment_sequence(batch.base_sequence, delta)
         last_offset = Offset(batch.base_offset + delta)

@@ -7,32 +7,26 @@ version, a missing, unknown or mistyped key is `CorruptCheckpoint`, and the node
 """
 
 import json
-from dataclasses import dataclass
 
-from kraft_wire.model import ZERO_UUID, LeaderEpoch, ReplicaId, Uuid, uuid_from_text, uuid_to_text
+from kraft_wire.model import (
+    ZERO_UUID,
+    ElectionState,
+    LeaderEpoch,
+    ReplicaId,
+    uuid_from_text,
+    uuid_to_text,
+)
 from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.files import FileSystem, MissingFile, replace_file
 
 __all__ = ["QUORUM_STATE", "ElectionState", "read_quorum_state", "write_quorum_state"]
 
 QUORUM_STATE = "quorum-state"
-NO_ID = ReplicaId(-1)
 _INT32_MAX = (1 << 31) - 1
 _KEYS = {
     0: ["clusterId", "leaderId", "leaderEpoch", "votedId", "appliedOffset", "currentVoters"],
     1: ["leaderId", "leaderEpoch", "votedId", "votedDirectoryId"],
 }
-
-
-@dataclass(frozen=True, slots=True)
-class ElectionState:
-    """What a voter must not forget within an epoch."""
-
-    leader_epoch: LeaderEpoch
-    leader_id: ReplicaId = NO_ID
-    voted_id: ReplicaId = NO_ID
-    voted_directory_id: Uuid = ZERO_UUID
-    static_voters: tuple[ReplicaId, ...] = ()  # data version 0 only
 
 
 def read_quorum_state(fs: FileSystem, directory: str) -> ElectionState | None:

@@ -17,12 +17,13 @@ from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.producer_replay import ProducerReplay
 from kraft_wire.storage.producer_snapshots import load_producers, remove_snapshots
 from kraft_wire.storage.producer_state import ProducerStates
-from kraft_wire.storage.scan import BadBatch, batches, find_batch_after
+from kraft_wire.storage.scan import BadBatch, batches
 from kraft_wire.storage.segment import INDEX_SUFFIXES, LOG_SUFFIX, CorruptLog, Segment, file_name
 from kraft_wire.storage.space import DiskSpace
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.storage.verification import BEFORE_FIRST, LogVerifier, damage_behind
 
 __all__ = ["CLEANED_SUFFIX", "DELETED_SUFFIX", "SWAP_SUFFIX", "finish_swaps", "open_log"]
 
@@ -30,10 +31,7 @@ CLEANED_SUFFIX = ".cleaned"
 SWAP_SUFFIX = ".swap"
 DELETED_SUFFIX = ".deleted"
 _TEMPORARY_SUFFIX = ".tmp"
-_SECTOR_BYTES = 512
 _BEGINNING = Offset(0)
-_BEFORE_FIRST = -1  # the position of what is wrong with a segment as a whole
-_UNCHECKED_BYTES = 17  # base offset, length, epoch and magic stand before what the CRC covers
 
 
 def open_log(
@@ -49,11 +47,13 @@ def open_log(
     log_start_offset: Offset = _BEGINNING,
     persist_recovery_point: Callable[[], None] = lambda: None,
     space: DiskSpace | None = None,
+    was_compacted: bool = False,
     cuts_damage: bool = False,
 ) -> Log:
     """Open the log in `directory`, which is made when missing, and bring it into a valid state.
 
     `is_clean` is the clean-shutdown marker's word; the offsets come from the checkpoints.
+    `was_compacted` tells of gaps that are right although the topic is not compacted any more.
     `cuts_damage` is an operator's decision to cut a damaged log at the damage.
     Errors: CorruptLog and CorruptCheckpoint name what is damaged; StorageError, FsyncFailed.
     """
@@ -65,7 +65,15 @@ def open_log(
         segments = [Segment.create(fs, directory, log_start_offset, config, wall_ms)]
     epochs = LeaderEpochs(fs, directory)
     epochs.load()
-    recovery = _Recovery(fs, directory, config, segments, epochs, recovery_point, cuts_damage)
+    recovery = _Recovery(
+        fs,
+        directory,
+        segments,
+        epochs,
+        recovery_point,
+        is_contiguous=not (config.is_compacted or was_compacted),
+        cuts_damage=cuts_damage,
+    )
     end = recovery.clean_end() if is_clean else recovery.verified_end()
     log = Log(
         fs,
@@ -169,21 +177,22 @@ class _Recovery:
         self,
         fs: FileSystem,
         directory: str,
-        config: LogConfig,
         segments: list[Segment],
         epochs: LeaderEpochs,
         recovery_point: Offset,
+        *,
+        is_contiguous: bool,
         cuts_damage: bool,
     ) -> None:
         assert segments, directory
         self._fs = fs
         self._directory = directory
-        self._is_contiguous = not config.is_compacted
         self._segments = segments
         self._epochs = epochs
         self._recovery_point = recovery_point
         self._cuts_damage = cuts_damage
-        self._expected = segments[0].base_offset
+        start = segments[0].base_offset
+        self._verifier = LogVerifier(start, epochs, is_contiguous=is_contiguous)
         self._latest_epoch = LeaderEpoch(-1)
         self.producers = ProducerStates()
 
@@ -194,6 +203,7 @@ class _Recovery:
         frame = last.last_frame()
         end = last.base_offset if frame is None else Offset(frame.last_offset + 1)
         assert end >= last.base_offset, (end, last.path)
+        self._refuse_short(end)
         self.producers = load_producers(self._fs, self._directory, self._segments, end)
         return end
 
@@ -205,107 +215,74 @@ class _Recovery:
             if segment.base_offset <= self._recovery_point:
                 first = index
         start = self._segments[first].base_offset
-        self._expected = start
+        self._verifier.expected = start
         self.producers = load_producers(self._fs, self._directory, self._segments, start)
         for index in range(first, len(self._segments)):
             if not self._verify(index):
                 break
-        remove_snapshots(self._fs, self._directory, lambda offset: offset > self._expected)
-        self.producers.map_end_offset = self._expected
-        assert self._expected >= start, (self._expected, start)
-        return self._expected
+        end = self._verifier.expected
+        self._refuse_short(end)
+        remove_snapshots(self._fs, self._directory, lambda offset: offset > end)
+        self.producers.map_end_offset = end
+        assert end >= start, (end, start)
+        return end
 
     def _verify(self, index: int) -> bool:
         """Check one segment and rebuild its indexes; False when the log was cut in it."""
         segment = self._segments[index]
         segment.clear_indexes()
         segment.clear_transactions()
-        position = 0
+        note, replay = segment.note_place, ProducerReplay(self.producers)
         try:
-            self._check_base(segment)
-            for position, batch in batches(segment.file, 0, segment.size_bytes):
-                self._check_place(segment, batch, position)
-                self._take(segment, batch, position)
+            for found in self._verifier.batches_of(segment):
+                position, size, base, last, epoch, timestamp, producer_id, view, at = found
+                note(position, size, last, timestamp)
+                if epoch > self._latest_epoch:
+                    self._take_epoch(epoch, base)
+                if producer_id >= 0:
+                    aborted = replay.take(producer_id, view, at, size)
+                    if aborted is not None:
+                        segment.note_aborted(aborted)
         except BadBatch as bad:
             self._cut_torn_tail(index, bad)
             return False
+        finally:
+            replay.settle()
         segment.is_unflushed = True
         if index < len(self._segments) - 1:
             segment.seal()
         else:
             segment.save_indexes()
-        assert position <= segment.size_bytes, (position, segment.path)
+        assert segment.size_bytes >= 0, segment.path
         return True
 
-    def _check_base(self, segment: Segment) -> None:
-        """Refuse a segment that does not begin where the one before it ends."""
-        assert segment.size_bytes >= 0, segment.path
-        base = segment.base_offset
-        if base < self._expected or (self._is_contiguous and base > self._expected):
-            raise BadBatch(
-                _BEFORE_FIRST,
-                f"base offset {base}, but the segment before ends at {self._expected}",
-            )
-
-    def _check_place(self, segment: Segment, batch: RecordBatch, position: int) -> None:
-        """Check what the CRC does not cover: base offset and leader epoch."""
-        assert 0 <= position < segment.size_bytes, (position, segment.path)
-        offset, epoch = batch.base_offset, batch.partition_leader_epoch
-        wrong = ""
-        if offset < self._expected or (self._is_contiguous and offset > self._expected):
-            wrong = f"base offset {offset} where {self._expected} is next"
-        else:
-            known = self._epochs.epoch_at(Offset(offset))
-            least = max(self._latest_epoch, -1 if known is None else known)
-            if epoch < least:
-                wrong = f"leader epoch {epoch} after {least}"
-        if not wrong:
-            return
-        # A valid CRC below a wrong head: only a torn write across a sector border makes that.
-        into_sector = position % _SECTOR_BYTES
-        if into_sector <= _SECTOR_BYTES - _UNCHECKED_BYTES and not self._cuts_damage:
-            raise CorruptLog(segment.path, position, wrong)
-        raise BadBatch(position, wrong)
-
-    def _take(self, segment: Segment, batch: RecordBatch, position: int) -> None:
-        """Derive from a good batch what is derived: indexes, epochs, producers."""
-        assert batch.base_offset >= self._expected, (batch, self._expected)
-        segment.note(batch, position)
-        self._expected = Offset(batch.next_offset)
-        epoch = LeaderEpoch(batch.partition_leader_epoch)
-        if epoch > self._latest_epoch:
-            self._latest_epoch = epoch
-            if self._epochs.latest is None or epoch > self._epochs.latest:
-                self._epochs.assign(epoch, Offset(batch.base_offset))
-        aborted = self.producers.update(batch)
-        if aborted is not None:
-            segment.note_aborted(aborted)
-        assert self._expected > batch.base_offset, batch
+    def _take_epoch(self, epoch: int, base_offset: int) -> None:
+        """Note that a leadership began at a batch, unless the checkpoint has it."""
+        assert epoch > self._latest_epoch, epoch
+        self._latest_epoch = LeaderEpoch(epoch)
+        if self._epochs.latest is None or epoch > self._epochs.latest:
+            self._epochs.assign(self._latest_epoch, Offset(base_offset))
 
     def _cut_torn_tail(self, index: int, bad: BadBatch) -> None:
         """Cut the log at a bad batch; CorruptLog when that could lose more than a torn write."""
-        assert bad.position >= _BEFORE_FIRST, bad
-        segment = self._segments[index]
+        assert bad.position >= BEFORE_FIRST, bad
+        segment, end = self._segments[index], self._verifier.expected
         if not self._cuts_damage:
-            self._refuse_damage(index, bad)
+            reason = damage_behind(bad, self._segments[index:], end, self._recovery_point)
+            if reason is not None:
+                raise CorruptLog(segment.path, bad.position, reason)
         while len(self._segments) > max(1, index + 1 if bad.position > 0 or index == 0 else index):
             self._segments.pop().remove()
             self._fs.sync_directory(self._directory)
         if self._segments[-1] is segment:
-            segment.cut(bad.position, self._expected)
+            segment.cut(max(0, bad.position), end)
             segment.file.fsync()
         assert self._segments, self._directory
 
-    def _refuse_damage(self, index: int, bad: BadBatch) -> None:
-        """Raise CorruptLog when a valid batch follows, or the bad one was known to be durable."""
-        segment = self._segments[index]
-        if self._expected < self._recovery_point:
-            reason = f"{bad.reason}; offsets below {self._recovery_point} were durable"
-            raise CorruptLog(segment.path, bad.position, reason)
-        for later in self._segments[index:]:
-            start = bad.position + 1 if later is segment else 0
-            found = find_batch_after(later.file, start, later.size_bytes, self._expected)
-            if found >= 0:
-                reason = f"{bad.reason}; a valid batch follows at {later.path} position {found}"
-                raise CorruptLog(segment.path, bad.position, reason)
-        assert index < len(self._segments), index
+    def _refuse_short(self, end: Offset) -> None:
+        """Raise CorruptLog when a log ends, without a bad byte, before what was known durable."""
+        assert end >= 0, end
+        if end < self._recovery_point and not self._cuts_damage:
+            last = self._segments[-1]
+            reason = f"the log ends at {end}; offsets below {self._recovery_point} were durable"
+            raise CorruptLog(last.path, last.size_bytes, reason)

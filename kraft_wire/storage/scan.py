@@ -19,6 +19,7 @@ __all__ = [
     "BadBatch",
     "Frame",
     "batches",
+    "checked_batch_at",
     "find_batch_after",
     "find_frame",
     "frames",
@@ -38,13 +39,14 @@ _ATTRIBUTES_MAX = 0x7F
 
 
 class BadBatch(Exception):
-    """What stands at `position` is no whole batch."""
+    """What stands at `position` is no whole batch; `is_damage` if no torn write can make that."""
 
-    def __init__(self, position: int, reason: str) -> None:
+    def __init__(self, position: int, reason: str, *, is_damage: bool = False) -> None:
         assert reason, position
         super().__init__(f"position {position}: {reason}")
         self.position = position
         self.reason = reason
+        self.is_damage = is_damage
 
 
 class Frame(NamedTuple):
@@ -123,15 +125,24 @@ def batches(file: File, position: int, end_position: int) -> Iterator[tuple[int,
     while position < end_position:
         batch = _whole_batch(view, position - start)
         if batch is None:
-            size = min(_CONTENT_CHUNK_BYTES, end_position - position)
+            batch = checked_batch_at(file, position, end_position)
+            size = max(batch.size_bytes, min(_CONTENT_CHUNK_BYTES, end_position - position))
             view, start = memoryview(file.pread(size, position)), position
-            needed = _needed_bytes(view, position, end_position)
-            if needed > len(view):
-                view = memoryview(file.pread(needed, position))
-            batch = _checked_batch(view[:needed], position)
         yield position, batch
         position += batch.size_bytes
         assert position <= end_position, (position, end_position)
+
+
+def checked_batch_at(file: File, position: int, end_position: int) -> RecordBatch:
+    """Return the batch that stands at `position`; BadBatch says why there is none."""
+    assert 0 <= position < end_position, (position, end_position)
+    head = memoryview(file.pread(min(_FIND_CHUNK_BYTES, end_position - position), position))
+    if len(head) < HEADER_BYTES:
+        raise BadBatch(position, f"{len(head)} bytes are no header")
+    needed = frame_at(head, 0, position, end_position).size_bytes
+    if needed > len(head):
+        head = memoryview(file.pread(needed, position))
+    return _checked_batch(head[:needed], position)
 
 
 def _whole_batch(view: memoryview, at: int) -> RecordBatch | None:
@@ -188,14 +199,6 @@ def _is_batch(
     except BadBatch:
         return False
     return True
-
-
-def _needed_bytes(view: memoryview, position: int, end_position: int) -> int:
-    """Return the size of the batch at the beginning of `view`; BadBatch when it has none."""
-    assert position < end_position, (position, end_position)
-    if len(view) < HEADER_BYTES:
-        raise BadBatch(position, f"{len(view)} bytes are no header")
-    return frame_at(view, 0, position, end_position).size_bytes
 
 
 def _checked_batch(view: memoryview, position: int) -> RecordBatch:

@@ -168,18 +168,8 @@ class Segment:
     def note(self, batch: RecordBatch, position: int) -> None:
         """Take a batch that stands at `position` into the indexes and the time bounds."""
         last_offset = Offset(batch.base_offset + batch.last_offset_delta)
-        timestamp = batch.max_timestamp
-        if timestamp > self.max_timestamp:
-            self.max_timestamp = timestamp
-            self._offset_of_max_timestamp = last_offset
-        if position == 0:
-            self.first_timestamp = timestamp
-        if self._bytes_since_index_entry > self._index_interval_bytes:
-            self._offsets.append(last_offset, position)
-            self._times.maybe_append(self.max_timestamp, self._offset_of_max_timestamp)
-            self._bytes_since_index_entry = 0
         size = batch.size_bytes
-        self._bytes_since_index_entry += size
+        self.note_place(position, size, last_offset, batch.max_timestamp)
         recent = self._recent
         if len(recent) >= _RECENT_BATCHES_MAX:
             recent.clear()
@@ -187,6 +177,20 @@ class Segment:
         epoch = LeaderEpoch(batch.partition_leader_epoch)
         recent[base_offset] = Frame(position, size, base_offset, last_offset, epoch)
         assert base_offset >= self.base_offset, (base_offset, self.base_offset)
+
+    def note_place(self, position: int, size_bytes: int, last_offset: int, timestamp: int) -> None:
+        """Take a batch into the indexes and the time bounds, known by what these need of it."""
+        assert last_offset >= self.base_offset, (last_offset, self.base_offset)
+        if timestamp > self.max_timestamp:
+            self.max_timestamp = timestamp
+            self._offset_of_max_timestamp = Offset(last_offset)
+        if position == 0:
+            self.first_timestamp = timestamp
+        if self._bytes_since_index_entry > self._index_interval_bytes:
+            self._offsets.append(Offset(last_offset), position)
+            self._times.maybe_append(self.max_timestamp, self._offset_of_max_timestamp)
+            self._bytes_since_index_entry = 0
+        self._bytes_since_index_entry += size_bytes
 
     def note_aborted(self, aborted: AbortedTransaction) -> None:
         """Add an aborted transaction whose marker was just appended here."""
