@@ -29,7 +29,10 @@ from kraft_wire.wire.strict import message_findings, records_findings
 
 __all__ = ["answer_decode", "answer_encode"]
 
-LIMITS: Final = DecodeLimits(elements=500_000, tagged_fields=500_000, tagged_bytes=64 << 20)
+LIMITS: Final = DecodeLimits(
+    elements=500_000, tagged_fields=500_000, tagged_bytes=64 << 20, text_bytes=3 * 32_767
+)
+"""Apache's verdict is wanted here, so only what memory needs is limited."""
 
 _SCHEMA_KINDS: Final[dict[str, tuple[str, ...]]] = {
     "coordinator_record": ("coordinator_key", "coordinator_value"),

@@ -75,6 +75,8 @@ class DecodeLimits(NamedTuple):
     """Unknown tagged fields, all together."""
     tagged_bytes: int = 65_536
     """Bytes of unknown tagged fields, all together."""
+    text_bytes: int = 32_767
+    """Bytes of a string as it would be written again, bad UTF-8 having grown to U+FFFD."""
 
 
 class Struct:

@@ -308,8 +308,8 @@ class Walk:
         text = lenient_text(raw)
         if self.limits is not None:
             size = len(text.encode("utf-8", "replace"))
-            if size > STRING_BYTES_MAX:
-                reason = f"string of {size} bytes, {STRING_BYTES_MAX} are the most"
+            if size > self.limits.text_bytes:
+                reason = f"string of {size} bytes, {self.limits.text_bytes} are the most"
                 raise self._fail(f"{reason}, as UTF-8", start)
         return text
 
