@@ -60,9 +60,6 @@ class MetadataFollower(Protocol):
 class Broker:
     """One broker's state; every method runs on the node's one thread."""
 
-    groups: "GroupCoordinator"
-    """The group coordinator, set by whoever puts the broker together."""
-
     def __init__(
         self,
         *,
@@ -96,10 +93,27 @@ class Broker:
         self.producer_ids = ProducerIds()
         self.followers: list[MetadataFollower] = []
         self.is_stopping = False
+        self._groups: GroupCoordinator | None = None
+        self._now_ms = 0
         self._awaited: dict[str, Callable[[Message], None]] = {}
         self._asked = 0
         self._unopened: dict[TopicPartition, StorageError] = {}
         """Partitions without a log, because the disk refused one."""
+
+    @property
+    def groups(self) -> "GroupCoordinator":
+        """The group coordinator, put in when it is first asked for: most of a start is imports."""
+        if self._groups is None:
+            from kraft_wire.broker.groups.attach import attach_groups
+
+            attach_groups(self)
+            self.groups.published(self.image, self.image, {}, self._now_ms)
+        assert self._groups is not None
+        return self._groups
+
+    @groups.setter
+    def groups(self, coordinator: "GroupCoordinator") -> None:
+        self._groups = coordinator
 
     def partition(self, topic: str, partition: int) -> Partition | None:
         """Return a partition that this broker leads or replicates."""
@@ -152,6 +166,7 @@ class Broker:
     def publish(self, image: MetadataView, now_ms: int, wall_ms: int) -> None:
         """Follow a new image: create, reconfigure and delete partitions, then tell followers."""
         old, self.image = self.image, image
+        self._now_ms = now_ms
         deleted = {
             topic.topic_id: topic.name
             for topic in old.topics()
@@ -169,6 +184,7 @@ class Broker:
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
         """Answer whoever's deadline has come."""
+        self._now_ms = now_ms
         if self._unopened:
             self._open_again()
         for follower in self.followers:

@@ -12,6 +12,7 @@ from kraft_wire.broker.ports import BrokerView, EndpointView, MetadataView, Part
 __all__ = [
     "CLUSTER_OPERATIONS",
     "NO_OPERATIONS",
+    "OFFSETS_TOPIC",
     "TOPIC_OPERATIONS",
     "AliveBroker",
     "CurrentLeader",
@@ -23,9 +24,8 @@ __all__ = [
     "operation_bits",
 ]
 
-INTERNAL_TOPICS: Final = frozenset(
-    {"__consumer_offsets", "__transaction_state", "__share_group_state"}
-)
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, "__transaction_state", "__share_group_state"})
 
 _READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE = 3, 4, 5, 6, 7, 8
 _CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE = 9, 10, 11, 12

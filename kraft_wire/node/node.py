@@ -21,6 +21,7 @@ from kraft_wire.broker.context import (
     RequestContext,
     Withheld,
 )
+from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.controller.api_table import API_TABLE as CONTROLLER_TABLE
 from kraft_wire.controller.controller import Controller
@@ -123,16 +124,12 @@ class Node:
             image=EMPTY_IMAGE,
             chance=chance,
         )
-        self._attach_groups()
         self._flushing = Flushing(self.broker)
         self._maintenance = Maintenance(fs, self._store, self.controller.settings, now_ms)
         self._decoder = RequestDecoder(_served_versions(), _decode_limits(config))
         self._publish(image)
-
-    def _attach_groups(self) -> None:
-        from kraft_wire.broker.groups.attach import attach_groups
-
-        attach_groups(self.broker)
+        if image.topic(OFFSETS_TOPIC) is not None:
+            assert self.broker.groups is not None, "committed offsets are loaded from the start on"
 
     def _register(self) -> int:
         """Join the cluster: registrations, unfencing, elections. Returns the broker epoch."""
