@@ -46,72 +46,130 @@ class PartitionView(Protocol):
     """One partition as the metadata log describes it."""
 
     @property
-    def partition(self) -> int: ...
+    def partition(self) -> int:
+        """Number of the partition within its topic."""
+        ...
+
     @property
-    def replicas(self) -> Sequence[int]: ...
+    def replicas(self) -> Sequence[int]:
+        """Node ids in the order of preference for leadership."""
+        ...
+
     @property
-    def isr(self) -> Sequence[int]: ...
+    def isr(self) -> Sequence[int]:
+        """Replicas that hold everything that is committed."""
+        ...
+
     @property
-    def eligible_leader_replicas(self) -> Sequence[int]: ...
+    def eligible_leader_replicas(self) -> Sequence[int]:
+        """Replicas outside the ISR that hold everything committed (KIP-966)."""
+        ...
+
     @property
-    def last_known_elr(self) -> Sequence[int]: ...
+    def last_known_elr(self) -> Sequence[int]:
+        """Members that the ELR had when it was last complete (KIP-966)."""
+        ...
+
     @property
     def leader(self) -> int:
         """Node id of the leader, -1 for none."""
         ...
 
     @property
-    def leader_epoch(self) -> int: ...
+    def leader_epoch(self) -> int:
+        """Rises with each change of leader; stamped into every batch."""
+        ...
+
     @property
-    def partition_epoch(self) -> int: ...
+    def partition_epoch(self) -> int:
+        """Rises with every change of this partition."""
+        ...
 
 
 class TopicView(Protocol):
     """One topic with its partitions, numbered without gaps from 0."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Name of the topic."""
+        ...
+
     @property
-    def topic_id(self) -> Uuid: ...
+    def topic_id(self) -> Uuid:
+        """Id of this incarnation of the topic (KIP-516)."""
+        ...
+
     @property
-    def partitions(self) -> Mapping[int, PartitionView]: ...
+    def partitions(self) -> Mapping[int, PartitionView]:
+        """Partitions by number."""
+        ...
 
 
 class EndpointView(Protocol):
     """Where a broker listens: one entry per listener name."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Name of the listener."""
+        ...
+
     @property
-    def host(self) -> str: ...
+    def host(self) -> str:
+        """Host that clients are told."""
+        ...
+
     @property
-    def port(self) -> int: ...
+    def port(self) -> int:
+        """Port that clients are told."""
+        ...
 
 
 class FeatureRangeView(Protocol):
     """Levels of a feature that a node supports, inclusive."""
 
     @property
-    def min_level(self) -> int: ...
+    def min_level(self) -> int:
+        """Lowest level supported."""
+        ...
+
     @property
-    def max_level(self) -> int: ...
+    def max_level(self) -> int:
+        """Highest level supported."""
+        ...
 
 
 class BrokerView(Protocol):
     """A registered broker."""
 
     @property
-    def broker_id(self) -> int: ...
+    def broker_id(self) -> int:
+        """Node id."""
+        ...
+
     @property
-    def broker_epoch(self) -> int: ...
+    def broker_epoch(self) -> int:
+        """Offset of the registration record."""
+        ...
+
     @property
-    def rack(self) -> str | None: ...
+    def rack(self) -> str | None:
+        """`broker.rack`, None when unset."""
+        ...
+
     @property
-    def fenced(self) -> bool: ...
+    def fenced(self) -> bool:
+        """Whether the broker may not lead."""
+        ...
+
     @property
-    def endpoints(self) -> Mapping[str, EndpointView]: ...
+    def endpoints(self) -> Mapping[str, EndpointView]:
+        """Where it listens, by listener name."""
+        ...
+
     @property
-    def features(self) -> Mapping[str, FeatureRangeView]: ...
+    def features(self) -> Mapping[str, FeatureRangeView]:
+        """Feature levels that it supports, by name."""
+        ...
 
 
 class MetadataView(Protocol):
@@ -123,16 +181,28 @@ class MetadataView(Protocol):
         ...
 
     @property
-    def finalized_features(self) -> Mapping[str, int]: ...
+    def finalized_features(self) -> Mapping[str, int]:
+        """Levels in force, by feature name."""
+        ...
+
     @property
     def finalized_features_epoch(self) -> int:
         """Offset of the last image in which a feature changed."""
         ...
 
     @property
-    def brokers(self) -> Mapping[int, BrokerView]: ...
-    def topic(self, name: str) -> TopicView | None: ...
-    def topic_by_id(self, topic_id: Uuid) -> TopicView | None: ...
+    def brokers(self) -> Mapping[int, BrokerView]:
+        """Registered brokers by node id."""
+        ...
+
+    def topic(self, name: str) -> TopicView | None:
+        """Return a topic by name, None when there is none."""
+        ...
+
+    def topic_by_id(self, topic_id: Uuid) -> TopicView | None:
+        """Return a topic by id, None when there is none."""
+        ...
+
     def topics(self) -> Iterable[TopicView]:
         """Every topic, in name order."""
         ...
@@ -151,9 +221,14 @@ class LogReadView(Protocol):
     """A stretch of whole batches, the first of which contains the offset that was asked for."""
 
     @property
-    def records(self) -> FileSlice | bytes: ...
+    def records(self) -> FileSlice | bytes:
+        """The batches, as a slice of the segment or as bytes."""
+        ...
+
     @property
-    def size_bytes(self) -> int: ...
+    def size_bytes(self) -> int:
+        """Size of the batches together."""
+        ...
 
 
 class NamedVerdict(Protocol):
@@ -169,7 +244,10 @@ class ProducerVerdict(Protocol):
     """What the producer's state says about the next batch."""
 
     @property
-    def verdict(self) -> NamedVerdict: ...
+    def verdict(self) -> NamedVerdict:
+        """Whether the batch is next, a duplicate, or refused."""
+        ...
+
     @property
     def base_offset(self) -> Offset:
         """Of a duplicate: the offset that the first copy got."""
@@ -185,15 +263,30 @@ class ProducerStateView(Protocol):
     """One producer id that a partition remembers."""
 
     @property
-    def producer_id(self) -> int: ...
+    def producer_id(self) -> int:
+        """Id that InitProducerId gave out."""
+        ...
+
     @property
-    def producer_epoch(self) -> int: ...
+    def producer_epoch(self) -> int:
+        """Newest epoch seen of that id."""
+        ...
+
     @property
-    def last_sequence(self) -> int: ...
+    def last_sequence(self) -> int:
+        """Sequence of the last record, -1 when there is none."""
+        ...
+
     @property
-    def last_timestamp(self) -> int: ...
+    def last_timestamp(self) -> int:
+        """Newest record time, in ms of the wall clock."""
+        ...
+
     @property
-    def coordinator_epoch(self) -> int: ...
+    def coordinator_epoch(self) -> int:
+        """Epoch of the coordinator that wrote the last marker, -1 without one."""
+        ...
+
     @property
     def transaction_first_offset(self) -> Offset | None:
         """First offset of the open transaction, None when there is none."""
@@ -203,67 +296,117 @@ class ProducerStateView(Protocol):
 class ProducerStatesView(Protocol):
     """Idempotent producers that wrote to one partition (KIP-98)."""
 
-    def check(self, batch: RecordBatch) -> ProducerVerdict: ...
-    def active_producers(self) -> Iterable[ProducerStateView]: ...
+    def check(self, batch: RecordBatch) -> ProducerVerdict:
+        """Judge a batch by its producer id, epoch and sequence, changing nothing."""
+        ...
+
+    def active_producers(self) -> Iterable[ProducerStateView]:
+        """Return the producers that have not expired."""
+        ...
 
 
 class TopicLimits(Protocol):
     """The topic settings that an append obeys (`storage.LogConfig` has them all)."""
 
     @property
-    def max_message_bytes(self) -> int: ...
+    def max_message_bytes(self) -> int:
+        """`max.message.bytes`: the largest batch as stored."""
+        ...
+
     @property
-    def segment_bytes(self) -> int: ...
+    def segment_bytes(self) -> int:
+        """`segment.bytes`: no batch may be larger than a segment."""
+        ...
+
     @property
     def compression_type(self) -> str:
         """`producer` or the name of a codec that every stored batch has."""
         ...
 
     @property
-    def is_compacted(self) -> bool: ...
+    def is_compacted(self) -> bool:
+        """Whether `cleanup.policy` has `compact`, which makes keys mandatory."""
+        ...
+
     @property
-    def is_deleted(self) -> bool: ...
+    def is_deleted(self) -> bool:
+        """Whether `cleanup.policy` has `delete`."""
+        ...
+
     @property
     def message_timestamp_type(self) -> str:
         """`CreateTime` or `LogAppendTime`."""
         ...
 
     @property
-    def message_timestamp_before_max_ms(self) -> int: ...
+    def message_timestamp_before_max_ms(self) -> int:
+        """How far a record may lie in the past."""
+        ...
+
     @property
-    def message_timestamp_after_max_ms(self) -> int: ...
+    def message_timestamp_after_max_ms(self) -> int:
+        """How far a record may lie in the future."""
+        ...
+
     @property
-    def min_insync_replicas(self) -> int: ...
+    def min_insync_replicas(self) -> int:
+        """`min.insync.replicas`, as configured."""
+        ...
+
     @property
-    def flush_messages(self) -> int: ...
+    def flush_messages(self) -> int:
+        """`flush.messages`: records after which an fsync is due."""
+        ...
 
 
 class LeaderEpochsView(Protocol):
     """Where each leader epoch of a log began (KIP-101)."""
 
-    def epoch_at(self, offset: Offset) -> LeaderEpoch | None: ...
-    def assign(self, epoch: LeaderEpoch, start_offset: Offset, *, durable: bool = True) -> bool: ...
+    def epoch_at(self, offset: Offset) -> LeaderEpoch | None:
+        """Return the epoch of the record at an offset, None below the log."""
+        ...
+
+    def assign(self, epoch: LeaderEpoch, start_offset: Offset, *, durable: bool = True) -> bool:
+        """Note that an epoch begins at an offset; false when that is known."""
+        ...
+
     @property
-    def latest(self) -> LeaderEpoch | None: ...
+    def latest(self) -> LeaderEpoch | None:
+        """The newest epoch, None for a log without records."""
+        ...
 
 
 class PartitionLog(Protocol):
     """One partition's log, as `storage.Log` provides it."""
 
     @property
-    def config(self) -> TopicLimits: ...
+    def config(self) -> TopicLimits:
+        """The topic settings in force."""
+        ...
+
     @property
-    def producer_states(self) -> ProducerStatesView: ...
+    def producer_states(self) -> ProducerStatesView:
+        """What is remembered of idempotent producers."""
+        ...
+
     @property
-    def epochs(self) -> LeaderEpochsView: ...
+    def epochs(self) -> LeaderEpochsView:
+        """Where each leader epoch began."""
+        ...
 
     high_watermark: Offset
     """Exclusive end of what is committed; written by the partition alone."""
 
     @property
-    def log_start_offset(self) -> Offset: ...
+    def log_start_offset(self) -> Offset:
+        """First offset that can be read."""
+        ...
+
     @property
-    def log_end_offset(self) -> Offset: ...
+    def log_end_offset(self) -> Offset:
+        """Offset that the next record gets."""
+        ...
+
     @property
     def unflushed_records(self) -> int:
         """Records that a power loss would take."""
@@ -275,27 +418,46 @@ class PartitionLog(Protocol):
         batches: Sequence[RecordBatch],
         now_ms: int,
         wall_ms: int,
-    ) -> None: ...
+    ) -> None:
+        """Append validated batches whose offsets are assigned; StorageError, DiskFull."""
+        ...
+
     def read(
         self, offset: Offset, max_bytes: int, *, upper_bound: Offset, min_one_batch: bool
-    ) -> LogReadView: ...
-    def end_offset_for_epoch(self, epoch: LeaderEpoch) -> OffsetAndEpoch: ...
+    ) -> LogReadView:
+        """Return whole batches from the one that contains `offset`, below `upper_bound`."""
+        ...
+
+    def end_offset_for_epoch(self, epoch: LeaderEpoch) -> OffsetAndEpoch:
+        """Return the largest epoch that is not above `epoch`, and its end."""
+        ...
+
     def advance_log_start_offset(self, offset: Offset) -> bool:
         """Hide the records below `offset`; false when it is not above the log start offset."""
         ...
 
-    def flush(self) -> None: ...
+    def flush(self) -> None:
+        """Make everything appended durable; FsyncFailed stops the process."""
+        ...
 
 
 class TimestampAndOffsetView(Protocol):
     """A record found by its time."""
 
     @property
-    def timestamp(self) -> int: ...
+    def timestamp(self) -> int:
+        """Time of the record, in ms of the wall clock."""
+        ...
+
     @property
-    def offset(self) -> Offset: ...
+    def offset(self) -> Offset:
+        """Offset of the record."""
+        ...
+
     @property
-    def leader_epoch(self) -> LeaderEpoch: ...
+    def leader_epoch(self) -> LeaderEpoch:
+        """Epoch that the record was written in."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,18 +481,36 @@ class LogStore(Protocol):
         """Return the log directories in the order of `log.dirs`, failed ones included."""
         ...
 
-    def get(self, partition: TopicPartition) -> PartitionLog | None: ...
+    def get(self, partition: TopicPartition) -> PartitionLog | None:
+        """Return a partition's log; StorageError for one that is there but damaged."""
+        ...
+
     def create(
         self, partition: TopicPartition, topic_id: Uuid, config: Mapping[str, str]
-    ) -> PartitionLog: ...
+    ) -> PartitionLog:
+        """Make a log in the emptiest directory; StorageError when none can take it."""
+        ...
+
     def offset_for_timestamp(
         self, log: PartitionLog, timestamp: int, *, upper_bound: Offset
-    ) -> TimestampAndOffsetView | None: ...
+    ) -> TimestampAndOffsetView | None:
+        """Return the first record that is not older than `timestamp`, None without one."""
+        ...
+
     def offset_of_max_timestamp(
         self, log: PartitionLog, *, upper_bound: Offset
-    ) -> TimestampAndOffsetView | None: ...
-    def configure(self, partition: TopicPartition, config: Mapping[str, str]) -> None: ...
-    def delete(self, partition: TopicPartition) -> None: ...
+    ) -> TimestampAndOffsetView | None:
+        """Return the newest record by time, None for an empty log."""
+        ...
+
+    def configure(self, partition: TopicPartition, config: Mapping[str, str]) -> None:
+        """Apply changed topic settings."""
+        ...
+
+    def delete(self, partition: TopicPartition) -> None:
+        """Take the log away; its files go later, as Kafka's do."""
+        ...
+
     def failed(self, partition: TopicPartition, error: StorageError) -> Sequence[TopicPartition]:
         """Take note of a disk's error; return the partitions that cannot be used any more."""
         ...
@@ -343,4 +523,6 @@ class ControllerChannel(Protocol):
     `send` returns, possibly never: whoever sends keeps a deadline.
     """
 
-    def send(self, tag: str, request: Message) -> None: ...
+    def send(self, tag: str, request: Message) -> None:
+        """Ask the active controller; the answer carries `tag`."""
+        ...
