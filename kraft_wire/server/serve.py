@@ -76,11 +76,10 @@ def serve(
                 now_ms=now_ms(),
                 wall_ms=wall_ms(),
                 cluster_id=cluster_id,
+                report=log.event,
             )
         except StorageError as error:
             raise StartError(f"the data cannot be opened: {error}") from error
-        for path in node.strays:
-            log.event("stray_log_set_aside", path=path)
         _Process(config, node, loop, log, sockets).run(ready)
     finally:
         for _, sock in sockets:
@@ -118,8 +117,7 @@ class _Process:
         self._host.settle_all()
         if self._config.metrics_port is not None:
             self._serve_metrics(self._config.metrics_port)
-        # What is alive now stays so: the collector need not look at it again, nor often at all,
-        # because requests make few cycles.
+        # What is alive now stays so, and requests make few cycles: collect seldom, and only those.
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)
         ready(self._node, self._config)
@@ -233,7 +231,6 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 
 def _write_line(line: str) -> None:
-    # Nobody may be reading the log any more (a closed pipe): serving goes on.
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError):  # nobody reads the log any more: serving goes on
         sys.stderr.write(line)
         sys.stderr.flush()

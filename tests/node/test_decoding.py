@@ -1,0 +1,93 @@
+"""What cannot be decoded is refused with a word that can be counted, the field and the byte."""
+
+import struct
+
+import pytest
+
+from kraft_wire.node.decoding import Answered, Decoded, RequestDecoder
+from kraft_wire.node.event_log import EventLog
+from kraft_wire.node.outputs import Peer, Rejection
+from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataRequestTopic
+from kraft_wire.wire.message import DecodeLimits
+
+SERVED = {0: (3, 13), 3: (0, 13), 18: (0, 4)}
+DECODER = RequestDecoder(SERVED, DecodeLimits(elements=1_000, tagged_fields=4, tagged_bytes=100))
+
+
+def frame(api_key: int, version: int, body: bytes, *, tags: bytes = b"") -> bytearray:
+    return bytearray(struct.pack(">hhih", api_key, version, 7, 1) + b"c" + tags + body)
+
+
+def test_a_request_is_decoded_with_what_follows_it() -> None:
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="t")])
+    decoded = DECODER.decode(frame(3, 8, request.encode(8) + b"xyz"))
+    assert isinstance(decoded, Decoded)
+    assert decoded.header.client_id == "c"
+    assert decoded.request == request
+    assert decoded.trailing_bytes == 3
+
+
+@pytest.mark.parametrize(
+    ("bad", "api", "field", "byte", "reason"),
+    [
+        (bytearray(8), "-", "client_id", 8, "truncated"),
+        (frame(99, 0, b""), "99", "-", -1, "api_not_served"),
+        (frame(3, 14, b"", tags=b"\0"), "Metadata", "-", -1, "version_not_served"),
+        (
+            frame(3, 1, struct.pack(">i", 2_000_000)),
+            "Metadata",
+            "topics",
+            15,
+            "array_count_exceeds_remaining",
+        ),
+        (
+            frame(3, 1, struct.pack(">i", 2_000) + struct.pack(">h", 0) * 2_000),
+            "Metadata",
+            "topics",
+            15,
+            "object_budget_exceeded",
+        ),
+        (frame(3, 1, struct.pack(">ih", 1, 5) + b"ab"), "Metadata", "topics[0].name", 17, None),
+        (frame(3, 1, b"\0\0"), "Metadata", "topics", 11, "truncated"),
+        (frame(3, 12, b"", tags=b"\x05"), "-", "tagged_fields", 11, "tagged_fields_exceeded"),
+    ],
+)
+def test_a_frame_is_refused_with_a_named_reason(
+    bad: bytearray, api: str, field: str, byte: int, reason: str | None
+) -> None:
+    refused = DECODER.decode(bad)
+    assert isinstance(refused, Rejection)
+    assert (refused.api, refused.field, refused.byte) == (api, field, byte)
+    if reason is not None:
+        assert refused.reason == reason
+
+
+def test_an_unknown_api_versions_version_is_answered() -> None:
+    answer = DECODER.decode(frame(18, 77, b"", tags=b"\0"))
+    assert isinstance(answer, Answered)
+    assert answer.body == struct.pack(">hihhh", 35, 1, 18, 0, 4)
+
+
+def test_an_old_produce_that_is_cut_is_refused() -> None:
+    for size in range(4, 24):
+        body = struct.pack(">hiihsii", 1, 5, 1, 1, b"t", 1, 0)[:size]
+        assert isinstance(DECODER.decode(frame(0, 0, body)), Rejection), size
+
+
+def test_a_refusal_is_one_line_and_a_flood_of_them_is_counted() -> None:
+    lines: list[str] = []
+    log, peer = EventLog(lines.append), Peer(1, "10.0.0.9", 53114, "EXTERNAL")
+    refused = Rejection(
+        "truncated", "Fetch", 18, 7, "topics[0]", 23, [("declared", "2 m")], "a client\n"
+    )
+    for _ in range(25):
+        log.rejected(peer, refused, 1_000)
+    assert lines[0] == (
+        "rejected client=10.0.0.9:53114 listener=EXTERNAL principal=- api=Fetch version=18 "
+        "correlation=7 field=topics[0] byte=23 reason=truncated declared=2_m "
+        "client_id=a_client_ action=close\n"
+    )
+    assert len(lines) == 10
+    log.rejected(peer, refused, 2_000)
+    assert lines[10] == "rejected_suppressed client=10.0.0.9 count=15\n"
+    assert log.rejections == {"truncated": 26}

@@ -1,0 +1,61 @@
+"""Who may connect, and for how long a connection may be silent, idle or slow."""
+
+import pytest
+
+from kraft_wire.node.limits import Admission, ServerLimits, Waiting, overdue
+
+LIMITS = ServerLimits(
+    idle_ms=600_000,
+    handshake_ms=10_000,
+    read_bytes_per_second_min=1_024,
+    connections_max=5,
+    connections_per_ip_max=3,
+    connections_per_second_max=4,
+)
+
+
+def test_an_address_has_a_share_of_the_connections() -> None:
+    admission = Admission(LIMITS)
+    assert [admission.admit("a", second * 1000) for second in range(4)] == [
+        None,
+        None,
+        None,
+        "too_many_connections_from_address",
+    ]
+    assert admission.admit("b", 5_000) is None
+    assert admission.admit("c", 6_000) is None
+    assert admission.admit("d", 7_000) == "too_many_connections"
+    admission.released("a")
+    assert admission.admit("a", 8_000) is None
+
+
+def test_connections_come_at_a_bounded_rate() -> None:
+    admission = Admission(LIMITS)
+    assert [admission.admit(host, 1_500) for host in "abcd"] == [None] * 4
+    assert admission.admit("e", 1_999) == "connection_rate_exceeded"
+    assert admission.admit("e", 2_000) is None
+
+
+def waiting(**facts: int) -> Waiting:
+    known = {"opened_ms": 0, "last_active_ms": 0, "frame_began_ms": -1, "held_bytes": 0}
+    return Waiting(**(known | {"requests_count": 1} | facts))
+
+
+@pytest.mark.parametrize(
+    ("connection", "now_ms", "reason"),
+    [
+        (waiting(requests_count=0), 10_000, None),
+        (waiting(requests_count=0), 10_001, "handshake_timeout"),
+        (waiting(), 600_000, None),
+        (waiting(), 600_001, "idle"),
+        (waiting(last_active_ms=500_000), 600_001, None),
+        (waiting(frame_began_ms=100, held_bytes=0), 10_100, None),
+        (waiting(frame_began_ms=100, held_bytes=0), 11_100, "too_slow"),
+        (waiting(frame_began_ms=100, held_bytes=1_024), 11_100, None),
+        (waiting(frame_began_ms=100, held_bytes=1_024), 12_100, "too_slow"),
+    ],
+)
+def test_time_is_up_for_the_silent_the_idle_and_the_slow(
+    connection: Waiting, now_ms: int, reason: str | None
+) -> None:
+    assert overdue(connection, LIMITS, now_ms) == reason
