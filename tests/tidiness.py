@@ -6,6 +6,7 @@
 import ast
 import re
 import statistics
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -156,12 +157,22 @@ def _functions(module: Module, node: ast.AST, prefix: str) -> Iterator[Function]
 
 @cache
 def modules() -> tuple[Module, ...]:
-    """Every hand-written module of the packages, in path order."""
+    """Every hand-written module of the packages that is not new to git, in path order."""
     paths = sorted(path for package in PACKAGES for path in (CHECKOUT / package).rglob("*.py"))
+    drafts = _drafts()
     relative = [(path.relative_to(CHECKOUT).as_posix(), path) for path in paths]
     return tuple(
-        Module(name, path.read_text()) for name, path in relative if "/generated/" not in name
+        Module(name, path.read_text(encoding="utf-8"))
+        for name, path in relative
+        if "/generated/" not in name and name not in drafts
     )
+
+
+def _drafts() -> frozenset[str]:
+    """Files that git was never told of: work in progress, which nobody else's check may judge."""
+    command = ["git", "ls-files", "--others", "--exclude-standard", *PACKAGES]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    return frozenset(done.stdout.splitlines())
 
 
 @cache
