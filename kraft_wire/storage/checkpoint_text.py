@@ -30,8 +30,10 @@ def read_entries(fs: FileSystem, path: str, fields: int) -> list[list[str]] | No
         data = fs.read(path)
     except MissingFile:
         return None
+    if not data:
+        return []  # Kafka makes its checkpoints empty and fills them later
     lines = _lines(path, data)
-    if not lines or lines[0] != _VERSION:
+    if lines[0] != _VERSION:
         raise CorruptCheckpoint(path, f"line 1 is no version {_VERSION}")
     if len(lines) < 2 or lines[1] != str(len(lines) - 2):
         raise CorruptCheckpoint(path, f"line 2 is not the count of the {len(lines) - 2} entries")

@@ -49,7 +49,7 @@ def test_offset_checkpoint_is_kafkas_text() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (b"", "line 1"),
+        (b"\n", "line 1"),
         (b"1\n0\n", "line 1"),
         (b"0\n", "line 2"),
         (b"0\n2\na 0 1\n", "line 2"),
@@ -238,3 +238,10 @@ def test_any_bytes_are_a_state_or_a_named_refusal(data: bytes) -> None:
     for read in [*reads, lambda disk, path: read_offsets(disk, f"{path}/c")]:
         with suppress(CorruptCheckpoint):
             read(fs, "d")
+
+
+def test_an_offset_checkpoint_that_apache_has_only_just_made_has_no_entries() -> None:
+    fs = SimFileSystem()
+    fs.make_directory("/d")
+    fs.open("/d/log-start-offset-checkpoint", create=True).close()
+    assert read_offsets(fs, "/d/log-start-offset-checkpoint") == {}
