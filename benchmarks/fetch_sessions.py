@@ -76,13 +76,13 @@ class MemoryLog(NumbersLog):
         return Stretch(bytes(count * RECORD_BYTES))
 
 
-def make_broker() -> Broker:
+def make_broker(**settings: int) -> Broker:
     """A broker that leads all partitions, each with one record."""
     topics = {
         topic: [partition_image(index) for index in range(PARTITIONS_PER_TOPIC)]
         for topic in dict.fromkeys(topic for topic, _ in NAMES)
     }
-    broker = small_broker(image_of(topics))
+    broker = small_broker(image_of(topics), **settings)
     for (topic, index), partition in broker.partitions.items():
         log = MemoryLog({}, [(0, 0)])
         log.grow(1)
@@ -175,7 +175,7 @@ def measured(row: Row, broker: Broker, prepare: Callable[[], bytes]) -> float:
 
 def compare(rounds: int) -> list[Row]:
     """Alternate full and incremental fetches over the same partitions."""
-    broker = make_broker()
+    broker = make_broker(max_incremental_fetch_session_cache_partitions=1_000 * len(NAMES))
     busy, idle = Client(broker), Client(broker)
     busy.open()
     positions = dict.fromkeys(NAMES, 1)
