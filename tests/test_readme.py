@@ -28,7 +28,7 @@ def run(command: list[str], script: str, server: ServerProcess) -> str:
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "KAFKA_BROKER": server.bootstrap,
+        "KRAFT_WIRE_BOOTSTRAP": server.bootstrap,
     }
     done = subprocess.run(
         [*command, changed], env=environment, capture_output=True, text=True, timeout=120
