@@ -17,7 +17,8 @@ from kraft_wire.wire.generated.fetch import (
 from kraft_wire.wire.generated.metadata import MetadataResponseTopic
 from kraft_wire.wire.generated.produce import ProduceResponse
 from kraft_wire.wire.record_batch import parse_batches
-from tests.apache.node import ApacheNode
+from tests.apache.java_process import run_java
+from tests.apache.node import CLUSTER_ID, ApacheNode
 from tests.server.wire_client import WireClient, one_batch, produce_request
 from tests.server_process import ServerProcess
 
@@ -97,3 +98,31 @@ def test_we_go_on_where_apache_was_killed(tmp_path: Path) -> None:
         assert ours.topic_id == theirs.topic_id
         assert read(client, "begun") == [b"%d" % number for number in range(12)]
         write(client, ours, [b"more"])
+
+
+def test_a_dynamic_quorum_of_one_goes_from_apache_to_us_and_back(tmp_path: Path) -> None:
+    """KIP-853: kraft.version 1, its voters in the formatted checkpoint and then in the log."""
+    apache = ApacheNode(tmp_path)
+    properties = apache.properties()
+    _, _, address = properties.pop("controller.quorum.voters").partition("@")
+    properties["controller.quorum.bootstrap.servers"] = address
+    lines = [f"{key}={value}\n" for key, value in properties.items()]
+    apache.properties_file.write_text("".join(lines))
+    arguments = ["format", "--standalone", "-t", CLUSTER_ID, "-c", str(apache.properties_file)]
+    assert run_java("kafka.tools.StorageTool", arguments).exit_code == 0
+    apache.start()
+    try:
+        with WireClient(apache.bootstrap) as client:
+            write(client, client.topic("dynamic"), [b"a"])
+    finally:
+        apache.stop()
+    with ServerProcess(tmp_path) as server, WireClient(server.bootstrap) as client:
+        write(client, client.topic("dynamic"), [b"b"])
+        write(client, client.topic("of-ours"), [b"c"])
+    apache.start()
+    try:
+        with WireClient(apache.bootstrap) as client:
+            assert read(client, "dynamic") == [b"a", b"b"]
+            assert read(client, "of-ours") == [b"c"]
+    finally:
+        apache.stop()
