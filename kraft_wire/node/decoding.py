@@ -5,7 +5,6 @@ version 0 (KIP-511), and Produce 0 to 2, which are advertised for old librdkafka
 (KAFKA-18659). Everything else that cannot be decoded closes the connection with one log line.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from struct import Struct
@@ -31,23 +30,6 @@ Versions: TypeAlias = Mapping[int, tuple[int, int]]
 _API_VERSIONS: Final = 18
 _PRODUCE: Final = 0
 _PRODUCE_REFUSED_MAX: Final = 2
-
-_REASONS: Final = (
-    (
-        "array_count_exceeds_remaining",
-        r"(?P<declared>\d+) elements are announced, (?P<allowed>\d+)",
-    ),
-    ("object_budget_exceeded", r"more than (?P<allowed>\d+) elements"),
-    ("tagged_fields_exceeded", r"(?P<declared>\d+) tagged fields, (?P<allowed>\d+) are the most"),
-    ("tagged_field_size", r"tagged fields of (?P<declared>\d+) bytes|tag of (?P<size>\d+) bytes"),
-    ("length_exceeds_remaining", r"(?P<declared>\d+) bytes are announced, (?P<allowed>-?\d+)"),
-    ("string_too_long", r"string of (?P<declared>\d+) bytes, (?P<allowed>\d+)"),
-    ("null_not_allowed", r"null"),
-    ("truncated", r"left|cut off|no header"),
-    ("varint_malformed", r"varint"),
-    ("tagged_field_size", r"tag"),
-)
-"""The fixed word of the log line, and by which words of the decoder's reason it is known."""
 
 
 class Decoded(NamedTuple):
@@ -133,17 +115,12 @@ def unencodable(header: RequestHeader, problem: UnencodableMessage) -> Rejection
 
 
 def _rejection(error: MalformedMessage, header: RequestHeader | None) -> Rejection:
-    reason, details = "malformed", list[tuple[str, object]]()
-    for word, pattern in _REASONS:
-        match = re.search(pattern, error.reason)
-        if match is not None:
-            found = match.groupdict()
-            reason, details = word, [(name, text) for name, text in found.items() if text]
-            break
+    numbers = (("declared", error.declared), ("allowed", error.allowed))
+    details = [(name, number) for name, number in numbers if number is not None]
     if header is None:
-        return Rejection(reason, field=error.field, byte=error.byte, details=details)
+        return Rejection(error.kind.value, field=error.field, byte=error.byte, details=details)
     return Rejection(
-        reason,
+        error.kind.value,
         api_name(header.api_key),
         header.api_version,
         header.correlation_id,

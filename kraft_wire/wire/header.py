@@ -11,7 +11,7 @@ from struct import Struct, error
 from typing import NamedTuple
 
 from kraft_wire.wire.generated.registry import REQUESTS
-from kraft_wire.wire.message import Buffer, DecodeLimits, MalformedMessage
+from kraft_wire.wire.message import Buffer, DecodeLimits, Malformation, MalformedMessage
 from kraft_wire.wire.primitives import decode_unsigned_varint
 
 __all__ = [
@@ -75,44 +75,71 @@ def parse_request_header(
         return _parse_short_header(frame)
     end = 10 + length if length >= 0 else 10
     if end > len(frame):
-        raise MalformedMessage("client_id", 10, f"{length} bytes, {len(frame) - 10} are left")
+        left = len(frame) - 10
+        reason = f"{length} bytes are announced, {left} are left"
+        kind = Malformation.LENGTH
+        raise MalformedMessage("client_id", 10, reason, kind, declared=length, allowed=left)
     client_id = None if length < 0 else str(frame[10:end], "utf-8", "replace")
     if api_version >= FLEXIBLE_FROM.get(api_key, NEVER_FLEXIBLE):
         if end == len(frame):
-            raise MalformedMessage("tagged_fields", end, "the header is cut off")
+            raise _cut_off("tagged_fields", end)
         end = end + 1 if frame[end] == 0 else _skip_tags(frame, end, limits)
     return RequestHeader(api_key, api_version, correlation_id, client_id), end
+
+
+def _cut_off(field: str, byte: int) -> MalformedMessage:
+    return MalformedMessage(field, byte, "the header is cut off", Malformation.CUT_OFF)
 
 
 def _parse_short_header(frame: Buffer) -> tuple[RequestHeader, int]:
     """Read the header of ControlledShutdown version 0, or refuse what is too short for any."""
     if len(frame) < SHORT_HEAD.size:
-        raise MalformedMessage("request_header", 0, f"{len(frame)} bytes are no header")
+        reason = f"{len(frame)} bytes are no header"
+        raise MalformedMessage("request_header", 0, reason, Malformation.CUT_OFF)
     api_key, api_version, correlation_id = SHORT_HEAD.unpack_from(frame, 0)
     if api_key != CONTROLLED_SHUTDOWN or api_version != 0:
-        raise MalformedMessage("client_id", 8, "the header is cut off")
+        raise _cut_off("client_id", 8)
     return RequestHeader(api_key, api_version, correlation_id, None), SHORT_HEAD.size
 
 
-def _skip_tags(frame: Buffer, position: int, limits: DecodeLimits | None) -> int:
+def _skip_tags(frame: Buffer, start: int, limits: DecodeLimits | None) -> int:
     """Step over a tag section; a count above 2**31 is negative to Apache and means none."""
-    start = position
-    try:
-        count, position = decode_unsigned_varint(frame, position)
-        count = count if count < 1 << 31 else 0
-        if limits is not None and count > limits.tagged_fields:
-            raise ValueError(f"{count} tagged fields, {limits.tagged_fields} are the most")
-        for _ in range(count):
-            _, position = decode_unsigned_varint(frame, position)
-            size, position = decode_unsigned_varint(frame, position)
-            position += size
-            if position > len(frame):
-                raise ValueError(f"tag of {size} bytes, the header is cut off")
-        if limits is not None and position - start > limits.tagged_bytes:
-            raise ValueError(f"tagged fields of {position - start} bytes are too many")
-    except (ValueError, IndexError) as failure:
-        raise MalformedMessage("tagged_fields", start, str(failure)) from failure
+    count, position = _tag_number(frame, start)
+    count = count if count < 1 << 31 else 0
+    if limits is not None and count > limits.tagged_fields:
+        allowed = limits.tagged_fields
+        reason = f"{count} tagged fields, {allowed} are the most"
+        kind = Malformation.TAG_COUNT
+        raise MalformedMessage(
+            "tagged_fields", start, reason, kind, declared=count, allowed=allowed
+        )
+    for _ in range(count):
+        _, position = _tag_number(frame, position)
+        size, position = _tag_number(frame, position)
+        if position + size > len(frame):
+            raise _tag_size(start, size, len(frame) - position)
+        position += size
+    if limits is not None and position - start > limits.tagged_bytes:
+        raise _tag_size(start, position - start, limits.tagged_bytes)
     return position
+
+
+def _tag_size(start: int, declared: int, allowed: int) -> MalformedMessage:
+    reason = f"tagged fields of {declared} bytes, {allowed} are the most"
+    return MalformedMessage(
+        "tagged_fields", start, reason, Malformation.TAG_SIZE, declared=declared, allowed=allowed
+    )
+
+
+def _tag_number(frame: Buffer, position: int) -> tuple[int, int]:
+    """Read a count, a tag or a size of the tag section."""
+    try:
+        return decode_unsigned_varint(frame, position)
+    except IndexError as failure:
+        raise _cut_off("tagged_fields", position) from failure
+    except ValueError as failure:
+        reason = str(failure)
+        raise MalformedMessage("tagged_fields", position, reason, Malformation.VARINT) from failure
 
 
 def encode_request_header(header: RequestHeader) -> bytes:

@@ -10,6 +10,7 @@ the fast path pays nothing for them.
 
 import struct
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple, Self
 
 from kraft_wire.model import FileSlice
@@ -19,6 +20,7 @@ __all__ = [
     "Append",
     "Buffer",
     "DecodeLimits",
+    "Malformation",
     "MalformedMessage",
     "Message",
     "Part",
@@ -42,14 +44,42 @@ FAILURES = (
 """What a generated function may raise when the input is not what it was generated for."""
 
 
+class Malformation(StrEnum):
+    """What is wrong with bytes, as a fixed word that log lines carry and counters count."""
+
+    OTHER = "malformed"
+    ARRAY_COUNT = "array_count_exceeds_remaining"
+    OBJECT_BUDGET = "object_budget_exceeded"
+    TAG_COUNT = "tagged_fields_exceeded"
+    TAG_SIZE = "tagged_field_size"
+    LENGTH = "length_exceeds_remaining"
+    STRING = "string_too_long"
+    NULL = "null_not_allowed"
+    CUT_OFF = "truncated"
+    VARINT = "varint_malformed"
+
+
 class MalformedMessage(ValueError):
     """Bytes that Apache's decoder refuses; `field` is the path, `byte` counts from the data."""
 
-    def __init__(self, field: str, byte: int, reason: str) -> None:
+    def __init__(
+        self,
+        field: str,
+        byte: int,
+        reason: str,
+        kind: Malformation = Malformation.OTHER,
+        *,
+        declared: int | None = None,
+        allowed: int | None = None,
+    ) -> None:
+        """`declared` and `allowed` are the numbers behind a limit that was passed."""
         super().__init__(f"{field} at byte {byte}: {reason}")
         self.field = field
         self.byte = byte
         self.reason = reason
+        self.kind = kind
+        self.declared = declared
+        self.allowed = allowed
 
 
 class UnencodableMessage(ValueError):

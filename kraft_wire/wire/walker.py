@@ -17,6 +17,7 @@ from kraft_wire.model import FileSlice
 from kraft_wire.wire.message import (
     Buffer,
     DecodeLimits,
+    Malformation,
     MalformedMessage,
     Message,
     Part,
@@ -97,10 +98,19 @@ class Walk:
         """Spell the path of the field being read."""
         return ".".join(self.path).replace(".[", "[") or self.table.name
 
-    def _fail(self, reason: str, position: int | None = None) -> MalformedMessage:
+    def _fail(
+        self,
+        reason: str,
+        kind: Malformation = Malformation.OTHER,
+        *,
+        position: int | None = None,
+        declared: int | None = None,
+        allowed: int | None = None,
+    ) -> MalformedMessage:
         """Build the error for the field being read."""
         byte = self.position if position is None else position
-        return MalformedMessage(self._where(), byte, reason)
+        where = self._where()
+        return MalformedMessage(where, byte, reason, kind, declared=declared, allowed=allowed)
 
     def _tell(self, start: int, value: object, part: str = "") -> None:
         """Hand what was just read to the visitor."""
@@ -112,7 +122,9 @@ class Walk:
         """Count elements against the budget before they are built."""
         self.elements += count
         if self.limits is not None and self.elements > self.limits.elements:
-            raise self._fail(f"more than {self.limits.elements} elements in one message")
+            allowed = self.limits.elements
+            reason = f"more than {allowed} elements in one message"
+            raise self._fail(reason, Malformation.OBJECT_BUDGET, allowed=allowed)
 
     def struct(self, table: StructTable) -> Struct:
         """Read a struct: its fields in order, then its tagged fields."""
@@ -167,7 +179,8 @@ class Walk:
     def _tagged_field(self, field: FieldTable) -> object:
         """Read the value of a tag that the schema knows."""
         if not includes(field.tagged, self.version):
-            raise self._fail(f"tag {field.tag} is not valid for version {self.version}")
+            reason = f"tag {field.tag} is not valid for version {self.version}"
+            raise self._fail(reason, Malformation.TAG_SIZE)
         if field.kind == "struct" and not field.is_array:
             assert field.struct is not None
             if includes(field.nullable, self.version):
@@ -189,10 +202,13 @@ class Walk:
         ):
             raise self._fail(
                 f"more than {self.limits.tagged_fields} unknown tagged fields or "
-                f"{self.limits.tagged_bytes} bytes of them"
+                f"{self.limits.tagged_bytes} bytes of them",
+                Malformation.TAG_COUNT,
+                declared=self.unknown_bytes,
+                allowed=self.limits.tagged_bytes,
             )
         if size < 0:
-            raise self._fail(f"negative size {size}")
+            raise self._fail(f"negative size {size}", Malformation.TAG_SIZE, declared=size)
         start = self.position
         content = bytes(self._take(size))
         self._tell(start, content)
@@ -227,7 +243,8 @@ class Walk:
             return None
         if count > len(self.view) - self.position:
             left = len(self.view) - self.position
-            raise self._fail(f"{count} elements are announced, {left} bytes are left")
+            reason = f"{count} elements are announced, {left} bytes are left"
+            raise self._fail(reason, Malformation.ARRAY_COUNT, declared=count, allowed=left)
         self._spend(count)
         items: list[object] = []
         self.path.append("")
@@ -250,11 +267,11 @@ class Walk:
         size = self._length(compact, 2 if field.kind == "string" else 4)
         if size < 0:
             if is_element:
-                raise self._fail("null in an array")
+                raise self._fail("null in an array", Malformation.NULL)
             self._refuse_null(field, size)
             return None
         if field.kind == "string" and size > STRING_BYTES_MAX:
-            raise self._fail(f"string of {size} bytes, {STRING_BYTES_MAX} are the most")
+            raise self._long_string(size, STRING_BYTES_MAX)
         start = self.position
         raw = self._take(size)
         value = self._text(bytes(raw), start) if field.kind == "string" else raw
@@ -266,7 +283,20 @@ class Walk:
     def _refuse_null(self, field: FieldTable, size: int) -> None:
         """Raise for a negative length where the field may not be null."""
         if not includes(field.nullable, self.version):
-            raise self._fail(f"null (length {size}) in a field that is never null")
+            reason = f"null (length {size}) in a field that is never null"
+            raise self._fail(reason, Malformation.NULL)
+
+    def _long_string(
+        self, size: int, allowed: int, what: str = "", position: int | None = None
+    ) -> MalformedMessage:
+        """Build the error for a string that is too long."""
+        return self._fail(
+            f"string of {size} bytes, {allowed} are the most{what}",
+            Malformation.STRING,
+            position=position,
+            declared=size,
+            allowed=allowed,
+        )
 
     def _length(self, compact: bool, width_bytes: int) -> int:
         """Read the length in front of a string, blob or array; negative stands for null."""
@@ -282,7 +312,8 @@ class Walk:
         """Read a value of fixed size."""
         codec = FIXED[kind]
         if len(self.view) - self.position < codec.size:
-            raise self._fail(f"{kind} needs {codec.size} bytes, {self._left()} are left")
+            reason = f"{kind} needs {codec.size} bytes, {self._left()} are left"
+            raise self._fail(reason, Malformation.CUT_OFF)
         value: object = codec.unpack_from(self.view, self.position)[0]
         self.position += codec.size
         return value != 0 if kind == "bool" else value
@@ -294,7 +325,9 @@ class Walk:
     def _take(self, size: int) -> memoryview:
         """Slice the next `size` bytes."""
         if size > self._left():
-            raise self._fail(f"{size} bytes are announced, {self._left()} are left")
+            left = self._left()
+            reason = f"{size} bytes are announced, {left} are left"
+            raise self._fail(reason, Malformation.LENGTH, declared=size, allowed=left)
         taken = self.view[self.position : self.position + size]
         self.position += size
         return taken
@@ -309,8 +342,7 @@ class Walk:
         if self.limits is not None:
             size = len(text.encode("utf-8", "replace"))
             if size > self.limits.text_bytes:
-                reason = f"string of {size} bytes, {self.limits.text_bytes} are the most"
-                raise self._fail(f"{reason}, as UTF-8", start)
+                raise self._long_string(size, self.limits.text_bytes, ", as UTF-8", start)
         return text
 
     def _unsigned_varint(self) -> int:
@@ -318,13 +350,14 @@ class Walk:
         value = 0
         for shift in range(0, 35, 7):
             if self.position >= len(self.view):
-                raise self._fail("the varint is cut off")
+                raise self._fail("the varint is cut off", Malformation.CUT_OFF)
             byte = self.view[self.position]
             self.position += 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return wrap_int32(value)
-        raise self._fail("the varint is longer than 5 bytes", self.position - 5)
+        start = self.position - 5
+        raise self._fail("the varint is longer than 5 bytes", Malformation.VARINT, position=start)
 
 
 def wrap_int32(value: int) -> int:
