@@ -4,8 +4,8 @@ Behaviour:   the first look for a group's coordinator creates `__consumer_offset
              there, and its partition has a leader, COORDINATOR_NOT_AVAILABLE asks to try again;
              where the topic cannot be created, the error message says why
 Versions:    v1 key types, error message · v4 several keys (KIP-699) · v6 share groups (KIP-932)
-Left out:    coordinators of transactions (COORDINATOR_NOT_AVAILABLE) and of share groups
-             (INVALID_REQUEST): neither is served, so neither topic is created
+Left out:    coordinators of transactions (UNSUPPORTED_VERSION, which a client does not repeat) and
+             of share groups (INVALID_REQUEST): neither is served, so neither topic is created
 """
 
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -35,6 +35,7 @@ _MESSAGES: Final[dict[ErrorCode, str]] = {
     ErrorCode.NONE: "NONE",
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
     ErrorCode.INVALID_REQUEST: "No coordinator of this type is served here.",
+    ErrorCode.UNSUPPORTED_VERSION: "Transactions are not served here.",
 }
 
 
@@ -54,8 +55,8 @@ def handle(
 ) -> FindCoordinatorResponse:
     """Say which broker coordinates a group.
 
-    Errors per key, first match wins: INVALID_REQUEST (a key type that is not served),
-    COORDINATOR_NOT_AVAILABLE.
+    Errors per key, first match wins: UNSUPPORTED_VERSION (transactions), INVALID_REQUEST (another
+    key type that is not served), COORDINATOR_NOT_AVAILABLE.
     """
     if context.api_version < _SEVERAL_KEYS_FROM:
         found = _find(broker, context, request.key_type, request.key)
@@ -84,7 +85,8 @@ def handle(
 
 def _find(broker: "Broker", context: RequestContext, key_type: int, key: str) -> _Found:
     if key_type == _TRANSACTION:
-        return _Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        error = ErrorCode.UNSUPPORTED_VERSION
+        return _Found(error, message=_MESSAGES[error])
     if key_type != _GROUP:
         return _Found(ErrorCode.INVALID_REQUEST)
     topic = broker.image.topic(OFFSETS_TOPIC)
