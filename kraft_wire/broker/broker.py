@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
+from kraft_wire.broker.absent_log import AbsentLog
 from kraft_wire.broker.context import ReplyTo
 from kraft_wire.broker.fetch_sessions import FetchSessionCache
 from kraft_wire.broker.metadata_cache import CurrentLeader, current_leader
@@ -17,6 +18,7 @@ from kraft_wire.broker.ports import (
     ControllerChannel,
     LogStore,
     MetadataView,
+    PartitionLog,
     PartitionView,
     TopicView,
 )
@@ -98,7 +100,7 @@ class Broker:
         self._awaited: dict[str, Callable[[Message], None]] = {}
         self._asked = 0
         self._unopened: dict[TopicPartition, StorageError] = {}
-        """Partitions without a log, because the disk refused one."""
+        """Partitions without a log, because the disk refused one or what it holds is damaged."""
 
     @property
     def groups(self) -> "GroupCoordinator":
@@ -228,12 +230,8 @@ class Broker:
     ) -> None:
         name = TopicPartition(topic.name, view.partition)
         partition = self.partitions.get(name)
-        if partition is None:
-            try:
-                partition = self._open_partition(topic, name, config)
-            except StorageError as error:
-                self._unopened[name] = error
-                return
+        if partition is None or name in self._unopened:
+            partition = self._open_partition(topic, name, config)
         if view.leader == self.node_id and view.leader_epoch > (partition.log.epochs.latest or 0):
             # KIP-101: an epoch begins where its leader found the log, records or none.
             partition.log.epochs.assign(
@@ -248,14 +246,21 @@ class Broker:
     def _open_partition(
         self, topic: TopicView, name: TopicPartition, config: Mapping[str, str]
     ) -> Partition:
-        log = self.logs.get(name)
-        if log is None:
-            log = self.logs.create(name, topic.topic_id, config)
+        """Return the partition with its log, or offline where the disk gives none."""
+        log: PartitionLog | None = None
+        try:
+            log = self.logs.get(name)
+            if log is None:
+                log = self.logs.create(name, topic.topic_id, config)
+            self._unopened.pop(name, None)
+        except StorageError as error:
+            log = AbsentLog(error)
+            self._unopened[name] = error
         log.high_watermark = log.log_end_offset
         partition = Partition(topic.name, topic.topic_id, name.partition, log, LeaderEpoch(0))
+        partition.offline = name in self._unopened
         partition.failed = partial(self._disk_failed, name)
         self.partitions[name] = partition
-        self._unopened.pop(name, None)
         return partition
 
     def _open_again(self) -> None:
@@ -264,7 +269,7 @@ class Broker:
             topic = self.image.topic(name.topic)
             view = None if topic is None else topic.partitions.get(name.partition)
             if topic is None or view is None:
-                del self._unopened[name]
+                del self._unopened[name]  # deleted meanwhile
             else:
                 config = self.image.config(TOPIC_RESOURCE, topic.name)
                 self._follow_partition(topic, view, config)

@@ -17,6 +17,7 @@ _VERBS: Final = {
     "topics": ("kraft_wire.cli.topics", "list, create, describe, delete and configure topics"),
     "wire": ("kraft_wire.cli.wire", "decode, encode and explain Kafka's messages"),
     "dump": ("kraft_wire.cli.dump", "show what stands in the files of a log directory"),
+    "repair": ("kraft_wire.cli.repair", "show and cut damage in a stopped node's log directory"),
 }
 _COULD_NOT_RUN: Final = 2
 

@@ -7,13 +7,29 @@ The form of a refusal is fixed, so that it can be searched and counted:
 """
 
 from collections.abc import Callable
+from typing import Protocol
 
 from kraft_wire.node.outputs import Peer, Rejection
 
-__all__ = ["EventLog"]
+__all__ = ["EventLog", "Line", "Report"]
 
 _LINES_PER_SECOND = 10
 _ADDRESSES_MAX = 1_024
+
+
+class Line:
+    """A text of our own, shown whole and in quotes: a reason, a command to run."""
+
+    def __init__(self, text: object) -> None:
+        self.text = str(text)
+
+
+class Report(Protocol):
+    """Takes the name and the fields of one log line (`EventLog.event`)."""
+
+    def __call__(self, name: str, **fields: object) -> None:
+        """Write the line."""
+        ...
 
 
 class EventLog:
@@ -71,6 +87,9 @@ class EventLog:
 
 
 def _shown(value: object) -> str:
-    """Return a value without spaces, control characters or excessive length."""
+    """Return a value without spaces, control characters or excessive length, or in quotes."""
+    if isinstance(value, Line):
+        text = "".join(c if c.isprintable() else "_" for c in value.text)
+        return '"' + text.replace('"', "'") + '"'
     text = str(value)[:200]
     return "".join(c if c.isprintable() and c != " " else "_" for c in text) or "-"

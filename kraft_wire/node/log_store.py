@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from kraft_wire.broker.ports import LogDirectoryUsage, PartitionLog, TimestampAndOffsetView
 from kraft_wire.model import Offset, StorageError, TopicPartition, Uuid
+from kraft_wire.node.event_log import Line, Report
 from kraft_wire.settings.definition import ConfigValue
 from kraft_wire.settings.node_settings import NodeSettings, topic_values
 from kraft_wire.settings.values import format_value
@@ -16,17 +17,28 @@ from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.log_directory import LogDirectory
+from kraft_wire.storage.segment import CorruptLog
 from kraft_wire.storage.timestamps import offset_for_timestamp, offset_of_max_timestamp
 
-__all__ = ["NodeLogStore"]
+__all__ = ["NodeLogStore", "repair_command"]
+
+
+def repair_command(path: str, partition: TopicPartition) -> str:
+    """Return what shows, and on demand cuts, what is damaged in a log."""
+    return f"kraft-wire repair {path} --partition {partition}"
 
 
 class NodeLogStore:
     """Logs over one or more directories."""
 
     def __init__(
-        self, fs: FileSystem, directories: list[LogDirectory], settings: NodeSettings
+        self,
+        fs: FileSystem,
+        directories: list[LogDirectory],
+        settings: NodeSettings,
+        report: Report,
     ) -> None:
+        """`report` takes the name and the fields of a log line."""
         assert directories, "a node needs a log directory"
         self.log_directories = directories
         self.file_delete_delay_ms = settings.integer("log.segment.delete.delay.ms")
@@ -37,6 +49,7 @@ class NodeLogStore:
         """Directories of deleted logs; the node removes them after `file.delete.delay.ms`."""
         self._fs = fs
         self._settings = settings
+        self._report = report
         self._own: dict[str, Mapping[str, str]] = {}
 
     def usage(self) -> list[LogDirectoryUsage]:
@@ -46,11 +59,13 @@ class NodeLogStore:
     def _usage(self, directory: LogDirectory) -> LogDirectoryUsage:
         try:
             if directory.offline is None:
+                sizes = {name: log.size_bytes for name, log in directory.logs.items()}
+                sizes |= {name: directory.damaged_bytes(name) for name in directory.damaged}
                 return LogDirectoryUsage(
                     path=directory.path,
                     total_bytes=self._fs.total_bytes(directory.path),
                     usable_bytes=self._fs.free_bytes(directory.path),
-                    partition_bytes={name: log.size_bytes for name, log in directory.logs.items()},
+                    partition_bytes=sizes,
                 )
         except StorageError as error:
             directory.note_error(None, error)
@@ -66,17 +81,30 @@ class NodeLogStore:
         self._own.update(own)
 
     def get(self, partition: TopicPartition) -> PartitionLog | None:
-        """Return a partition's log, None where it has none yet."""
+        """Return a partition's log, None where it has none yet.
+
+        Errors: StorageError for a log that was refused, which must not be replaced by an empty one.
+        """
         directory = self._directory_of(partition)
-        return None if directory is None else directory.logs[partition]
+        if directory is None:
+            return None
+        if partition in directory.damaged:
+            raise directory.damaged[partition]
+        return directory.logs[partition]
 
     def create(
         self, partition: TopicPartition, topic_id: Uuid, config: Mapping[str, str]
     ) -> PartitionLog:
-        """Make an empty log in the directory that has the fewest."""
+        """Make an empty log in the directory that has the fewest.
+
+        Errors: StorageError, also when every directory is offline.
+        """
         self._own[partition.topic] = config
         online = [directory for directory in self.log_directories if directory.offline is None]
-        assert online, "every log directory is offline"
+        if not online:
+            offline = self.log_directories[0].offline
+            assert offline is not None, self.log_directories
+            raise offline
         chosen = min(online, key=lambda directory: len(directory.logs))
         return chosen.create_log(
             partition, topic_id, self.config_for(partition.topic), self.wall_ms
@@ -110,10 +138,36 @@ class NodeLogStore:
         if directory is None:
             return [partition]
         held = list(directory.logs)
+        was_known = directory.offline is not None or partition in directory.damaged
         directory.note_error(partition, error)
+        if directory.offline is None and partition not in directory.damaged:
+            return []
+        if not was_known:
+            self._tell(directory, partition, error)
+        return held if directory.offline is not None else [partition]
+
+    def load(self, wall_ms: int) -> None:
+        """Open the logs of every directory; tell of those that are refused."""
+        for directory in self.log_directories:
+            directory.load_logs(self.config_for, wall_ms)
+            for partition, error in directory.damaged.items():
+                self._tell(directory, partition, error)
+
+    def _tell(
+        self, directory: LogDirectory, partition: TopicPartition, error: StorageError
+    ) -> None:
+        """Write the line from which an operator knows what to do."""
         if directory.offline is not None:
-            return held
-        return [partition] if partition in directory.damaged else []
+            self._report("log_directory_offline", directory=directory.path, reason=Line(error))
+            return
+        self._report(
+            "log_refused",
+            partition=partition,
+            file=error.path,
+            position=error.position if isinstance(error, CorruptLog) else 0,
+            reason=Line(error.reason),
+            repair=Line(repair_command(directory.path, partition)),
+        )
 
     def offset_for_timestamp(
         self, log: PartitionLog, timestamp: int, *, upper_bound: Offset
@@ -131,13 +185,13 @@ class NodeLogStore:
 
     def _directory_of(self, partition: TopicPartition) -> LogDirectory | None:
         for directory in self.log_directories:
-            if partition in directory.logs:
+            if partition in directory.logs or partition in directory.damaged:
                 return directory
         return None
 
     def _log(self, partition: TopicPartition) -> Log | None:
         directory = self._directory_of(partition)
-        return None if directory is None else directory.logs[partition]
+        return None if directory is None else directory.logs.get(partition)
 
 
 def _texts(values: Mapping[str, ConfigValue]) -> dict[str, str]:

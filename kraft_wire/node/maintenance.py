@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from kraft_wire.model import Offset, StorageError
+from kraft_wire.model import Offset, StorageError, TopicPartition
 from kraft_wire.node.log_store import NodeLogStore
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.storage.cleaner import compact, is_compaction_due
@@ -36,8 +36,15 @@ class Maintenance:
     """The periodic tasks of one node."""
 
     def __init__(
-        self, fs: FileSystem, store: NodeLogStore, settings: NodeSettings, now_ms: int
+        self,
+        fs: FileSystem,
+        store: NodeLogStore,
+        settings: NodeSettings,
+        now_ms: int,
+        disk_failed: Callable[[TopicPartition, StorageError], None],
     ) -> None:
+        """`disk_failed` draws the consequence of an error, for the broker's partitions too."""
+        self._disk_failed = disk_failed
         self._fs = fs
         self._store = store
         self._cleans = settings.boolean("log.cleaner.enable")
@@ -68,13 +75,21 @@ class Maintenance:
     def _online(self) -> list[LogDirectory]:
         return [each for each in self._store.log_directories if each.offline is None]
 
+    def _directory_failed(self, directory: LogDirectory, error: StorageError) -> None:
+        """Take note of an error that is about no partition in particular."""
+        any_log = next(iter(directory.logs), None)
+        if any_log is None:
+            directory.note_error(None, error)
+        else:
+            self._disk_failed(any_log, error)
+
     def _apply_retention(self, now_ms: int, wall_ms: int) -> None:
         for directory in self._online():
             for partition, log in list(directory.logs.items()):
                 try:
                     apply_retention(log, wall_ms)
                 except StorageError as error:
-                    directory.note_error(partition, error)
+                    self._disk_failed(partition, error)
 
     def _compact(self, now_ms: int, wall_ms: int) -> None:
         """Compact one log that is due: a pass holds up everything else for as long as it takes."""
@@ -86,12 +101,13 @@ class Maintenance:
                 if not is_compaction_due(log, dirty_from, wall_ms):
                     continue
                 try:
+                    directory.note_compaction(partition, dirty_from)
                     done = compact(
                         self._fs, log, dirty_from, wall_ms, map_entries_max=_MAP_ENTRIES_MAX
                     )
                     directory.cleaner_offsets[partition] = done.next_dirty_offset
                 except StorageError as error:
-                    directory.note_error(partition, error)
+                    self._disk_failed(partition, error)
                 return
 
     def _checkpoint(self, now_ms: int, wall_ms: int) -> None:
@@ -100,7 +116,7 @@ class Maintenance:
                 directory.checkpoint()
                 directory.space.refresh()
             except StorageError as error:
-                directory.note_error(None, error)
+                self._directory_failed(directory, error)
 
     def _look_for_space(self, now_ms: int, wall_ms: int) -> None:
         """Go on appending as soon as a full disk has room again."""
@@ -109,7 +125,7 @@ class Maintenance:
                 try:
                     directory.space.refresh()
                 except StorageError as error:
-                    directory.note_error(None, error)
+                    self._directory_failed(directory, error)
 
     def _flush_by_time(self, now_ms: int, wall_ms: int) -> None:
         for directory in self._online():
@@ -133,7 +149,7 @@ class Maintenance:
             try:
                 directory.remove_deleted(path)
             except StorageError as error:
-                directory.note_error(None, error)
+                self._directory_failed(directory, error)
 
 
 def _flush_check_ms(settings: NodeSettings) -> int:

@@ -27,14 +27,14 @@ from kraft_wire.controller.api_table import API_TABLE as CONTROLLER_TABLE
 from kraft_wire.controller.controller import Controller
 from kraft_wire.controller.image import EMPTY_IMAGE, TOPIC_RESOURCE, MetadataImage
 from kraft_wire.controller.records import VersionedRecord
-from kraft_wire.model import Chance, FileSlice, Uuid, random_uuid
+from kraft_wire.model import Chance, FileSlice, StorageError, TopicPartition, Uuid, random_uuid
 from kraft_wire.node.config import NodeConfig
 from kraft_wire.node.decoding import Answered, Decoded, RequestDecoder, unencodable
+from kraft_wire.node.event_log import Report
 from kraft_wire.node.flushing import Flushing
 from kraft_wire.node.log_store import NodeLogStore
 from kraft_wire.node.maintenance import Maintenance
-from kraft_wire.node.metadata_log import MetadataLog
-from kraft_wire.node.opening import open_directories, set_strays_aside
+from kraft_wire.node.opening import open_directories, open_metadata, set_strays_aside
 from kraft_wire.node.outputs import Buffers, Close, NoReply, Output, Peer, Rejection, Reply
 from kraft_wire.node.registration import (
     election_batches,
@@ -82,10 +82,11 @@ class Node:
         now_ms: int,
         wall_ms: int,
         cluster_id: str | None = None,
+        report: Report = lambda name, **fields: None,
     ) -> None:
         """Open the data, replay the metadata, register, and lead the partitions.
 
-        Errors: StartError for what the user can mend, StorageError and MetadataFault for damage.
+        `report` takes log lines. Errors: StartError, a line for the user; StorageError.
         """
         self.config = config
         self.outputs: list[Output] = []
@@ -101,17 +102,15 @@ class Node:
         meta = self._directories[0].meta
         assert meta is not None, "opened directories are formatted"
         self.cluster_id = meta.cluster_id
-        self._metadata = MetadataLog(fs, self._directories[0], config.node_id, wall_ms)
-        self._metadata.lead(wall_ms)
+        self._metadata = open_metadata(fs, self._directories, config.node_id, wall_ms)
         self.broker_epoch = self._register()
         image = self._metadata.image
-        self._store = NodeLogStore(fs, self._directories, config.settings)
+        self._store = NodeLogStore(fs, self._directories, config.settings, report)
         self._store.wall_ms = wall_ms
         self._store.learn(_topic_configs(image))
-        for directory in self._directories:
-            directory.load_logs(self._store.config_for, wall_ms)
-        self.strays = set_strays_aside(fs, self._directories, image)
-        """Logs of partitions that the metadata does not know."""
+        self._store.load(wall_ms)
+        for path in set_strays_aside(fs, self._directories, image):
+            report("stray_log_set_aside", path=path)
         self.controller = Controller(
             node_id=config.node_id, settings=config.settings, chance=chance, image=image
         )
@@ -125,11 +124,21 @@ class Node:
             chance=chance,
         )
         self._flushing = Flushing(self.broker)
-        self._maintenance = Maintenance(fs, self._store, self.controller.settings, now_ms)
+        self._maintenance = Maintenance(
+            fs, self._store, self.controller.settings, now_ms, self._disk_failed
+        )
         self._decoder = RequestDecoder(_served_versions(), _decode_limits(config))
         self._publish(image)
         if image.topic(OFFSETS_TOPIC) is not None:
             assert self.broker.groups is not None, "committed offsets are loaded from the start on"
+
+    def _disk_failed(self, name: TopicPartition, error: StorageError) -> None:
+        """Take what the clock's work met as if a request had met it."""
+        partition = self.broker.partitions.get(name)
+        if partition is not None:
+            partition.failed(error)
+        else:
+            self._store.failed(name, error)
 
     def _register(self) -> int:
         """Join the cluster: registrations, unfencing, elections. Returns the broker epoch."""

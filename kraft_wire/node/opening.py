@@ -8,16 +8,24 @@ from collections.abc import Sequence
 from typing import Final
 
 from kraft_wire.controller.image import MetadataImage
+from kraft_wire.controller.image_draft import MetadataFault
 from kraft_wire.model import Chance, StorageError, Uuid, random_uuid, uuid_to_text
 from kraft_wire.node.config import NodeConfig
+from kraft_wire.node.log_store import repair_command
+from kraft_wire.node.metadata_log import MetadataLog
+from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.files import FileSystem, LockHeld
-from kraft_wire.storage.log_directory import LogDirectory
+from kraft_wire.storage.log_directory import METADATA_PARTITION, LogDirectory
 from kraft_wire.storage.meta_properties import MetaProperties, read_meta_properties
+from kraft_wire.storage.segment import CorruptLog
+from kraft_wire.storage.snapshots import CorruptMetadataSnapshot
 
-__all__ = ["StartError", "open_directories", "set_strays_aside"]
+__all__ = ["StartError", "open_directories", "open_metadata", "set_strays_aside"]
 
 _RESERVE_BYTES: Final = 1 << 20
 """Records are refused while less is free, so that metadata and checkpoints can still be written."""
+
+_DAMAGE: Final = (CorruptLog, CorruptCheckpoint, CorruptMetadataSnapshot)
 
 
 class StartError(Exception):
@@ -43,6 +51,29 @@ def open_directories(
             directory.release()
         raise
     return opened
+
+
+def open_metadata(
+    fs: FileSystem, directories: Sequence[LogDirectory], node_id: int, wall_ms: int
+) -> MetadataLog:
+    """Open the metadata log, which is in the first directory, and begin an epoch of leading it.
+
+    StartError names what is damaged and the command that shows more, with every lock given back.
+    """
+    first = directories[0]
+    try:
+        metadata = MetadataLog(fs, first, node_id, wall_ms)
+        metadata.lead(wall_ms)
+    except (StorageError, MetadataFault) as error:
+        for directory in directories:
+            directory.release()
+        if not isinstance(error, _DAMAGE):
+            raise StartError(f"the metadata log cannot be opened: {error}") from error
+        raise StartError(
+            f"the metadata log is refused: {error}; to see what is damaged, run: "
+            f"{repair_command(first.path, METADATA_PARTITION)}"
+        ) from error
+    return metadata
 
 
 def set_strays_aside(

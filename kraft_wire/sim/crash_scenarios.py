@@ -21,6 +21,7 @@ from kraft_wire.model import (
 )
 from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.storage.cleaner import compact
+from kraft_wire.storage.damage import inspect
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.log_directory import LogDirectory
@@ -31,6 +32,7 @@ from kraft_wire.storage.meta_properties import (
 )
 from kraft_wire.storage.producer_state import ProducerStates
 from kraft_wire.storage.quorum_state import ElectionState, read_quorum_state, write_quorum_state
+from kraft_wire.storage.repair import cut
 from kraft_wire.storage.retention import apply_retention
 from kraft_wire.storage.snapshots import SnapshotReader, SnapshotWriter, list_snapshots
 from kraft_wire.wire.batch_builder import build_batch
@@ -207,7 +209,7 @@ class LogScenario:
     def _recovered(
         self, fs: SimFileSystem, ledger: LogLedger, is_ordered: bool, outcome: Outcome
     ) -> LogDirectory:
-        """Start; where the log is refused, start again with the operator's leave to cut."""
+        """Start; where the log is refused, cut as an operator does, and start again."""
         directory = LogDirectory.open(fs, DISK)
         directory.load_logs(lambda _: self.config, 1)
         if PARTITION in directory.damaged:
@@ -216,8 +218,10 @@ class LogScenario:
                 reason = directory.damaged[PARTITION]
                 outcome.violations.append(f"refused although nothing is out of order: {reason}")
             directory.release()
+            for damage in inspect(fs, DISK, PARTITION):
+                cut(fs, DISK, damage)
             directory = LogDirectory.open(fs, DISK)
-            directory.load_logs(lambda _: self.config, 1, {PARTITION})
+            directory.load_logs(lambda _: self.config, 1)
             if PARTITION in directory.damaged:
                 outcome.violations.append(f"cannot be cut: {directory.damaged[PARTITION]}")
         return directory
@@ -454,6 +458,7 @@ def _compaction(harness: Harness) -> None:
     log.update_high_watermark(log.log_end_offset)
     dirty = Offset(0)
     for _ in range(2):
+        harness.directory.note_compaction(PARTITION, dirty)
         result = compact(harness.fs, log, dirty, 5_000)
         dirty = harness.directory.cleaner_offsets[PARTITION] = result.next_dirty_offset
         harness.directory.checkpoint()

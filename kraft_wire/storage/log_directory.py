@@ -9,7 +9,7 @@ Left out: moving replicas between directories (`-future` directories are ignored
 """
 
 import json
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from contextlib import suppress
 
 from kraft_wire.model import DiskFull, Offset, StorageError, TopicPartition, Uuid
@@ -28,14 +28,14 @@ from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.meta_properties import MetaProperties, read_meta_properties
 from kraft_wire.storage.partition_metadata import read_topic_id, write_topic_id
 from kraft_wire.storage.recovery import open_log
-from kraft_wire.storage.segment import CorruptLog
+from kraft_wire.storage.segment import LOG_SUFFIX, CorruptLog
 from kraft_wire.storage.space import DiskSpace
 
-__all__ = ["METADATA_PARTITION", "LogDirectory"]
+__all__ = ["CLEAN_SHUTDOWN", "LOCK", "METADATA_PARTITION", "LogDirectory", "partition_of_directory"]
 
 METADATA_PARTITION = TopicPartition("__cluster_metadata", 0)
-_CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
-_LOCK = ".lock"
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+LOCK = ".lock"
 _DELETE_SUFFIX = "-delete"
 _NAME_BYTES_MAX = 255
 
@@ -55,7 +55,7 @@ class LogDirectory:
         self.cleaner_offsets: dict[TopicPartition, Offset] = {}
         self.space = space
         self._fs = fs
-        self._lock = fs.lock(f"{path}/{_LOCK}")
+        self._lock = fs.lock(f"{path}/{LOCK}")
         self._recovery_points: dict[TopicPartition, Offset] = {}
         self._log_start_offsets: dict[TopicPartition, Offset] = {}
         self._high_watermarks: dict[TopicPartition, Offset] = {}
@@ -99,7 +99,7 @@ class LogDirectory:
 
     def _take_clean_marker(self) -> None:
         """Read the clean-shutdown marker and remove it, durably, before anything can change."""
-        path = f"{self.path}/{_CLEAN_SHUTDOWN}"
+        path = f"{self.path}/{CLEAN_SHUTDOWN}"
         try:
             text = self._fs.read(path)
         except MissingFile:
@@ -115,16 +115,10 @@ class LogDirectory:
 
     # -- logs ------------------------------------------------------------------------------------
 
-    def load_logs(
-        self,
-        config_for: Callable[[str], LogConfig],
-        wall_ms: int,
-        cuts_damage_of: Container[TopicPartition] = (),
-    ) -> None:
-        """Open every partition's log; set damaged ones aside.
+    def load_logs(self, config_for: Callable[[str], LogConfig], wall_ms: int) -> None:
+        """Open every partition's log; set damaged ones aside, which `repair` can cut.
 
-        Leftovers of deleted topics are removed. `cuts_damage_of` names the logs that an operator
-        allows to be cut at their damage. Errors: StorageError other than damage,
+        Leftovers of deleted topics are removed. Errors: StorageError other than damage,
         FsyncFailed.
         """
         assert self.offline is None, self.offline
@@ -135,16 +129,12 @@ class LogDirectory:
             if name.endswith(_DELETE_SUFFIX):
                 remove_tree(self._fs, f"{self.path}/{name}")
                 continue
-            partition = _parsed_name(name)
+            partition = partition_of_directory(name)
             if partition is None or partition == METADATA_PARTITION:
                 continue
             try:
-                self.logs[partition] = self._load(
-                    partition,
-                    config_for(partition.topic),
-                    wall_ms,
-                    partition in cuts_damage_of,
-                )
+                config = config_for(partition.topic)
+                self.logs[partition] = self._load(partition, config, wall_ms)
             except (CorruptLog, CorruptCheckpoint) as error:
                 self.damaged[partition] = error
         self._forget_unknown()
@@ -172,9 +162,7 @@ class LogDirectory:
             self.cleaner_offsets,
         ]
 
-    def _load(
-        self, partition: TopicPartition, config: LogConfig, wall_ms: int, cuts_damage: bool
-    ) -> Log:
+    def _load(self, partition: TopicPartition, config: LogConfig, wall_ms: int) -> Log:
         assert partition not in self.logs, partition
         directory = f"{self.path}/{partition}"
         topic_id = read_topic_id(self._fs, directory)
@@ -185,12 +173,12 @@ class LogDirectory:
             topic_id if topic_id is not None else Uuid(bytes(16)),
             config,
             wall_ms=wall_ms,
-            is_clean=self.was_clean and not cuts_damage,
+            is_clean=self.was_clean,
             recovery_point=self._recovery_points.get(partition, Offset(0)),
             log_start_offset=self._log_start_offsets.get(partition, Offset(0)),
             persist_recovery_point=self._write_recovery_points,
             space=self.space,
-            cuts_damage=cuts_damage,
+            was_compacted=partition in self.cleaner_offsets,
         )
         log.update_high_watermark(self._high_watermarks.get(partition, Offset(0)))
         assert log.topic_partition == partition, partition
@@ -226,6 +214,25 @@ class LogDirectory:
         assert not any(log.topic_id), partition
         write_topic_id(self._fs, log.directory, topic_id)
         log.topic_id = topic_id
+
+    def note_compaction(self, partition: TopicPartition, dirty_from: Offset) -> None:
+        """Have the checkpoint say, durably, that the log has gaps, before it gets the first."""
+        assert partition in self.logs, partition
+        if partition not in self.cleaner_offsets:
+            self.cleaner_offsets[partition] = dirty_from
+            self._write(CLEANER_OFFSETS, self.cleaner_offsets)
+
+    def damaged_bytes(self, partition: TopicPartition) -> int:
+        """Return the size of a refused log: its bytes are still there."""
+        assert partition in self.damaged, partition
+        total = 0
+        directory = f"{self.path}/{partition}"
+        for name in self._fs.names(directory):
+            if name.endswith(LOG_SUFFIX):
+                file = self._fs.open_for_reading(f"{directory}/{name}")
+                total += file.size_bytes()
+                file.close()
+        return total
 
     def open_metadata_log(self, config: LogConfig, wall_ms: int) -> Log:
         """Open `__cluster_metadata-0`: always verified whole, and in none of the checkpoints."""
@@ -320,7 +327,7 @@ class LogDirectory:
             if not self.damaged:
                 fields = {"version": 0, "brokerEpoch": broker_epoch}
                 marker = json.dumps(fields, separators=(",", ":")).encode("ascii")
-                replace_file(self._fs, f"{self.path}/{_CLEAN_SHUTDOWN}", marker)
+                replace_file(self._fs, f"{self.path}/{CLEAN_SHUTDOWN}", marker)
         self.release()
         assert self.path, "closed"
 
@@ -330,7 +337,7 @@ class LogDirectory:
         self._lock.release()
 
 
-def _parsed_name(name: str) -> TopicPartition | None:
+def partition_of_directory(name: str) -> TopicPartition | None:
     """Return the partition whose directory has this name, or None."""
     assert "/" not in name, name
     topic, dash, partition = name.rpartition("-")

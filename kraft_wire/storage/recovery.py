@@ -48,13 +48,11 @@ def open_log(
     persist_recovery_point: Callable[[], None] = lambda: None,
     space: DiskSpace | None = None,
     was_compacted: bool = False,
-    cuts_damage: bool = False,
 ) -> Log:
     """Open the log in `directory`, which is made when missing, and bring it into a valid state.
 
     `is_clean` is the clean-shutdown marker's word; the offsets come from the checkpoints.
     `was_compacted` tells of gaps that are right although the topic is not compacted any more.
-    `cuts_damage` is an operator's decision to cut a damaged log at the damage.
     Errors: CorruptLog and CorruptCheckpoint name what is damaged; StorageError, FsyncFailed.
     """
     assert recovery_point >= 0, recovery_point
@@ -72,7 +70,6 @@ def open_log(
         epochs,
         recovery_point,
         is_contiguous=not (config.is_compacted or was_compacted),
-        cuts_damage=cuts_damage,
     )
     end = recovery.clean_end() if is_clean else recovery.verified_end()
     log = Log(
@@ -182,7 +179,6 @@ class _Recovery:
         recovery_point: Offset,
         *,
         is_contiguous: bool,
-        cuts_damage: bool,
     ) -> None:
         assert segments, directory
         self._fs = fs
@@ -190,7 +186,6 @@ class _Recovery:
         self._segments = segments
         self._epochs = epochs
         self._recovery_point = recovery_point
-        self._cuts_damage = cuts_damage
         start = segments[0].base_offset
         self._verifier = LogVerifier(start, epochs, is_contiguous=is_contiguous)
         self._latest_epoch = LeaderEpoch(-1)
@@ -267,10 +262,9 @@ class _Recovery:
         """Cut the log at a bad batch; CorruptLog when that could lose more than a torn write."""
         assert bad.position >= BEFORE_FIRST, bad
         segment, end = self._segments[index], self._verifier.expected
-        if not self._cuts_damage:
-            reason = damage_behind(bad, self._segments[index:], end, self._recovery_point)
-            if reason is not None:
-                raise CorruptLog(segment.path, bad.position, reason)
+        reason = damage_behind(bad, self._segments[index:], end, self._recovery_point)
+        if reason is not None:
+            raise CorruptLog(segment.path, bad.position, reason)
         while len(self._segments) > max(1, index + 1 if bad.position > 0 or index == 0 else index):
             self._segments.pop().remove()
             self._fs.sync_directory(self._directory)
@@ -282,7 +276,7 @@ class _Recovery:
     def _refuse_short(self, end: Offset) -> None:
         """Raise CorruptLog when a log ends, without a bad byte, before what was known durable."""
         assert end >= 0, end
-        if end < self._recovery_point and not self._cuts_damage:
+        if end < self._recovery_point:
             last = self._segments[-1]
             reason = f"the log ends at {end}; offsets below {self._recovery_point} were durable"
             raise CorruptLog(last.path, last.size_bytes, reason)

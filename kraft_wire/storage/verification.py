@@ -17,7 +17,7 @@ from kraft_wire.storage.scan import HEADER_BYTES, BadBatch, checked_batch_at, fi
 from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.record_batch import CHECKED_FROM, LOG_OVERHEAD_BYTES, MAGIC
 
-__all__ = ["BEFORE_FIRST", "LogVerifier", "VerifiedBatch", "damage_behind"]
+__all__ = ["BEFORE_FIRST", "LogVerifier", "VerifiedBatch", "damage_behind", "right_batches"]
 
 BEFORE_FIRST = -1
 """The position of what is wrong with a segment as a whole."""
@@ -66,7 +66,7 @@ class LogVerifier:
             reason = f"base offset {base}, but the segment before ends at {self.expected}"
             raise BadBatch(BEFORE_FIRST, reason)
         end_position = segment.size_bytes
-        for found in _right_batches(segment.file, end_position):
+        for found in right_batches(segment.file, 0, end_position):
             position, _, base_offset, last_offset, epoch = found[:5]
             if base_offset >= self._next_known:
                 self._pass_known_epochs(base_offset)
@@ -98,11 +98,11 @@ class LogVerifier:
         raise BadBatch(position, reason, is_damage=not is_torn)
 
 
-def _right_batches(file: File, end_position: int) -> Iterator[VerifiedBatch]:
-    """Yield the batches of a file, each with a right CRC; the hot loop of recovery."""
-    assert end_position >= 0, file.path
+def right_batches(file: File, position: int, end_position: int) -> Iterator[VerifiedBatch]:
+    """Yield the batches from `position` on, each with a right CRC; the hot loop of recovery."""
+    assert 0 <= position <= end_position, (position, end_position)
     unpack, checksum = _HEAD.unpack_from, crc32c
-    view, start, filled, position = memoryview(b""), 0, 0, 0
+    view, start, filled = memoryview(b""), position, 0
     while position < end_position:
         at = position - start
         if at + HEADER_BYTES <= filled:

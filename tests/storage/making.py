@@ -2,10 +2,12 @@
 
 from kraft_wire.model import Offset, TopicPartition, Uuid
 from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.storage.damage import Damage, inspect
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.recovery import open_log
+from kraft_wire.storage.repair import cut
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.compression import Compression
 from kraft_wire.wire.record import Record
@@ -100,7 +102,6 @@ def open_at(
     is_clean: bool = False,
     recovery_point: int = 0,
     log_start_offset: int = 0,
-    cuts_damage: bool = False,
     directory: str = DIRECTORY,
 ) -> Log:
     """Open the log under test."""
@@ -114,8 +115,15 @@ def open_at(
         is_clean=is_clean,
         recovery_point=Offset(recovery_point),
         log_start_offset=Offset(log_start_offset),
-        cuts_damage=cuts_damage,
     )
+
+
+def cut_all(fs: FileSystem) -> list[Damage]:
+    """Cut the log under test as an operator does; return what was cut."""
+    found = inspect(fs, DIRECTORY.rpartition("/")[0], PARTITION)
+    for damage in found:
+        cut(fs, DIRECTORY.rpartition("/")[0], damage)
+    return found
 
 
 def contents(log: Log) -> list[bytes]:

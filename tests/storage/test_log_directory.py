@@ -7,16 +7,27 @@ import pytest
 from kraft_wire.model import DiskFull, FsyncFailed, Offset, StorageError, TopicPartition, Uuid
 from kraft_wire.sim.files import Fault, SimFileSystem
 from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
+from kraft_wire.storage.damage import inspect
 from kraft_wire.storage.files import LockHeld, replace_file
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.log_directory import METADATA_PARTITION, LogDirectory
 from kraft_wire.storage.meta_properties import MetaProperties, write_meta_properties
+from kraft_wire.storage.repair import cut
 from kraft_wire.storage.space import DiskSpace
-from tests.storage.making import PARTITION, TOPIC_ID, contents, fill, flip
+from tests.storage.making import (
+    PARTITION,
+    TOPIC_ID,
+    append,
+    batch_bytes,
+    contents,
+    fill,
+    flip,
+)
 
 D = "disk/d"
 OTHER = TopicPartition("a-b.c", 3)
 SMALL = LogConfig(segment_bytes=400)
+COMPACTED = LogConfig(segment_bytes=400, cleanup_policy=("compact",))
 
 
 def opened(fs: SimFileSystem, **settings: int) -> LogDirectory:
@@ -159,10 +170,35 @@ def test_damaged_log_is_set_aside_and_the_others_are_served() -> None:
     assert "a valid batch follows" in str(again.damaged[PARTITION])
     again.close()
     assert not fs.exists(f"{D}/.kafka_cleanshutdown")
+    for damage in inspect(fs, D, PARTITION):
+        cut(fs, D, damage)
     allowed = LogDirectory.open(fs, D)
-    allowed.load_logs(lambda _: SMALL, 1, {PARTITION})
+    allowed.load_logs(lambda _: SMALL, 1)
     assert allowed.logs[PARTITION].log_end_offset == 0
     allowed.delete_log(PARTITION)
+
+
+def test_gaps_of_a_log_that_was_compacted_once_are_no_damage() -> None:
+    fs = SimFileSystem()
+    directory = opened(fs)
+    log = directory.create_log(PARTITION, TOPIC_ID, SMALL, 1)
+    fill(log, 2)
+    append(log, batch_bytes(7))
+    directory.release()
+    assert list(opened_and_released(fs).damaged) == [PARTITION]
+    again = LogDirectory.open(fs, D)
+    again.load_logs(lambda _: COMPACTED, 1)
+    for _ in range(2):
+        again.note_compaction(PARTITION, Offset(0))
+    again.release()
+    assert opened_and_released(fs).logs[PARTITION].log_end_offset == 8
+
+
+def opened_and_released(fs: SimFileSystem) -> LogDirectory:
+    """The directory as a start sees it, with the lock given back."""
+    directory = opened(fs)
+    directory.release()
+    return directory
 
 
 def test_damaged_log_can_be_deleted() -> None:
@@ -172,6 +208,7 @@ def test_damaged_log_can_be_deleted() -> None:
     directory.release()
     flip(fs, f"{D}/t-0/{0:020d}.log", 70)
     again = opened(fs)
+    assert again.damaged_bytes(PARTITION) == len(fs.read(f"{D}/t-0/{0:020d}.log"))
     assert again.delete_log(PARTITION).endswith(f"t-0.{'0' * 32}-delete")
     assert again.damaged == {}
 

@@ -15,6 +15,7 @@ from tests.storage.making import (
     append,
     batch_bytes,
     contents,
+    cut_all,
     fill,
     flip,
     open_at,
@@ -81,7 +82,7 @@ def test_operator_may_cut_a_damaged_log_at_the_damage() -> None:
     flip(fs, LOG, len(added[0]) + 70)
     with pytest.raises(CorruptLog, match="a valid batch follows"):
         open_at(fs)
-    assert contents(open_at(fs, cuts_damage=True)) == added[:1]
+    cut_all(fs)
     assert contents(open_at(fs)) == added[:1]
 
 
@@ -90,7 +91,8 @@ def test_damage_in_a_segment_before_a_good_one_is_refused_and_cut_on_demand() ->
     flip(fs, LOG, len(added[0]) * 2 + 70)
     with pytest.raises(CorruptLog, match="a valid batch follows"):
         open_at(fs, SMALL)
-    log = open_at(fs, SMALL, cuts_damage=True)
+    cut_all(fs)
+    log = open_at(fs, SMALL)
     assert contents(log) == added[:2]
     assert len(log.segments) == 1
 
@@ -100,6 +102,14 @@ def test_torn_batch_below_the_recovery_point_is_no_torn_tail() -> None:
     fs.open(LOG).truncate(sum(map(len, added)) - 3)
     with pytest.raises(CorruptLog, match="offsets below 3 were durable"):
         open_at(fs, recovery_point=3)
+
+
+def test_log_that_ends_between_batches_below_the_recovery_point_is_refused() -> None:
+    fs, added = disk_with(3)
+    fs.open(LOG).truncate(sum(map(len, added[:2])))
+    for is_clean in (False, True):
+        with pytest.raises(CorruptLog, match="the log ends at 2; offsets below 3 were durable"):
+            open_at(fs, recovery_point=3, is_clean=is_clean)
 
 
 def test_segments_below_the_recovery_points_are_not_read_again() -> None:
@@ -149,7 +159,8 @@ def test_leader_epoch_that_goes_back_is_damage() -> None:
     file.pwrite(struct.pack(">i", 3), file.size_bytes() // 2 + 12)
     with pytest.raises(CorruptLog, match="leader epoch 3 after 4"):
         open_at(fs)
-    assert open_at(fs, cuts_damage=True).log_end_offset == 1
+    cut_all(fs)
+    assert open_at(fs).log_end_offset == 1
 
 
 def test_wrong_offset_over_a_sector_border_is_a_torn_write() -> None:

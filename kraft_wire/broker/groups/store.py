@@ -132,7 +132,7 @@ class PartitionOffsetsStore:
     def read(self, partition: int, offset: int, max_bytes: int) -> LogStretch | None:
         """Read what is committed, in pieces of about `max_bytes`."""
         led = self._partition(partition)
-        if led is None:
+        if led is None or led.offline:
             return None
         start = Offset(max(offset, led.log_start_offset))
         if start >= led.high_watermark:
