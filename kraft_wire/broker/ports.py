@@ -1,13 +1,21 @@
 """What the broker reads and asks of its neighbours, as it sees them.
 
 `broker` imports neither `storage` nor `controller`; `node` hands in objects that satisfy these
-protocols. The metadata views are read-only and immutable: a new image is a new object.
+protocols. Here: logs and the controller; the metadata is in `metadata_views`, and part of this door.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from kraft_wire.broker.metadata_views import (
+    BrokerView,
+    EndpointView,
+    FeatureRangeView,
+    MetadataView,
+    PartitionView,
+    TopicView,
+)
 from kraft_wire.model import (
     FileSlice,
     LeaderEpoch,
