@@ -1,7 +1,7 @@
 """What the broker reads and asks of its neighbours, as it sees them.
 
 `broker` imports neither `storage` nor `controller`; `node` hands in objects that satisfy these
-protocols. Here: logs and the controller; the metadata is in `metadata_views`, and part of this door.
+protocols: here logs and controller, in `metadata_views` the metadata, re-exported here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
