@@ -25,7 +25,9 @@ __all__ = ["NodeLogStore", "repair_command"]
 
 def repair_command(path: str, partition: TopicPartition) -> str:
     """Return what shows, and on demand cuts, what is damaged in a log."""
-    return f"kraft-wire repair {path} --partition {partition}"
+    from shlex import quote  # only where something is damaged
+
+    return f"kraft-wire repair {quote(path)} --partition {partition}"
 
 
 class NodeLogStore:
