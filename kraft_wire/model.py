@@ -12,10 +12,12 @@ from typing import NamedTuple, NewType, Protocol
 
 __all__ = [
     "NO_PARTITION_LEADER_EPOCH",
+    "NO_REPLICA",
     "ONE_UUID",
     "ZERO_UUID",
     "Chance",
     "DiskFull",
+    "ElectionState",
     "FileSlice",
     "FsyncFailed",
     "LeaderEpoch",
@@ -47,6 +49,7 @@ Uuid = NewType("Uuid", bytes)
 ZERO_UUID = Uuid(bytes(16))
 ONE_UUID = Uuid(bytes(15) + b"\x01")
 NO_PARTITION_LEADER_EPOCH = LeaderEpoch(-1)
+NO_REPLICA = ReplicaId(-1)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -63,6 +66,20 @@ class ReplicaKey:
 
     id: ReplicaId
     directory_id: Uuid
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionState:
+    """What a replica must not forget within an epoch: the content of `quorum-state` (KIP-595).
+
+    A vote is kept beside a leader of the same epoch, so that no second vote can follow.
+    """
+
+    leader_epoch: LeaderEpoch
+    leader_id: ReplicaId = NO_REPLICA
+    voted_id: ReplicaId = NO_REPLICA
+    voted_directory_id: Uuid = ZERO_UUID
+    static_voters: tuple[ReplicaId, ...] = ()  # data version 0 only
 
 
 class TopicPartition(NamedTuple):
