@@ -87,7 +87,7 @@ class ServerProcess:
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.kill()
                 raise ServerDidNotStart(self.log.read_text(errors="replace")[-4000:])
-            time.sleep(0.02)
+            time.sleep(0.002)
         self.ready = json.loads(ready_file.read_text())
 
     def stop(self) -> int:

@@ -11,7 +11,6 @@ from typing import Final
 from kraft_wire.model import Offset, StorageError, TopicPartition
 from kraft_wire.node.log_store import NodeLogStore
 from kraft_wire.settings.node_settings import NodeSettings
-from kraft_wire.storage.cleaner import compact, is_compaction_due
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.storage.retention import apply_retention
@@ -95,6 +94,9 @@ class Maintenance:
         """Compact one log that is due: a pass holds up everything else for as long as it takes."""
         if not self._cleans:
             return
+        # Not needed before the first pass, and most of a start is imports.
+        from kraft_wire.storage.cleaner import compact, is_compaction_due
+
         for directory in self._online():
             for partition, log in directory.logs.items():
                 dirty_from = directory.cleaner_offsets.get(partition, Offset(0))
