@@ -7,7 +7,12 @@ anything. What is here is what may be asked all the same, by those who count or 
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
-from kraft_wire.broker.ports import ProducerStateView, ProducerVerdict, TopicLimits
+from kraft_wire.broker.ports import (
+    AbortedTransactionView,
+    ProducerStateView,
+    ProducerVerdict,
+    TopicLimits,
+)
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, StorageError
 from kraft_wire.wire.record_batch import RecordBatch
 
@@ -24,6 +29,7 @@ class AbsentLog:
     def __init__(self, error: StorageError) -> None:
         self.error = error
         self.high_watermark = self.log_start_offset = self.log_end_offset = Offset(0)
+        self.last_stable_offset = Offset(0)
 
     @property
     def config(self) -> TopicLimits:
@@ -71,6 +77,10 @@ class AbsentLog:
     ) -> NoReturn:
         """Raise."""
         self._refuse()
+
+    def aborted_transactions(self, first: Offset, end: Offset) -> Sequence[AbortedTransactionView]:
+        """Know of no transaction."""
+        return ()
 
     def end_offset_for_epoch(self, epoch: LeaderEpoch) -> OffsetAndEpoch:
         """Raise."""

@@ -93,8 +93,11 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> Offset:
-        """Exclusive end of what read_committed consumers may read; no transaction is ever open."""
-        return self.high_watermark
+        """Exclusive end of what read_committed consumers may read (KIP-98).
+
+        Transactions are not served here, but a log that Apache Kafka wrote may have some.
+        """
+        return self.log.last_stable_offset
 
     @property
     def flushes_before_acknowledging(self) -> bool:
@@ -180,8 +183,13 @@ class Partition:
         return True
 
     def leader_epoch_at(self, offset: Offset) -> int:
-        """Return the leader epoch that a client may tie to an offset, -1 when none is known."""
+        """Return the leader epoch that a client may tie to an offset, -1 when none is known.
+
+        The leader's own epoch began at the end of the log, before it wrote anything.
+        """
         epoch = self.log.epochs.epoch_at(offset)
+        if epoch is None and offset >= self.log.log_end_offset:
+            return self.leader_epoch
         return -1 if epoch is None else epoch
 
     def _append_validated(self, append: ValidatedAppend, now_ms: int, wall_ms: int) -> AppendResult:

@@ -29,6 +29,7 @@ from kraft_wire.wire.message import Message
 from kraft_wire.wire.record_batch import RecordBatch
 
 __all__ = [
+    "AbortedTransactionView",
     "BrokerView",
     "ControllerChannel",
     "EndpointView",
@@ -209,6 +210,20 @@ class LeaderEpochsView(Protocol):
         ...
 
 
+class AbortedTransactionView(Protocol):
+    """A transaction whose records a read_committed consumer leaves out."""
+
+    @property
+    def producer_id(self) -> int:
+        """Whose transaction it was."""
+        ...
+
+    @property
+    def first_offset(self) -> Offset:
+        """Where it began."""
+        ...
+
+
 class PartitionLog(Protocol):
     """One partition's log, as `storage.Log` provides it."""
 
@@ -263,6 +278,15 @@ class PartitionLog(Protocol):
 
     def end_offset_for_epoch(self, epoch: LeaderEpoch) -> OffsetAndEpoch:
         """Return the largest epoch that is not above `epoch`, and its end."""
+        ...
+
+    @property
+    def last_stable_offset(self) -> Offset:
+        """Where the oldest open transaction begins, the high watermark when none is open."""
+        ...
+
+    def aborted_transactions(self, first: Offset, end: Offset) -> Sequence[AbortedTransactionView]:
+        """Return the aborted transactions that a reader of [first, end) has to know."""
         ...
 
     def advance_log_start_offset(self, offset: Offset) -> bool:

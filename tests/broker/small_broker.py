@@ -19,6 +19,7 @@ from kraft_wire.controller.image import (
 )
 from kraft_wire.model import ZERO_UUID, LeaderEpoch, Offset, OffsetAndEpoch, TopicPartition, Uuid
 from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.storage.indexes import AbortedTransaction
 from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.producer_state import ProducerStates
@@ -45,6 +46,13 @@ class NumbersLog:
         self.epochs = LeaderEpochs(fs, "/log")
         self.epochs._epochs = [LeaderEpoch(epoch) for epoch, _ in epochs]
         self.epochs._offsets = [Offset(offset) for _, offset in epochs]
+
+    @property
+    def last_stable_offset(self) -> Offset:
+        return self.high_watermark
+
+    def aborted_transactions(self, first: Offset, end: Offset) -> list[AbortedTransaction]:
+        return []
 
     def end_offset_for_epoch(self, epoch: LeaderEpoch) -> OffsetAndEpoch:
         return self.epochs.end_offset_for_epoch(epoch, self.log_end_offset)

@@ -2,8 +2,8 @@
 
 Behaviour:   whole batches, the first of which contains the offset asked for · the first batch of
              the answer is returned whatever its size · waits for MinBytes until MaxWait unless a
-             partition has an error or diverges · an unknown topic or partition is an error of that
-             partition
+             partition that exists has an error or diverges · an unknown topic or partition is an
+             error of that partition
 Versions:    v7 sessions (KIP-227) · v9 leader epoch fencing (KIP-320) · v12 divergence (KIP-595) ·
              v13 topic ids (KIP-516) · v16 node endpoints (KIP-951)
 Left out:    preferred read replica (KIP-392); fetches by followers, see docs/DEVIATIONS.md
@@ -21,7 +21,10 @@ from kraft_wire.broker.purgatory import ParkedFetch
 from kraft_wire.model import ZERO_UUID, Offset, OffsetAndEpoch, StorageError
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import (
+    AbortedTransaction,
     EpochEndOffset,
+    FetchableTopicResponse,
+    FetchPartition,
     FetchRequest,
     FetchResponse,
     LeaderIdAndEpoch,
@@ -34,11 +37,13 @@ __all__ = ["API_KEY", "VERSIONS", "handle"]
 API_KEY: Final = 1
 VERSIONS: Final = (4, 18)
 
+_ISOLATION_LEVELS: Final = (0, 1)
 _READ_COMMITTED: Final = 1
 _CONSUMER: Final = -1
 _UNKNOWN: Final = -1
 _NO_RECORDS: Final = b""
 _FIRST_LEADER_VERSION: Final = 16
+_FIRST_SESSION_VERSION: Final = 7
 _FIRST_TOPIC_ID_VERSION: Final = 13
 _FIRST_REPLICA_STATE_VERSION: Final = 15
 
@@ -52,8 +57,11 @@ def handle(
     first match wins: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, INCONSISTENT_TOPIC_ID,
     KAFKA_STORAGE_ERROR, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH,
     OFFSET_OUT_OF_RANGE.
-    A parked fetch is read again from the top when a partition of it grows.
+    A parked fetch is read again from the top when a partition of it grows. UNKNOWN_SERVER_ERROR is
+    what Kafka answers to an isolation level or a size that does not exist.
     """
+    if request.isolation_level not in _ISOLATION_LEVELS:
+        return _refused(request, context.api_version)
     begun = broker.fetch_sessions.begin(
         request,
         context.api_version,
@@ -74,6 +82,30 @@ def handle(
         ParkedFetch(context.reply_to, context.now_ms + request.max_wait_ms, run.run_again, watched)
     )
     return PARKED
+
+
+def _refused(request: FetchRequest, version: int) -> FetchResponse:
+    """Refuse a whole request; before topic ids, its partitions say so too."""
+    error = ErrorCode.UNKNOWN_SERVER_ERROR
+    if version >= _FIRST_TOPIC_ID_VERSION:
+        return FetchResponse(error_code=error)
+    topics = [
+        FetchableTopicResponse(
+            topic=topic.topic,
+            partitions=[
+                PartitionData(
+                    partition_index=each.partition,
+                    error_code=error,
+                    high_watermark=_UNKNOWN,
+                    records=_NO_RECORDS,
+                )
+                for each in topic.partitions
+            ],
+        )
+        for topic in request.topics
+    ]
+    top_level = error if version >= _FIRST_SESSION_VERSION else ErrorCode.NONE
+    return FetchResponse(error_code=top_level, responses=topics)
 
 
 def _replica_id(request: FetchRequest, version: int) -> int:
@@ -170,7 +202,7 @@ class _FetchRun:
     def _access_error(self, partition: Partition, current_leader_epoch: int) -> ErrorCode:
         if partition.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
-        fenced = partition.check_leader_epoch(current_leader_epoch)
+        fenced = partition.check_leader_epoch(max(_UNKNOWN, current_leader_epoch))
         if fenced is not ErrorCode.NONE:
             return fenced
         follower = _replica_id(self.request, self.context.api_version) >= 0
@@ -182,17 +214,23 @@ class _FetchRun:
         params = wanted.params
         data = self._data(partition, params.partition)
         upper_bound = partition.high_watermark
-        if self.request.isolation_level == _READ_COMMITTED:
+        is_committed_only = self.request.isolation_level == _READ_COMMITTED
+        if is_committed_only:
             upper_bound = partition.last_stable_offset
             data.aborted_transactions = []
         if params.fetch_offset < upper_bound:
+            max_bytes = min(params.partition_max_bytes, left)
+            if max_bytes < 0:
+                return self._error(wanted, ErrorCode.UNKNOWN_SERVER_ERROR)
             try:
                 found = partition.log.read(
                     Offset(params.fetch_offset),
-                    min(params.partition_max_bytes, left),
+                    max_bytes,
                     upper_bound=upper_bound,
                     min_one_batch=self.read_bytes == 0,
                 )
+                if is_committed_only:
+                    data.aborted_transactions = _aborted(partition, params, upper_bound)
             except StorageError as error:
                 partition.failed(error)
                 return self._error(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
@@ -210,7 +248,8 @@ class _FetchRun:
         )
 
     def _error(self, wanted: WantedPartition, error: ErrorCode) -> PartitionData:
-        self.must_answer = True
+        # As in Kafka, a place that does not exist keeps nobody from waiting at those that do.
+        self.must_answer |= error not in _UNKNOWN_ERRORS
         return PartitionData(
             partition_index=wanted.partition,
             error_code=error,
@@ -255,6 +294,17 @@ _LEADER_ERRORS: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEAD
 
 def _is_unknown_partition(result: ReadResult) -> bool:
     return result[1].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _aborted(
+    partition: Partition, params: FetchPartition, upper_bound: Offset
+) -> list[AbortedTransaction]:
+    """Name the transactions of which a read_committed consumer leaves the records out."""
+    found = partition.log.aborted_transactions(Offset(params.fetch_offset), upper_bound)
+    return [
+        AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
+        for each in found
+    ]
 
 
 def _records_bytes(data: PartitionData) -> int:

@@ -41,6 +41,7 @@ _FIRST_VERSION: Final = {
     _EARLIEST_PENDING_UPLOAD: 11,
 }
 _FIRST_EPOCH_VERSION: Final = 4
+_ISOLATION_LEVELS: Final = (0, 1)
 _READ_COMMITTED: Final = 1
 _CONSUMER: Final = -1
 
@@ -61,33 +62,29 @@ def handle(
 ) -> ListOffsetsResponse:
     """Look up offsets by time.
 
-    Errors per partition, first match wins: INVALID_REQUEST (named twice),
-    UNKNOWN_TOPIC_OR_PARTITION, UNSUPPORTED_VERSION (special timestamp of a later version),
-    KAFKA_STORAGE_ERROR, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER.
+    Errors per partition, first match wins: UNKNOWN_SERVER_ERROR (no such isolation level),
+    INVALID_REQUEST (named twice), UNSUPPORTED_VERSION (special timestamp of a later version),
+    UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH,
+    NOT_LEADER_OR_FOLLOWER.
     """
-    duplicates = _duplicates(request)
+    asked: dict[str, dict[int, ListOffsetsPartition | None]] = {}
+    for topic in request.topics:
+        for partition in topic.partitions:
+            partitions = asked.setdefault(topic.name, {})
+            index = partition.partition_index
+            partitions[index] = None if index in partitions else partition
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
-                name=topic.name,
+                name=name,
                 partitions=[
-                    _answer(broker, context, request, topic.name, partition, duplicates)
-                    for partition in topic.partitions
+                    _answer(broker, context, request, name, index, partition)
+                    for index, partition in partitions.items()
                 ],
             )
-            for topic in request.topics
+            for name, partitions in asked.items()
         ]
     )
-
-
-def _duplicates(request: ListOffsetsRequest) -> dict[tuple[str, int], int]:
-    """Return how often each partition is named, for those named more than once."""
-    counts: dict[tuple[str, int], int] = {}
-    for topic in request.topics:
-        for partition in topic.partitions:
-            name = (topic.name, partition.partition_index)
-            counts[name] = counts.get(name, 0) + 1
-    return {name: count for name, count in counts.items() if count > 1}
 
 
 def _answer(
@@ -95,13 +92,16 @@ def _answer(
     context: RequestContext,
     request: ListOffsetsRequest,
     topic: str,
-    asked: ListOffsetsPartition,
-    duplicates: dict[tuple[str, int], int],
+    index: int,
+    asked: ListOffsetsPartition | None,
 ) -> ListOffsetsPartitionResponse:
+    """Answer for one partition; `asked` is None for one that is named twice."""
     found = _NOTHING
     error = ErrorCode.INVALID_REQUEST
-    if (topic, asked.partition_index) not in duplicates:
-        partition = broker.partition(topic, asked.partition_index)
+    if request.isolation_level not in _ISOLATION_LEVELS:
+        error = ErrorCode.UNKNOWN_SERVER_ERROR
+    elif asked is not None:
+        partition = broker.partition(topic, index)
         error = _error(context, partition, asked)
         if partition is not None and error is ErrorCode.NONE:
             try:
@@ -112,7 +112,7 @@ def _answer(
             except CorruptRecordBatch:
                 error = ErrorCode.KAFKA_STORAGE_ERROR
     return ListOffsetsPartitionResponse(
-        partition_index=asked.partition_index,
+        partition_index=index,
         error_code=error,
         timestamp=found.timestamp,
         offset=found.offset,
@@ -123,11 +123,11 @@ def _answer(
 def _error(
     context: RequestContext, partition: Partition | None, asked: ListOffsetsPartition
 ) -> ErrorCode:
-    if partition is None:
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     first_version = _FIRST_VERSION.get(asked.timestamp, 1 if asked.timestamp >= 0 else None)
     if first_version is None or context.api_version < first_version:
         return ErrorCode.UNSUPPORTED_VERSION
+    if partition is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if partition.offline:
         return ErrorCode.KAFKA_STORAGE_ERROR
     fenced = partition.check_leader_epoch(asked.current_leader_epoch)
@@ -143,7 +143,7 @@ def _find(
     log = partition.log
     match timestamp:
         case -1:
-            return _Found(offset=bound, leader_epoch=partition.leader_epoch_at(bound))
+            return _Found(offset=bound, leader_epoch=partition.leader_epoch)
         case -2 | -4:
             start = log.log_start_offset
             return _Found(offset=start, leader_epoch=partition.leader_epoch_at(start))
