@@ -20,11 +20,14 @@ from kraft_wire.wire.compression import Compression
 from kraft_wire.wire.corruption import CorruptRecordBatch, DecompressedTooLarge, InvalidRecord
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.record_batch import (
+    CODEC_MASK,
     CONTROL_BIT,
     HEADER_BYTES,
+    LOG_APPEND_TIME_BIT,
     LOG_OVERHEAD_BYTES,
     RecordBatch,
     parse_batches,
+    patch_create_time,
     patch_log_append_time,
     patch_offset_and_epoch,
 )
@@ -200,7 +203,9 @@ def _head_problem(batch: RecordBatch) -> str | None:
 def _check_inside(
     batch: RecordBatch, name: TopicPartition, limits: TopicLimits, wall_ms: int
 ) -> None:
-    """Walk over the records: their shape, keys of a compacted topic, timestamps."""
+    """Walk over the records: their codec and shape, keys of a compacted topic, timestamps."""
+    if batch.attributes & CODEC_MASK > Compression.ZSTD:
+        raise AppendRejected(ErrorCode.UNKNOWN_SERVER_ERROR, "Unknown compression type")
     try:
         skim = skim_records(_body(batch), batch.records_count)
     except DecompressedTooLarge as bomb:
@@ -213,6 +218,9 @@ def _check_inside(
         _refuse_null_keys(batch, name)
     if limits.message_timestamp_type == "CreateTime":
         _check_timestamps(batch, skim, limits, wall_ms)
+        latest = batch.base_timestamp + skim.timestamp_delta_max
+        if batch.max_timestamp != latest or batch.attributes & LOG_APPEND_TIME_BIT:
+            _correct_times(batch)
 
 
 def _body(batch: RecordBatch) -> bytes | memoryview:
@@ -223,7 +231,7 @@ def _body(batch: RecordBatch) -> bytes | memoryview:
 
 
 def _refuse_null_keys(batch: RecordBatch, name: TopicPartition) -> None:
-    reason = f"Compacted topic cannot accept message without key in topic partition {name}."
+    reason = f"Compacted topic cannot accept message without key in topic partition {name}"
     errors = [
         RecordError(index, reason)
         for index, record in enumerate(batch.records())
@@ -263,6 +271,24 @@ def _check_timestamps(
         raise AppendRejected(ErrorCode.INVALID_TIMESTAMP, message, errors)
 
 
+def _correct_times(batch: RecordBatch) -> None:
+    """Make a batch's head say of its records' times what is so, as Kafka does."""
+    latest = max(_NO_TIMESTAMP, *(record.timestamp for record in batch.records()))
+    if latest == batch.max_timestamp and not batch.attributes & LOG_APPEND_TIME_BIT:
+        return
+    if batch.view.readonly:
+        batch.view = memoryview(bytearray(batch.view))
+    patch_create_time(batch.view, latest)
+    _take_over_times(batch)
+
+
+def _take_over_times(batch: RecordBatch) -> None:
+    """Read again what a patch of the times has changed."""
+    patched = RecordBatch(batch.view)
+    batch.attributes, batch.crc = patched.attributes, patched.crc
+    batch.max_timestamp = patched.max_timestamp
+
+
 def _recompressed(batch: RecordBatch, limits: TopicLimits) -> RecordBatch:
     """Rebuild a batch in the codec that the topic demands; everything else stays."""
     if _CODECS[limits.compression_type] == batch.compression:
@@ -299,9 +325,7 @@ def _assign(
         patch_offset_and_epoch(view, offset, leader_epoch)
         if stamps:
             patch_log_append_time(view, wall_ms)
-            stamped = RecordBatch(view)
-            batch.attributes, batch.crc = stamped.attributes, stamped.crc
-            batch.max_timestamp = stamped.max_timestamp
+            _take_over_times(batch)
         size_bytes += len(view)
         offset += batch.last_offset_delta + 1
     if size_bytes > limits.segment_bytes:

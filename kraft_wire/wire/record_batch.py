@@ -45,6 +45,7 @@ __all__ = [
     "Record",
     "RecordBatch",
     "parse_batches",
+    "patch_create_time",
     "patch_log_append_time",
     "patch_offset_and_epoch",
     "peek_header",
@@ -283,6 +284,17 @@ def patch_offset_and_epoch(view: memoryview, base_offset: int, leader_epoch: int
 def patch_log_append_time(view: memoryview, wall_ms: int) -> None:
     """Make `wall_ms` the time of every record of a whole batch and renew its checksum."""
     attributes: int = _CRC_AND_ATTRIBUTES.unpack_from(view, _CRC_AT)[1]
-    _TIMESTAMP.pack_into(view, _MAX_TIMESTAMP_AT, wall_ms)
-    _CRC_AND_ATTRIBUTES.pack_into(view, _CRC_AT, 0, attributes | LOG_APPEND_TIME_BIT)
+    _patch_timestamps(view, wall_ms, attributes | LOG_APPEND_TIME_BIT)
+
+
+def patch_create_time(view: memoryview, max_timestamp: int) -> None:
+    """Say that records carry their creators' times, and which is the latest; renew the checksum."""
+    attributes: int = _CRC_AND_ATTRIBUTES.unpack_from(view, _CRC_AT)[1]
+    _patch_timestamps(view, max_timestamp, attributes & ~LOG_APPEND_TIME_BIT)
+
+
+def _patch_timestamps(view: memoryview, max_timestamp: int, attributes: int) -> None:
+    assert len(view) >= HEADER_BYTES, len(view)
+    _TIMESTAMP.pack_into(view, _MAX_TIMESTAMP_AT, max_timestamp)
+    _CRC_AND_ATTRIBUTES.pack_into(view, _CRC_AT, 0, attributes)
     _CRC.pack_into(view, _CRC_AT, crc32c(view[CHECKED_FROM:]))

@@ -88,7 +88,8 @@ def _find(broker: "Broker", context: RequestContext, key_type: int, key: str) ->
         error = ErrorCode.UNSUPPORTED_VERSION
         return _Found(error, message=_MESSAGES[error])
     if key_type != _GROUP:
-        return _Found(ErrorCode.INVALID_REQUEST)
+        error = ErrorCode.INVALID_REQUEST
+        return _Found(error, message=_MESSAGES[error])
     topic = broker.image.topic(OFFSETS_TOPIC)
     if topic is None:
         broker.groups.topic_creation.request(broker.settings, context.now_ms)

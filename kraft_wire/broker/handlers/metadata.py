@@ -57,7 +57,9 @@ def handle(broker: Broker, context: RequestContext, request: MetadataRequest) ->
     """
     wanted = request.topics
     if wanted is not None and context.api_version < _FIRST_BY_ID and _uses_ids(wanted):
-        return _invalid(request, context)
+        return _refused(request, context, ErrorCode.INVALID_REQUEST)
+    if wanted is not None and _names_nothing(wanted):
+        return _refused(request, context, ErrorCode.UNKNOWN_SERVER_ERROR)
     if wanted is None or (not wanted and context.api_version < _FIRST_NULL_MEANS_ALL):
         topics = [_existing(broker, context, request, topic) for topic in broker.image.topics()]
     else:
@@ -83,18 +85,24 @@ def _uses_ids(topics: list[MetadataRequestTopic]) -> bool:
     return any(topic.name is None or topic.topic_id != ZERO_UUID for topic in topics)
 
 
-def _invalid(request: MetadataRequest, context: RequestContext) -> MetadataResponse:
+def _names_nothing(topics: list[MetadataRequestTopic]) -> bool:
+    """Whether a topic has neither name nor id, where names count: Kafka fails in itself then."""
+    by_name = all(topic.topic_id == ZERO_UUID for topic in topics)
+    return by_name and any(topic.name is None for topic in topics)
+
+
+def _refused(
+    request: MetadataRequest, context: RequestContext, error: ErrorCode
+) -> MetadataResponse:
     assert request.topics is not None
     response = MetadataResponse(
         topics=[
-            MetadataResponseTopic(
-                error_code=ErrorCode.INVALID_REQUEST, name=topic.name or "", topic_id=topic.topic_id
-            )
+            MetadataResponseTopic(error_code=error, name=topic.name or "", topic_id=topic.topic_id)
             for topic in request.topics
         ]
     )
     if context.api_version >= _FIRST_TOP_LEVEL_ERROR:
-        response.error_code = ErrorCode.INVALID_REQUEST
+        response.error_code = error
     return response
 
 
@@ -104,9 +112,12 @@ def _named(
     request: MetadataRequest,
     wanted: list[MetadataRequestTopic],
 ) -> list[MetadataResponseTopic]:
-    """Describe the topics that a request names, each once, having the missing ones created."""
-    names = dict.fromkeys(topic.name for topic in wanted if topic.name is not None)
-    ids = dict.fromkeys(topic.topic_id for topic in wanted if topic.name is None)
+    """Describe the topics that a request names, each once, having the missing ones created.
+
+    As in Kafka, a request with any id is one by ids: names in it count for nothing.
+    """
+    ids = dict.fromkeys(topic.topic_id for topic in wanted if topic.topic_id != ZERO_UUID)
+    names = {} if ids else dict.fromkeys(each.name for each in wanted if each.name is not None)
     missing = [name for name in names if broker.image.topic(name) is None]
     errors: dict[str, ErrorCode] = {}
     if missing:
@@ -122,7 +133,7 @@ def _named(
                     error_code=errors.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
                     name=name,
                     is_internal=is_internal(name),
-                    topic_authorized_operations=NO_OPERATIONS,
+                    topic_authorized_operations=_operations(request),
                 )
             )
     return answered
@@ -160,14 +171,18 @@ def _by_id(
 def _existing(
     broker: Broker, context: RequestContext, request: MetadataRequest, topic: TopicView
 ) -> MetadataResponseTopic:
-    asked = request.include_topic_authorized_operations
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=is_internal(topic.name),
         partitions=[_partition(broker, context, view) for view in topic.partitions.values()],
-        topic_authorized_operations=TOPIC_OPERATIONS if asked else NO_OPERATIONS,
+        topic_authorized_operations=_operations(request),
     )
+
+
+def _operations(request: MetadataRequest) -> int:
+    """What may be done to any topic, if that was asked."""
+    return TOPIC_OPERATIONS if request.include_topic_authorized_operations else NO_OPERATIONS
 
 
 def _partition(

@@ -6,6 +6,7 @@ Versions:    v0
 Left out:    nothing
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.broker.context import RequestContext
@@ -50,7 +51,7 @@ def handle(
     if isinstance(deleted, ErrorCode):
         return OffsetDeleteResponse(error_code=deleted)
     answers.update(deleted)
-    return OffsetDeleteResponse(topics=_by_topic(answers))
+    return OffsetDeleteResponse(topics=_in_order(request, known, answers))
 
 
 def _asked_for(request: OffsetDeleteRequest) -> list[OffsetKey]:
@@ -66,11 +67,38 @@ def _exists(broker: "Broker", key: OffsetKey) -> bool:
     return topic is not None and key.partition in topic.partitions
 
 
-def _by_topic(answers: dict[OffsetKey, ErrorCode]) -> list[OffsetDeleteResponseTopic]:
-    topics: dict[str, OffsetDeleteResponseTopic] = {}
-    for key, error in answers.items():
-        topic = topics.setdefault(key.topic, OffsetDeleteResponseTopic(name=key.topic))
-        topic.partitions.append(
-            OffsetDeleteResponsePartition(partition_index=key.partition, error_code=error)
-        )
-    return list(topics.values())
+def _in_order(
+    request: OffsetDeleteRequest, known: list[OffsetKey], answers: dict[OffsetKey, ErrorCode]
+) -> list[OffsetDeleteResponseTopic]:
+    """Return the answers in Kafka's order: first the places that do not exist."""
+    existing = set(known)
+    refused = _topics(request, answers, lambda key: key not in existing)
+    served = _topics(request, answers, lambda key: key in existing)
+    if not refused:
+        return served
+    by_name: dict[str, OffsetDeleteResponseTopic] = {}
+    for topic in (*refused, *served):
+        first = by_name.setdefault(topic.name, topic)
+        if first is not topic:
+            first.partitions.extend(topic.partitions)
+    return list(by_name.values())
+
+
+def _topics(
+    request: OffsetDeleteRequest,
+    answers: dict[OffsetKey, ErrorCode],
+    wanted: Callable[[OffsetKey], bool],
+) -> list[OffsetDeleteResponseTopic]:
+    """Answer for some of the places, in the order of the request."""
+    topics = []
+    for topic in request.topics:
+        indexes = (partition.partition_index for partition in topic.partitions)
+        keys = [OffsetKey(request.group_id, topic.name, index) for index in indexes]
+        partitions = [
+            OffsetDeleteResponsePartition(partition_index=key.partition, error_code=answers[key])
+            for key in keys
+            if wanted(key)
+        ]
+        if partitions:
+            topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=partitions))
+    return topics

@@ -77,7 +77,7 @@ def _refusal(
 def _end_of_epoch(partition: Partition, asked: OffsetForLeaderPartition) -> EpochEndOffset:
     """Answer by the log's epochs, with the leader's own on top, which may have no record yet."""
     epoch = asked.leader_epoch
-    if not _UNDEFINED < epoch <= partition.leader_epoch:
+    if epoch == _UNDEFINED or epoch > partition.leader_epoch:
         return EpochEndOffset(partition=asked.partition)
     if epoch == partition.leader_epoch:
         end = OffsetAndEpoch(partition.log_end_offset, partition.leader_epoch)

@@ -18,7 +18,7 @@ from kraft_wire.broker.context import CLOSE, NO_REPLY, PARKED, Parked, RequestCo
 from kraft_wire.broker.metadata_cache import current_leader, is_internal
 from kraft_wire.broker.partition import AppendResult, Partition
 from kraft_wire.broker.purgatory import ParkedProduce
-from kraft_wire.model import FileSlice, Offset, TopicPartition
+from kraft_wire.model import FileSlice, Offset, TopicPartition, Uuid
 from kraft_wire.wire.compression import Compression
 from kraft_wire.wire.corruption import CorruptRecordBatch
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -30,6 +30,7 @@ from kraft_wire.wire.generated.produce import (
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
+    TopicProduceData,
     TopicProduceResponse,
 )
 from kraft_wire.wire.record_batch import LOG_OVERHEAD_BYTES, MAGIC, RecordBatch, peek_header
@@ -60,7 +61,7 @@ def handle(
     waiting: _Waiting = {}
     failed = False
     topics = []
-    for topic in request.topic_data:
+    for topic in _merged(request.topic_data):
         name: str | None = topic.name
         if context.api_version >= _FIRST_TOPIC_ID_VERSION:
             name = broker.topic_name(topic.topic_id)
@@ -92,6 +93,23 @@ def handle(
     if failed and context.api_version >= _FIRST_LEADER_VERSION:
         _name_leaders(broker, context, response)
     return _park(broker, context, request, response, waiting) if waiting else response
+
+
+def _merged(topics: list[TopicProduceData]) -> list[TopicProduceData]:
+    """Return every topic and partition once, as Kafka's tables have them: the last data counts.
+
+    A topic without partitions is not answered.
+    """
+    if len(topics) == 1 and len(topics[0].partition_data) == 1:
+        return topics
+    found: dict[tuple[str, Uuid], dict[int, PartitionProduceData]] = {}
+    for topic in topics:
+        for data in topic.partition_data:
+            found.setdefault((topic.name, topic.topic_id), {})[data.index] = data
+    return [
+        TopicProduceData(name=name, topic_id=topic_id, partition_data=list(partitions.values()))
+        for (name, topic_id), partitions in found.items()
+    ]
 
 
 _Waiting = dict[TopicPartition, tuple[Offset, PartitionProduceResponse]]
@@ -134,7 +152,7 @@ def _append(
     try:
         batch = _only_batch(data, context.api_version)
     except _Refused as refused:
-        return AppendResult(refused.error, error_message=str(refused))
+        return AppendResult(refused.error, error_message=refused.message)
     if batch.is_transactional:
         # Transactions are not served: no transactional id is assigned a producer id here.
         if request.transactional_id is None:
@@ -143,8 +161,7 @@ def _append(
     if request.acks not in _VALID_ACKS:
         return AppendResult(ErrorCode.INVALID_REQUIRED_ACKS)
     if is_internal(partition.topic) and context.client_id != _ADMIN_CLIENT:
-        message = f"Cannot append to internal topic {partition.topic}"
-        return AppendResult(ErrorCode.INVALID_TOPIC_EXCEPTION, error_message=message)
+        return AppendResult(ErrorCode.INVALID_TOPIC_EXCEPTION)
     result = partition.append_as_leader(
         [batch],
         origin=AppendOrigin.CLIENT,
@@ -154,15 +171,18 @@ def _append(
     )
     if result.error is ErrorCode.NONE:
         broker.appended(partition)
+    elif not result.record_errors:
+        result.error_message = None  # Kafka words what is wrong with records, nothing else
     return result
 
 
 class _Refused(Exception):
-    """The records break a rule of the request's version."""
+    """The records break a rule of the request's version; the message is for the client."""
 
-    def __init__(self, error: ErrorCode, message: str) -> None:
-        super().__init__(message)
+    def __init__(self, error: ErrorCode, message: str | None = None) -> None:
+        super().__init__(error, message)
         self.error = error
+        self.message = message
 
 
 def _only_batch(data: PartitionProduceData, version: int) -> RecordBatch:
@@ -175,32 +195,21 @@ def _only_batch(data: PartitionProduceData, version: int) -> RecordBatch:
     view = memoryview(records) if records is not None else _NOTHING
     size = _batch_size(view)
     if size is None:
-        raise _Refused(
-            ErrorCode.INVALID_RECORD,
-            f"Produce requests with version {version} must have at least one record batch per "
-            "partition",
-        )
+        raise _Refused(ErrorCode.INVALID_RECORD)
     if view[_MAGIC_AT] != MAGIC:
-        raise _Refused(
-            ErrorCode.INVALID_RECORD,
-            f"Produce requests with version {version} are only allowed to contain record batches "
-            "with magic version 2",
-        )
+        raise _Refused(ErrorCode.INVALID_RECORD)
     try:
         batch = peek_header(view)
     except CorruptRecordBatch as corrupt:
-        raise _Refused(ErrorCode.CORRUPT_MESSAGE, str(corrupt)) from corrupt
-    if version < _FIRST_ZSTD_VERSION and batch.attributes & _CODEC_BITS == Compression.ZSTD:
+        raise _Refused(ErrorCode.CORRUPT_MESSAGE) from corrupt
+    codec = batch.attributes & _CODEC_BITS
+    if version < _FIRST_ZSTD_VERSION and codec >= Compression.ZSTD:
+        known = codec == Compression.ZSTD
         raise _Refused(
-            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-            f"Produce requests with version {version} are not allowed to use ZStandard compression",
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE if known else ErrorCode.UNKNOWN_SERVER_ERROR
         )
     if size < len(view) and _batch_size(view[size:]) is not None:
-        raise _Refused(
-            ErrorCode.INVALID_RECORD,
-            f"Produce requests with version {version} are only allowed to contain exactly one "
-            "record batch per partition",
-        )
+        raise _Refused(ErrorCode.INVALID_RECORD)
     return batch
 
 
@@ -213,9 +222,8 @@ def _batch_size(view: memoryview) -> int | None:
         message = f"Record size {length} is less than the minimum record overhead ({_LENGTH_MIN})"
         raise _Refused(ErrorCode.CORRUPT_MESSAGE, message)
     if view[_MAGIC_AT] > MAGIC:
-        raise _Refused(
-            ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {view[_MAGIC_AT]}"
-        )
+        magic = (view[_MAGIC_AT] ^ 0x80) - 0x80  # a signed byte
+        raise _Refused(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
     size = length + LOG_OVERHEAD_BYTES
     return size if size <= len(view) else None
 
