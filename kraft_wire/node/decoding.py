@@ -22,7 +22,15 @@ from kraft_wire.wire.message import (
     UnencodableMessage,
 )
 
-__all__ = ["Answered", "Decoded", "RequestDecoder", "Versions", "api_name", "unencodable"]
+__all__ = [
+    "Answered",
+    "Decoded",
+    "RequestDecoder",
+    "Versions",
+    "api_name",
+    "refused",
+    "unencodable",
+]
 
 Versions: TypeAlias = Mapping[int, tuple[int, int]]
 """Key to inclusive versions that are served."""
@@ -69,7 +77,7 @@ class RequestDecoder:
             return _rejection(error, None)
         versions = self._versions.get(header.api_key)
         if versions is None:
-            return _refusal(header, "api_not_served")
+            return refused(header, "api_not_served")
         if not versions[0] <= header.api_version <= versions[1]:
             return _other_version(header, frame, body_at, versions)
         try:
@@ -90,11 +98,12 @@ def _other_version(
         body = _produce_refusal(header.api_version, frame, body_at)
         if body is not None:
             return Answered(header.correlation_id, body)
-        return _refusal(header, "truncated")
-    return _refusal(header, "version_not_served")
+        return refused(header, "truncated")
+    return refused(header, "version_not_served")
 
 
-def _refusal(header: RequestHeader, reason: str) -> Rejection:
+def refused(header: RequestHeader, reason: str) -> Rejection:
+    """Return why the connection of a request ends, when its content is not to blame."""
     return Rejection(
         reason,
         api_name(header.api_key),
@@ -110,7 +119,7 @@ def unencodable(header: RequestHeader, problem: UnencodableMessage) -> Rejection
     A string of 32,767 bytes that are no UTF-8 becomes one of three times as many when it is read,
     because each of them is read as U+FFFD; the same name cannot be written again.
     """
-    refusal = _refusal(header, "unencodable")
+    refusal = refused(header, "unencodable")
     return replace(refusal, field=problem.field, details=[("detail", problem.reason)])
 
 

@@ -20,7 +20,7 @@ class ServerLimits:
     queued_bytes_max: int = 268_435_456
     """`queued.max.request.bytes`: frames being read or answered, of all connections."""
     unsent_bytes_max: int = 58_720_256
-    """`connection.write.buffer.max.bytes`: answers that one peer has not taken yet."""
+    """`connection.write.buffer.max.bytes`: memory of answers that one peer has not taken."""
     idle_ms: int = 600_000
     """`connections.max.idle.ms`."""
     handshake_ms: int = 10_000

@@ -29,7 +29,7 @@ from kraft_wire.controller.image import EMPTY_IMAGE, TOPIC_RESOURCE, MetadataIma
 from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.model import Chance, FileSlice, StorageError, TopicPartition, Uuid, random_uuid
 from kraft_wire.node.config import NodeConfig
-from kraft_wire.node.decoding import Answered, Decoded, RequestDecoder, unencodable
+from kraft_wire.node.decoding import Answered, Decoded, RequestDecoder, refused, unencodable
 from kraft_wire.node.event_log import Report
 from kraft_wire.node.flushing import Flushing
 from kraft_wire.node.log_store import NodeLogStore
@@ -98,6 +98,7 @@ class Node:
         """Requests that had bytes behind their body, which is tolerated."""
         self._now_ms, self._wall_ms = now_ms, wall_ms
         self._parked: dict[int, _InFlight] = {}
+        self._parked_max = config.settings.integer("purgatory.max.requests")
         self._directories = open_directories(fs, config, chance, cluster_id, wall_ms)
         meta = self._directories[0].meta
         assert meta is not None, "opened directories are formatted"
@@ -255,6 +256,9 @@ class Node:
         if answer is PARKED:
             self.timers_changed = True
             self._parked[peer.connection_id] = _InFlight(number, header)
+            if len(self._parked) > self._parked_max:
+                refusal = refused(header, "too_many_parked_requests")
+                self.outputs.append(Close(peer.connection_id, refusal))
         elif answer is NO_REPLY:
             self.outputs.append(NoReply(peer.connection_id))
         elif answer is CLOSE:

@@ -69,6 +69,10 @@ class SendQueue:
             count -= size
             parts.popleft()
 
+    def held_bytes(self) -> int:
+        """Return the memory that the unsent takes: file slices take none."""
+        return sum(len(part) for part in self._parts if not isinstance(part, FileSlice))
+
     def clear(self) -> None:
         """Drop everything: the peer is gone."""
         self._parts.clear()

@@ -20,6 +20,8 @@ __all__ = ["RECEIVE_BYTES", "Connection", "ConnectionHost"]
 
 RECEIVE_BYTES: Final = 256 * 1024
 """The shared receive buffer: one wake-up takes this much at most, so that none starves others."""
+_PAUSE_BYTES: Final = 1024 * 1024
+"""Unsent answers after which no further request is begun: small requests may have large answers."""
 
 
 class ConnectionHost(Protocol):
@@ -105,13 +107,13 @@ class Connection:
         if self.framing.has_begun:
             self.last_active_ms = now_ms()
             self._deliver_frames()
-        if not (self._reads_watched or self.awaits_answer or self.is_closed):
+        if not (self._reads_watched or self.awaits_answer or self._is_paused or self.is_closed):
             self._watch_reads(True)
 
     def _deliver_frames(self) -> None:
         """Deliver whole frames until one is with the node; hold back the rest."""
         framing = self.framing
-        while not self.awaits_answer:
+        while not (self.awaits_answer or self._is_paused):
             frame = framing.next_frame()
             if frame is None:
                 break
@@ -125,7 +127,8 @@ class Connection:
         framing.hold()
         if not framing.has_begun:
             self.frame_began_ms = -1
-        elif self.awaits_answer:
+        elif self.awaits_answer or self._is_paused:
+            self.frame_began_ms = -1
             self._watch_reads(False)
         else:
             if self.frame_began_ms < 0:
@@ -156,6 +159,10 @@ class Connection:
         """Bytes of answers that the peer has not taken yet."""
         return self._queue.size_bytes
 
+    @property
+    def _is_paused(self) -> bool:
+        return self._queue.size_bytes >= _PAUSE_BYTES
+
     def answered(self, buffers: Buffers, size_bytes: int) -> None:
         """Queue an answer; `settle` writes it together with its neighbours."""
         self.awaits_answer = False
@@ -174,6 +181,8 @@ class Connection:
                 self._host.lost(self)
                 return
         if self.unsent_bytes:
+            if self._holds_too_much():
+                return
             self._watch_writes(True)
             return
         if self._writes_watched:
@@ -183,6 +192,18 @@ class Connection:
             return
         if self.framing.has_begun or not self._reads_watched:
             self.resume()
+
+    def _holds_too_much(self) -> bool:
+        """Close a peer that does not take its answers, when they fill the memory it may have."""
+        bytes_max = self._host.limits.unsent_bytes_max
+        if self.unsent_bytes <= bytes_max:
+            return False
+        held_bytes = self._queue.held_bytes()
+        if held_bytes <= bytes_max:
+            return False
+        details = (("unsent", held_bytes), ("allowed", bytes_max))
+        self._host.reject(self, Rejection("write_buffer_full", details=details))
+        return True
 
     def _write(self) -> None:
         """Write until done; BlockingIOError when the socket is full."""

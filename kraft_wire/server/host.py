@@ -224,7 +224,9 @@ class Host:
             if connection.awaits_answer or connection in self._starved:
                 continue
             reason = overdue(connection.waiting(), self.limits, now)
-            if reason == "idle":
+            if reason == "idle" and connection.unsent_bytes:
+                self.reject(connection, Rejection("answers_not_taken"))
+            elif reason == "idle":
                 self.lost(connection)
             elif reason is not None:
                 self.reject(connection, Rejection(reason))

@@ -13,6 +13,7 @@ import socket
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from kraft_wire.model import StorageError
 from kraft_wire.node.config import Listener, NodeConfig
@@ -20,6 +21,7 @@ from kraft_wire.node.event_log import EventLog
 from kraft_wire.node.node import Node
 from kraft_wire.node.opening import StartError
 from kraft_wire.server.clock import now_ms, wall_ms
+from kraft_wire.server.descriptors import connections_max
 from kraft_wire.server.host import Host
 from kraft_wire.storage.files import OsFileSystem
 
@@ -103,7 +105,9 @@ class _Process:
         self._log = log
         self._sockets = sockets
         self._signals = 0
-        self._host = Host(node, config.limits, loop, log, self._break)
+        allowed = connections_max(config.limits.connections_max)
+        limits = replace(config.limits, connections_max=allowed)
+        self._host = Host(node, limits, loop, log, self._break)
 
     def run(self, ready: Callable[[Node, NodeConfig], None]) -> None:
         """Listen, say so, serve, stop."""

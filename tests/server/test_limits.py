@@ -1,0 +1,112 @@
+"""Limits that are on by default, each at the socket of a server that has it small."""
+
+import resource
+import struct
+from pathlib import Path
+
+import pytest
+
+from kraft_wire.server.descriptors import connections_max
+from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kraft_wire.wire.generated.fetch import FetchPartition, FetchRequest, FetchTopic
+from kraft_wire.wire.generated.metadata import MetadataRequest
+from kraft_wire.wire.header import RequestHeader, encode_request_header
+from tests.server.wire_client import WireClient
+from tests.server_process import ServerProcess
+
+
+def lines(server: ServerProcess, reason: str) -> list[str]:
+    """The log lines that refuse a connection for a reason."""
+    return [line for line in server.log.read_text().splitlines() if f"reason={reason}" in line]
+
+
+def test_connections_get_four_fifths_of_the_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (1_000, 1_000))
+    assert connections_max(2_147_483_647) == 800
+    assert connections_max(12) == 12
+
+
+def test_the_soft_limit_of_descriptors_is_raised_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (1_000, 4_000))
+    monkeypatch.setattr(resource, "setrlimit", lambda which, limits: asked.append(limits))
+    assert connections_max(2_147_483_647) == 3_200
+    assert asked == [(4_000, 4_000)]
+
+
+def test_a_connection_above_max_connections_is_closed_with_one_line(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path, overrides={"max.connections": "2"}) as server:
+        with WireClient(server.bootstrap) as first, WireClient(server.bootstrap) as second:
+            for client in (first, second):
+                client.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
+            with WireClient(server.bootstrap) as third:
+                assert third.is_closed()
+            first.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
+        (line,) = lines(server, "too_many_connections")
+        assert "action=close" in line
+
+
+def test_a_parked_request_above_purgatory_max_requests_ends_its_connection(tmp_path: Path) -> None:
+    with (
+        ServerProcess(tmp_path, overrides={"purgatory.max.requests": "1"}) as server,
+        WireClient(server.bootstrap) as first,
+        WireClient(server.bootstrap) as second,
+    ):
+        first.topic("quiet")
+        wanted = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1_000)
+        topics = [FetchTopic(topic="quiet", partitions=[wanted])]
+        waits = FetchRequest(max_wait_ms=20_000, min_bytes=1, max_bytes=1_000, topics=topics)
+        first.send(waits, 11)
+        first.sock.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            first.receive_frame()
+        second.send(waits, 11)
+        assert second.is_closed()
+        (line,) = lines(server, "too_many_parked_requests")
+        assert "api=Fetch" in line
+
+
+def large_answers(client: WireClient, requests: int) -> None:
+    """Ask often for all topics, in one go, and read nothing."""
+    head = encode_request_header(RequestHeader(MetadataRequest.API_KEY, 12, 1, "greedy"))
+    frame = head + MetadataRequest(topics=None).encode(12)
+    client.sock.sendall((struct.pack(">i", len(frame)) + frame) * requests)
+
+
+def with_a_large_topic(server: ServerProcess) -> None:
+    with WireClient(server.bootstrap) as client:
+        client.topic("large")
+
+
+def test_a_peer_that_takes_no_answers_is_closed_at_the_cap(tmp_path: Path) -> None:
+    overrides = {"connection.write.buffer.max.bytes": "65536", "num.partitions": "1000"}
+    with ServerProcess(tmp_path, overrides=overrides) as server:
+        with_a_large_topic(server)
+        with WireClient(server.bootstrap) as greedy, WireClient(server.bootstrap) as good:
+            large_answers(greedy, 300)
+            good.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
+            while not lines(server, "write_buffer_full"):
+                good.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
+        (line,) = lines(server, "write_buffer_full")
+        assert "allowed=65536" in line
+
+
+def test_requests_wait_while_their_predecessors_answers_are_not_taken(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path, overrides={"num.partitions": "1000"}) as server:
+        with_a_large_topic(server)
+        with WireClient(server.bootstrap) as greedy, WireClient(server.bootstrap) as good:
+            large_answers(greedy, 300)
+            before = resident_bytes(server.pid)
+            for _ in range(20):
+                good.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
+            assert resident_bytes(server.pid) - before < 8 << 20
+            assert greedy.receive_frame() is not None
+            answers = 1
+            while answers < 300:
+                assert greedy.receive_frame() is not None
+                answers += 1
+
+
+def resident_bytes(pid: int) -> int:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
