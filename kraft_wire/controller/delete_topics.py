@@ -49,13 +49,17 @@ def handle(
     named = Counter((state.name, state.topic_id) for state in states)
     results: dict[tuple[str | None, bytes], DeletableTopicResult] = {}
     doomed: dict[bytes, VersionedRecord] = {}
+    named_twice = _named_by_id_and_name(controller, states)
     for state in states:
+        if state.name is None and state.topic_id in named_twice:
+            continue
         result = DeletableTopicResult(name=state.name, topic_id=state.topic_id)
         try:
             _check_enabled(controller, version)
             _check_state(state, named[state.name, state.topic_id])
             topic = _find(controller, state)
-            if topic.topic_id in doomed:
+            if topic.topic_id in named_twice:
+                result.topic_id = topic.topic_id
                 words = "The provided topic name maps to an ID that was already supplied."
                 raise Refusal(ErrorCode.INVALID_REQUEST, words)
             check_room(len(doomed) + 1, "topics")
@@ -66,10 +70,17 @@ def handle(
             result.error_code = refusal.error
             result.error_message = refusal.message
         results[state.name, state.topic_id] = result
-    assert len(results) == len(named)
+    assert len(results) == len(named) - len(named_twice)
     assert len(doomed) <= len(results)
     response = DeleteTopicsResponse(responses=list(results.values()))
     return ControllerResult(response, list(doomed.values()))
+
+
+def _named_by_id_and_name(controller: Controller, states: list[DeleteTopicState]) -> set[bytes]:
+    """Return the ids of topics that a request names both ways; the name's answer counts."""
+    ids = {state.topic_id for state in states if state.name is None}
+    found = (controller.image.topic(state.name) for state in states if state.name is not None)
+    return {topic.topic_id for topic in found if topic is not None and topic.topic_id in ids}
 
 
 def _check_enabled(controller: Controller, version: int) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.partition import Partition
+from kraft_wire.settings.topic_names import topic_name_problem
 from kraft_wire.wire.generated.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -33,8 +34,8 @@ def handle(
 ) -> DescribeProducersResponse:
     """List the active producers of partitions (KIP-664).
 
-    Errors per partition, first match wins: UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR,
-    NOT_LEADER_OR_FOLLOWER.
+    Errors per partition, first match wins: INVALID_TOPIC_EXCEPTION,
+    UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR, NOT_LEADER_OR_FOLLOWER.
     """
     return DescribeProducersResponse(
         topics=[
@@ -50,6 +51,9 @@ def handle(
 
 
 def _describe(broker: Broker, topic: str, index: int) -> PartitionResponse:
+    problem = topic_name_problem(topic)
+    if problem is not None:
+        return _refused(index, ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
     partition = broker.partition(topic, index)
     known = broker.image.topic(topic)
     if known is None:

@@ -15,6 +15,11 @@ from kraft_wire.wire.generated.create_topics import (
     CreateTopicsRequest,
 )
 from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest
+from kraft_wire.wire.generated.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from kraft_wire.wire.generated.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -35,7 +40,7 @@ from kraft_wire.wire.record import Record
 from tests.apache.differential.comparing import Drawn, in_order
 from tests.server.wire_client import WireClient
 
-__all__ = ["NOW_MS", "STRANGER", "Exchange", "Side", "batch"]
+__all__ = ["NOW_MS", "STRANGER", "Exchange", "Side", "batch", "make_alike"]
 
 NOW_MS = int(time.time() * 1000) - 10_000
 """Stamps the records of both brokers, so that their answers can be compared byte by byte."""
@@ -117,6 +122,10 @@ class Side:
         comparable = self.drawn.comparable(answer)
         self.transcript.append(Exchange(question, in_order(comparable) if hashed else comparable))
 
+    def note_message(self, question: str, message: Message, version: int) -> None:
+        """Write down an answer that was taken with `prepare`."""
+        self.note(question, message_to_json(message, version))
+
     def prepare(self, request: Message, version: int, *, line: str = "main") -> Any:
         """Ask something that belongs to the scene and not to the probe."""
         return self.line(line).call(request, version, response_class(request.API_KEY))
@@ -174,6 +183,14 @@ class Side:
         self._topic_ids[name] = topic_id
         self.drawn.words[uuid_to_text(topic_id)] = f"id of {name}"
 
+    def set_cluster_default(self, key: str, value: str) -> None:
+        """Give all brokers a dynamic default."""
+        config = AlterableConfig(name=key, config_operation=0, value=value)
+        resource = AlterConfigsResource(resource_type=4, resource_name="", configs=[config])
+        request = IncrementalAlterConfigsRequest(resources=[resource])
+        (answer,) = self.prepare(request, 1).responses
+        assert answer.error_code == 0, answer
+
     def topic_id(self, name: str) -> Uuid:
         """The id of a topic of ours; of one that a request created, once Metadata knows it."""
         deadline = time.monotonic() + READY_SECONDS_MAX
@@ -230,6 +247,11 @@ class Side:
                 return
             assert time.monotonic() < deadline, answer
             time.sleep(0.01)
+
+
+def make_alike(ours: Side) -> None:
+    """Bring our broker into the state in which Apache's starts: its ELR feature sets this key."""
+    ours.set_cluster_default("min.insync.replicas", "1")
 
 
 def batch(*values: Any, key: bytes | None = b"k", timestamp: int = NOW_MS, **more: Any) -> bytes:
