@@ -1,6 +1,7 @@
 """Limits that are on by default, each at the socket of a server that has it small."""
 
 import resource
+import socket
 import struct
 from pathlib import Path
 
@@ -83,6 +84,7 @@ def test_a_peer_that_takes_no_answers_is_closed_at_the_cap(tmp_path: Path) -> No
     with ServerProcess(tmp_path, overrides=overrides) as server:
         with_a_large_topic(server)
         with WireClient(server.bootstrap) as greedy, WireClient(server.bootstrap) as good:
+            greedy.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
             large_answers(greedy, 300)
             good.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
             while not lines(server, "write_buffer_full"):
