@@ -1,9 +1,10 @@
 """`python -m kraft_wire.sim.crash_points`: every crash state of storage, judged (RELIABILITY, 5.2).
 
 Prints one row per scenario: operations, distinct states, refusals, violations. Exit code 1 when an
-acknowledged record was lost, garbage was served or recovery was not idempotent. Then each of four
-safeguards is removed in turn (fsync, directory sync, CRC, the order of sync and rename) over a few
-scenarios, and exit code 1 also says that the checks did not notice one. `--without` runs all
+acknowledged record was lost, garbage was served or recovery was not idempotent. Sectors are 512
+bytes, then 4 KiB. Then each of four safeguards is removed in turn (fsync, directory sync, CRC, the
+order of sync and rename) over a few scenarios, and exit code 1 also says that the checks did not
+notice one; and every kind of file is spoilt bit by bit (`bit_flips`). `--without` runs all
 scenarios without one safeguard, where exit code 1 is what is expected.
 """
 
@@ -20,9 +21,10 @@ from rich.console import Console
 from rich.progress import Progress, TaskID
 from rich.table import Table
 
+from kraft_wire.sim.bit_flips import FlipReport, flip_table, run_all
 from kraft_wire.sim.crash_scenarios import SCENARIOS, Scenario
 from kraft_wire.sim.crash_states import CrashState, Enumerator, Limits
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.files import SECTOR_BYTES, SimFileSystem
 from kraft_wire.wire.record_batch import RecordBatch
 
 __all__ = ["SAFEGUARDS", "ScenarioReport", "main", "run_scenario"]
@@ -31,6 +33,10 @@ SAFEGUARDS = ("fsync", "dirsync", "crc", "rename-order")
 FULL = Limits(exhaustive_atoms=14, random_subsets=12_000, states_max=24_000)
 QUICK = Limits(exhaustive_atoms=8, random_subsets=128, states_max=1_500)
 _EXAMPLES_MAX = 3
+_LARGE_SECTOR_BYTES = 4096
+_LARGE_SECTOR_SHARE = 8  # of the states: fewer, larger atoms have fewer subsets that differ
+_FLIPPED_BYTES = 1 << 16
+_QUICK_STRIDE = 997
 _WEAKENED = Limits(exhaustive_atoms=6, random_subsets=32, states_max=300)
 _WEAKENED_SCENARIOS = ("append and flush", "disk full and freed", "vote (quorum-state)")
 
@@ -53,8 +59,16 @@ class ScenarioReport:
 class _Run:
     """One scenario with its enumerator and report."""
 
-    def __init__(self, scenario: Scenario, limits: Limits, without: str | None, seed: int) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        limits: Limits,
+        without: str | None,
+        seed: int,
+        sector_bytes: int = SECTOR_BYTES,
+    ) -> None:
         self.report = ScenarioReport(scenario.name)
+        self._sector_bytes = sector_bytes
         self._scenario = scenario
         self._without = without
         self._enumerator = Enumerator(limits, Random(seed), self._check)
@@ -64,6 +78,7 @@ class _Run:
         """Record the scenario, crashing at every change."""
         started = time.perf_counter()
         fs = SimFileSystem()
+        fs.sector_bytes = self._sector_bytes
         self._weaken(fs)
         ledgers: list[object] = [None]
 
@@ -96,6 +111,7 @@ class _Run:
         report.checks += 1
         self.on_state()
         fs = SimFileSystem.from_image(state.image)
+        fs.sector_bytes = self._sector_bytes
         self._weaken(fs)
         if state.depth == 1 and not self._enumerator.is_exhausted:
             self._enumerator.watch(fs, lambda: state.ledger, 2, is_ordered=state.is_ordered)
@@ -136,13 +152,18 @@ def run_scenario(
 
 
 def _run_all(
-    console: Console, scenarios: list[Scenario], limits: Limits, without: str | None, seed: int
+    console: Console,
+    scenarios: list[Scenario],
+    limits: Limits,
+    without: str | None,
+    seed: int,
+    sector_bytes: int = SECTOR_BYTES,
 ) -> list[ScenarioReport]:
     reports: list[ScenarioReport] = []
     with Progress(console=console, transient=True) as progress, _without_crc(without == "crc"):
         for scenario in scenarios:
             task = progress.add_task(scenario.name, total=limits.states_max)
-            run = _Run(scenario, limits, without, seed)
+            run = _Run(scenario, limits, without, seed, sector_bytes)
             run.on_state = _advancer(progress, task)
             reports.append(run.run())
             progress.remove_task(task)
@@ -168,8 +189,7 @@ def _advancer(progress: Progress, task: TaskID) -> Callable[[], None]:
     return lambda: progress.advance(task)
 
 
-def _table(reports: list[ScenarioReport], without: str | None) -> Table:
-    title = "Crash states" if without is None else f"Crash states without {without}"
+def _table(reports: list[ScenarioReport], title: str) -> Table:
     table = Table(title=title)
     for column in ("scenario", "operations", "states", "in recovery", "refused", "violations", "s"):
         table.add_column(column, justify="left" if column == "scenario" else "right")
@@ -204,18 +224,50 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"no scenario is named {options.scenario!r}")
     console = Console(stderr=options.json)
     reports = _run_all(console, scenarios, limits, options.without, options.seed)
+    title = "Crash states" if options.without is None else f"Crash states without {options.without}"
+    _tell(console, reports, title)
+    large: list[ScenarioReport] = []
+    flips: list[FlipReport] = []
+    unnoticed: list[str] = []
+    if not options.without:
+        fewer = replace(limits, states_max=limits.states_max // _LARGE_SECTOR_SHARE)
+        large = _run_all(console, scenarios, fewer, None, options.seed, _LARGE_SECTOR_BYTES)
+        _tell(console, large, "Crash states with sectors of 4 KiB")
+    if not (options.without or options.scenario):
+        unnoticed = _unnoticed(console, options.seed)
+        flips = run_all(_FLIPPED_BYTES, _QUICK_STRIDE if options.quick else 1)
+        console.print(flip_table(flips))
+    if options.json:
+        print(json.dumps(_figures(options.without, reports, large, flips)))
+    violations = sum(report.violations for report in [*reports, *large])
+    violations += sum(report.violations for report in flips)
+    return int(violations > 0 or bool(unnoticed))
+
+
+def _tell(console: Console, reports: list[ScenarioReport], title: str) -> None:
+    console.print(_table(reports, title))
     states = sum(report.states for report in reports)
     violations = sum(report.violations for report in reports)
-    unnoticed = [] if options.without or options.scenario else _unnoticed(console, options.seed)
-    console.print(_table(reports, options.without))
     console.print(f"{states:,} distinct states, {violations:,} violations")
     for report in reports:
         for example in report.examples:
             console.print(f"  {report.name}: {example}", markup=False)
-    if options.json:
-        figures = {"states": states, "violations": violations, "without": options.without}
-        print(json.dumps({**figures, "scenarios": [asdict(report) for report in reports]}))
-    return int(violations > 0 or bool(unnoticed))
+
+
+def _figures(
+    without: str | None,
+    reports: list[ScenarioReport],
+    large: list[ScenarioReport],
+    flips: list[FlipReport],
+) -> dict[str, object]:
+    return {
+        "states": sum(report.states for report in reports),
+        "violations": sum(report.violations for report in reports),
+        "without": without,
+        "scenarios": [asdict(report) for report in reports],
+        "large_sectors": [asdict(report) for report in large],
+        "spoilt_files": [asdict(report) for report in flips],
+    }
 
 
 if __name__ == "__main__":

@@ -14,6 +14,19 @@ from dataclasses import dataclass
 from enum import Enum
 
 from kraft_wire.model import DiskFull, FsyncFailed, StorageError
+from kraft_wire.sim.disk_nodes import (
+    DataChange,
+    DirectoryNode,
+    Extend,
+    FileNode,
+    Link,
+    Node,
+    Resize,
+    Sector,
+    Unlink,
+    content_after,
+    uncertain,
+)
 from kraft_wire.storage.files import Buffer, DirectoryLock, File, LockHeld, MissingFile
 
 __all__ = ["SECTOR_BYTES", "Atom", "Fault", "SimFileSystem"]
@@ -32,97 +45,6 @@ class Fault(Enum):
     EINTR = "interrupted, and retried by the system's library"
 
 
-@dataclass(slots=True)
-class _Sector:
-    """Bytes that reach at most one sector."""
-
-    position: int
-    data: bytes
-
-    def apply(self, content: bytearray) -> None:
-        """Write the bytes, with zeros before them when the file was shorter."""
-        if len(content) < self.position:
-            content.extend(bytes(self.position - len(content)))
-        content[self.position : self.position + len(self.data)] = self.data
-
-
-@dataclass(slots=True)
-class _Extend:
-    """The length grew; without the data the new part reads as zeros."""
-
-    size_bytes: int
-
-    def apply(self, content: bytearray) -> None:
-        if len(content) < self.size_bytes:
-            content.extend(bytes(self.size_bytes - len(content)))
-
-
-@dataclass(slots=True)
-class _Resize:
-    """The file was cut or extended to a length."""
-
-    size_bytes: int
-
-    def apply(self, content: bytearray) -> None:
-        del content[self.size_bytes :]
-        content.extend(bytes(self.size_bytes - len(content)))
-
-
-@dataclass(slots=True)
-class _Link:
-    """A name came to stand for a node; with `old_name`, that name went."""
-
-    name: str
-    node: "_Node"
-    old_name: str | None = None
-
-    def apply(self, children: "dict[str, _Node]") -> None:
-        if self.old_name is not None:
-            children.pop(self.old_name, None)
-        children[self.name] = self.node
-
-
-@dataclass(slots=True)
-class _Unlink:
-    """A name went."""
-
-    name: str
-
-    def apply(self, children: "dict[str, _Node]") -> None:
-        children.pop(self.name, None)
-
-
-_DataChange = _Sector | _Extend | _Resize
-
-
-class _FileNode:
-    """A file: what is read, what is certainly on the disk, and what lies between."""
-
-    __slots__ = ("content", "durable", "frozen", "is_read_only", "lost", "pending")
-
-    def __init__(self, content: bytes = b"") -> None:
-        self.content = bytearray(content)
-        self.durable = bytearray(content)
-        self.frozen: bytes | None = None  # `durable` as bytes, for images
-        self.pending: list[tuple[int, _DataChange]] = []
-        self.lost: list[tuple[int, _DataChange]] = []  # a failed fsync marked them clean
-        self.is_read_only = False
-
-
-class _DirectoryNode:
-    """A directory: names as they are seen, as they are on the disk, and what lies between."""
-
-    __slots__ = ("children", "durable", "pending")
-
-    def __init__(self) -> None:
-        self.children: dict[str, _Node] = {}
-        self.durable: dict[str, _Node] = {}
-        self.pending: list[tuple[int, _Link | _Unlink]] = []
-
-
-_Node = _FileNode | _DirectoryNode
-
-
 @dataclass(frozen=True, slots=True)
 class Atom:
     """Something that a crash may take or leave; `number` gives the order of the calls."""
@@ -136,7 +58,7 @@ class _SimFile:
 
     __slots__ = ("_fs", "_is_open", "_node", "_poisoned", "path")
 
-    def __init__(self, fs: "SimFileSystem", path: str, node: _FileNode) -> None:
+    def __init__(self, fs: "SimFileSystem", path: str, node: FileNode) -> None:
         self._fs = fs
         self._node = node
         self._is_open = True
@@ -161,7 +83,7 @@ class _SimFile:
         assert size_bytes >= 0, size_bytes
         self._fs.enter("truncate", self.path)
         if size_bytes != len(self._node.content):
-            self._fs.change_data(self._node, _Resize(size_bytes))
+            self._fs.change_data(self._node, Resize(size_bytes))
 
     def reserve(self, size_bytes: int) -> None:
         self._fs.reserve(self.path, self._node, size_bytes)
@@ -197,8 +119,8 @@ class SimFileSystem:
     """The simulated disk. Every call passes `enter`, where faults and observers sit."""
 
     def __init__(self, *, capacity_bytes: int | None = None) -> None:
-        self._root = _DirectoryNode()
-        self._dirty: dict[int, _Node] = {}
+        self._root = DirectoryNode()
+        self._dirty: dict[int, Node] = {}
         self._locks: set[str] = set()
         self._next_atom = 0
         self.capacity_bytes = capacity_bytes
@@ -210,6 +132,7 @@ class SimFileSystem:
         self.failed_operation: str | None = None
         self.ignores_fsync: Callable[[str], bool] = lambda path: False
         self.ignores_directory_sync = False
+        self.sector_bytes = SECTOR_BYTES
 
     # -- faults ----------------------------------------------------------------------------------
 
@@ -238,7 +161,7 @@ class SimFileSystem:
         total, nodes = 0, [self._root]
         while nodes:
             for child in nodes.pop().children.values():
-                if isinstance(child, _DirectoryNode):
+                if isinstance(child, DirectoryNode):
                     nodes.append(child)
                 else:
                     total += len(child.content)
@@ -246,7 +169,7 @@ class SimFileSystem:
 
     # -- data ------------------------------------------------------------------------------------
 
-    def write(self, path: str, node: _FileNode, data: bytes, position: int) -> None:
+    def write(self, path: str, node: FileNode, data: bytes, position: int) -> None:
         """Write sector by sector; a fault or a full disk leaves a part."""
         short = self.enter("write", path)
         reason: type[StorageError] | None = None
@@ -261,33 +184,33 @@ class SimFileSystem:
         if reason is not None:
             raise reason("write", path, "only a part was written")
 
-    def _write_sectors(self, node: _FileNode, data: bytes, position: int) -> None:
+    def _write_sectors(self, node: FileNode, data: bytes, position: int) -> None:
         end = position + len(data)
         if data and end > len(node.content):
-            self.change_data(node, _Extend(end))
+            self.change_data(node, Extend(end))
         at = position
         while at < end:
-            until = min(end, (at // SECTOR_BYTES + 1) * SECTOR_BYTES)
-            self.change_data(node, _Sector(at, data[at - position : until - position]))
+            until = min(end, (at // self.sector_bytes + 1) * self.sector_bytes)
+            self.change_data(node, Sector(at, data[at - position : until - position]))
             at = until
 
-    def change_data(self, node: _FileNode, atom: _DataChange) -> None:
+    def change_data(self, node: FileNode, atom: DataChange) -> None:
         """Make a change visible, and remember that it is not durable."""
         atom.apply(node.content)
         node.pending.append((self._next_atom, atom))
         self._next_atom += 1
         self._dirty[id(node)] = node
 
-    def reserve(self, path: str, node: _FileNode, size_bytes: int) -> None:
+    def reserve(self, path: str, node: FileNode, size_bytes: int) -> None:
         """Extend with zeros, or raise DiskFull without any change."""
         self.enter("reserve", path)
         growth = size_bytes - len(node.content)
         if self.capacity_bytes is not None and growth > self.capacity_bytes - self.used_bytes():
             raise DiskFull("reserve", path, "no space left")
         if growth > 0:
-            self.change_data(node, _Extend(size_bytes))
+            self.change_data(node, Extend(size_bytes))
 
-    def fsync(self, path: str, node: _FileNode) -> None:
+    def fsync(self, path: str, node: FileNode) -> None:
         """Make the file's changes durable; when it fails, they never will be."""
         try:
             self.enter("fsync", path)
@@ -308,34 +231,34 @@ class SimFileSystem:
 
     # -- names -----------------------------------------------------------------------------------
 
-    def _find(self, path: str) -> _Node | None:
-        node: _Node | None = self._root
+    def _find(self, path: str) -> Node | None:
+        node: Node | None = self._root
         for name in path.strip("/").split("/"):
             if not name:
                 continue
-            if not isinstance(node, _DirectoryNode):
+            if not isinstance(node, DirectoryNode):
                 return None
             node = node.children.get(name)
         return node
 
-    def _parent(self, operation: str, path: str) -> tuple[_DirectoryNode, str]:
+    def _parent(self, operation: str, path: str) -> tuple[DirectoryNode, str]:
         parent_path, _, name = path.strip("/").rpartition("/")
         parent = self._find(parent_path)
-        if not isinstance(parent, _DirectoryNode):
+        if not isinstance(parent, DirectoryNode):
             raise MissingFile(operation, path, "the directory does not exist")
         return parent, name
 
-    def _change_names(self, directory: _DirectoryNode, atom: _Link | _Unlink) -> None:
+    def _change_names(self, directory: DirectoryNode, atom: Link | Unlink) -> None:
         atom.apply(directory.children)
         directory.pending.append((self._next_atom, atom))
         self._next_atom += 1
         self._dirty[id(directory)] = directory
 
-    def _file(self, operation: str, path: str) -> _FileNode:
+    def _file(self, operation: str, path: str) -> FileNode:
         node = self._find(path)
         if node is None:
             raise MissingFile(operation, path, "no such file")
-        if not isinstance(node, _FileNode):
+        if not isinstance(node, FileNode):
             raise StorageError(operation, path, "is a directory")
         return node
 
@@ -343,7 +266,7 @@ class SimFileSystem:
         if create and self._find(path) is None:
             self.enter("open", path)
             parent, name = self._parent("open", path)
-            self._change_names(parent, _Link(name, _FileNode()))
+            self._change_names(parent, Link(name, FileNode()))
         else:
             self.enter("read", path)
         node = self._file("open", path)
@@ -363,12 +286,12 @@ class SimFileSystem:
         return self._find(path) is not None
 
     def is_directory(self, path: str) -> bool:
-        return isinstance(self._find(path), _DirectoryNode)
+        return isinstance(self._find(path), DirectoryNode)
 
     def names(self, path: str) -> list[str]:
         self.enter("read", path)
         node = self._find(path)
-        if not isinstance(node, _DirectoryNode):
+        if not isinstance(node, DirectoryNode):
             raise MissingFile("list", path, "no such directory")
         return sorted(node.children)
 
@@ -377,12 +300,12 @@ class SimFileSystem:
         for depth in range(1, len(parts) + 1):
             partial = "/".join(parts[:depth])
             node = self._find(partial)
-            if isinstance(node, _FileNode):
+            if isinstance(node, FileNode):
                 raise StorageError("mkdir", partial, "is a file")
             if node is None:
                 self.enter("mkdir", partial)
                 parent, name = self._parent("mkdir", partial)
-                self._change_names(parent, _Link(name, _DirectoryNode()))
+                self._change_names(parent, Link(name, DirectoryNode()))
 
     def rename(self, old: str, new: str) -> None:
         self.enter("rename", old)
@@ -392,7 +315,7 @@ class SimFileSystem:
         if node is None:
             raise MissingFile("rename", old, "no such file")
         assert source is target, "renaming across directories is not simulated"
-        self._change_names(source, _Link(new_name, node, old_name))
+        self._change_names(source, Link(new_name, node, old_name))
 
     def unlink(self, path: str) -> None:
         node = self._find(path)
@@ -400,17 +323,17 @@ class SimFileSystem:
             return
         self.enter("unlink", path)
         parent, name = self._parent("unlink", path)
-        if not isinstance(node, _FileNode):
+        if not isinstance(node, FileNode):
             raise StorageError("unlink", path, "is a directory")
-        self._change_names(parent, _Unlink(name))
+        self._change_names(parent, Unlink(name))
 
     def remove_directory(self, path: str) -> None:
         self.enter("rmdir", path)
         parent, name = self._parent("rmdir", path)
         node = parent.children.get(name)
-        if not isinstance(node, _DirectoryNode) or node.children:
+        if not isinstance(node, DirectoryNode) or node.children:
             raise StorageError("rmdir", path, "is no empty directory")
-        self._change_names(parent, _Unlink(name))
+        self._change_names(parent, Unlink(name))
 
     def sync_directory(self, path: str) -> None:
         try:
@@ -418,7 +341,7 @@ class SimFileSystem:
         except StorageError as error:
             raise FsyncFailed(path, error.reason) from error
         node = self._find(path)
-        if not isinstance(node, _DirectoryNode):
+        if not isinstance(node, DirectoryNode):
             raise MissingFile("open", path, "no such directory")
         if self.ignores_directory_sync:
             return
@@ -453,9 +376,9 @@ class SimFileSystem:
     def pending_atoms(self) -> list[Atom]:
         """Return what a crash now may take or leave, in the order of the calls."""
         atoms = [
-            Atom(number, isinstance(atom, _Sector))
+            Atom(number, isinstance(atom, Sector))
             for node in self._dirty.values()
-            for number, atom in _uncertain(node)
+            for number, atom in uncertain(node)
         ]
         return sorted(atoms, key=lambda atom: atom.number)
 
@@ -467,7 +390,7 @@ class SimFileSystem:
         Sectors among `garbage` hold nonsense instead of what was written.
         """
         found: dict[str, bytes | None] = {}
-        stack: list[tuple[str, _DirectoryNode]] = [("", self._root)]
+        stack: list[tuple[str, DirectoryNode]] = [("", self._root)]
         while stack:
             prefix, directory = stack.pop()
             children = directory.durable
@@ -478,22 +401,22 @@ class SimFileSystem:
                         change.apply(children)
             for name, node in children.items():
                 path = f"{prefix}/{name}" if prefix else name
-                if isinstance(node, _DirectoryNode):
+                if isinstance(node, DirectoryNode):
                     found[path] = None
                     stack.append((path, node))
                 else:
-                    found[path] = _content_after(node, survivors, garbage)
+                    found[path] = content_after(node, survivors, garbage)
         return found
 
     def everything(self) -> dict[str, bytes | None]:
         """Return path -> content as it is seen now, as after a kill of the process."""
         found: dict[str, bytes | None] = {}
-        stack: list[tuple[str, _DirectoryNode]] = [("", self._root)]
+        stack: list[tuple[str, DirectoryNode]] = [("", self._root)]
         while stack:
             prefix, directory = stack.pop()
             for name, node in directory.children.items():
                 path = f"{prefix}/{name}" if prefix else name
-                if isinstance(node, _DirectoryNode):
+                if isinstance(node, DirectoryNode):
                     found[path] = None
                     stack.append((path, node))
                 else:
@@ -508,11 +431,11 @@ class SimFileSystem:
         for path in sorted(image, key=lambda path: (path.count("/"), path)):
             parent_path, _, name = path.rpartition("/")
             content = image[path]
-            node: _Node
+            node: Node
             if content is None:
-                node = directories[path] = _DirectoryNode()
+                node = directories[path] = DirectoryNode()
             else:
-                node = _FileNode(content)
+                node = FileNode(content)
             parent = directories[parent_path]
             parent.children[name] = parent.durable[name] = node
         return fs
@@ -520,28 +443,3 @@ class SimFileSystem:
     def crashed(self, survivors: Collection[int]) -> "SimFileSystem":
         """Return the disk that a node finds after a power loss that left these atoms."""
         return SimFileSystem.from_image(self.image(survivors))
-
-
-def _uncertain(node: _Node) -> list[tuple[int, _DataChange | _Link | _Unlink]]:
-    """Return a node's changes that may or may not be on the disk."""
-    if isinstance(node, _DirectoryNode):
-        return [*node.pending]
-    return [*node.lost, *node.pending]
-
-
-def _content_after(node: _FileNode, survivors: Collection[int], garbage: Collection[int]) -> bytes:
-    """Return a file's content when only some of its unsynced changes reached the disk."""
-    if not node.pending and not node.lost:
-        if node.frozen is None:
-            node.frozen = bytes(node.durable)
-        return node.frozen
-    content = bytearray(node.durable)
-    for number, atom in [*node.lost, *node.pending]:
-        if number not in survivors:
-            continue
-        if number in garbage and isinstance(atom, _Sector):
-            nonsense = bytes(byte ^ 0xA5 for byte in atom.data)
-            _Sector(atom.position, nonsense).apply(content)
-        else:
-            atom.apply(content)
-    return bytes(content)

@@ -35,6 +35,7 @@ from kraft_wire.storage.producer_snapshots import load_producers, remove_snapsho
 from kraft_wire.storage.producer_state import ProducerStates
 from kraft_wire.storage.segment import Segment
 from kraft_wire.storage.space import DiskSpace
+from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.record_batch import RecordBatch
 
 __all__ = ["Log", "LogRead", "OffsetOutOfRange", "PendingFlush"]
@@ -181,9 +182,20 @@ class Log:
         if active.size_bytes == 0:
             return False
         assert wall_ms >= 0, wall_ms
+        due_ms = self.config.segment_ms - self._jitter_ms(active.base_offset)
         if active.first_timestamp >= 0 and timestamp >= 0:
-            return timestamp - active.first_timestamp > self.config.segment_ms
-        return wall_ms - active.created_ms > self.config.segment_ms
+            return timestamp - active.first_timestamp > due_ms
+        return wall_ms - active.created_ms > due_ms
+
+    def _jitter_ms(self, base_offset: Offset) -> int:
+        """Return by how much a segment rolls early, so that not all partitions do it at once.
+
+        Drawn from the segment's name, which spreads as well as chance and stays the same.
+        """
+        jitter_ms = min(self.config.segment_jitter_ms, self.config.segment_ms)
+        if jitter_ms <= 0:
+            return 0
+        return crc32c(f"{self.topic_partition}:{base_offset}".encode()) % jitter_ms
 
     def roll(self, wall_ms: int, base_offset: Offset | None = None) -> None:
         """Seal the active segment and begin a new one; nothing happens to an empty one in place."""
