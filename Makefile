@@ -4,7 +4,7 @@ BIN := .venv/bin
 NODE_READY := .venv/.node-stamp
 READY := .venv/.stamp
 
-.PHONY: help install run test check generate golden clients bench fuzz attack crash soak compose clean
+.PHONY: help install run test check coverage generate golden clients bench fuzz attack crash soak compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -32,6 +32,9 @@ test: $(READY)  ## every test; those whose judge is missing are listed as not ru
 
 check: $(READY)  ## format, lint, types, import contracts, tidiness, generated code
 	$(BIN)/python -m tests.check
+
+coverage: $(READY)  ## every branch of the hand-written wire/ and storage/, or a failure
+	$(BIN)/python -m pytest -q --cov=kraft_wire/wire --cov=kraft_wire/storage --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100 tests/wire tests/storage tests/golden/test_corpus.py tests/codegen
 
 generate: $(READY)  ## generated code from schemas/
 	$(BIN)/python -m codegen $(ARGS)

@@ -15,6 +15,7 @@ from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.record import Record
 from kraft_wire.wire.record_batch import (
     parse_batches,
+    patch_create_time,
     patch_log_append_time,
     patch_offset_and_epoch,
     peek_header,
@@ -135,6 +136,17 @@ def test_patching_the_append_time_renews_the_checksum() -> None:
     assert batch.crc_is_valid()
     assert [record.timestamp for record in batch.records()] == [5000, 5000]
     assert data == build_batch(RECORDS, log_append_time=5000)
+
+
+def test_patching_the_create_time_gives_the_records_their_own_times_back() -> None:
+    data = build_batch(RECORDS, log_append_time=5000)
+    patch_create_time(memoryview(data), 100)
+    [batch] = parse_batches(data)
+    assert not batch.is_log_append_time
+    assert batch.crc_is_valid()
+    assert batch.max_timestamp == 100
+    assert [record.timestamp for record in batch.records()] == [100, 90]
+    assert data == build_batch(RECORDS)
 
 
 def test_turned_bit_behind_the_checksum_is_noticed() -> None:
