@@ -20,8 +20,10 @@ __all__ = ["RECEIVE_BYTES", "Connection", "ConnectionHost"]
 
 RECEIVE_BYTES: Final = 256 * 1024
 """The shared receive buffer: one wake-up takes this much at most, so that none starves others."""
+_SLICE_MS: Final = 5
+"""Time after which a connection with more requests lets others be served first."""
 _PAUSE_BYTES: Final = 1024 * 1024
-"""Unsent answers after which no further request is begun: small requests may have large answers."""
+"""Unsent answers after which they are written first: small requests may have large answers."""
 
 
 class ConnectionHost(Protocol):
@@ -34,6 +36,10 @@ class ConnectionHost(Protocol):
     def watch_writes(self, connection: "Connection", wanted: bool) -> None: ...
     def deliver(self, connection: "Connection", frame: bytearray) -> None:
         """Hand a whole frame to the node; `answered` may be called before this returns."""
+        ...
+
+    def defer(self, connection: "Connection") -> None:
+        """Let other connections be served, then clear `is_deferred` and call `resume`."""
         ...
 
     def reserve(self, connection: "Connection", size_bytes: int) -> bool:
@@ -65,6 +71,8 @@ class Connection:
         self.awaits_answer = False
         self.is_dirty = False
         """Listed by the host for `settle`."""
+        self.is_deferred = False
+        """Has requests that wait for other connections' turns."""
         self.is_last_answer = False
         self.is_closed = False
         self.opened_ms = self.last_active_ms = at_ms
@@ -102,18 +110,25 @@ class Connection:
 
     def resume(self) -> None:
         """Go on with what was received while a request was with the node."""
-        if self.is_closed or self.awaits_answer or self.unsent_bytes:
+        if self.is_closed or self.awaits_answer or self.is_deferred or self.unsent_bytes:
             return
         if self.framing.has_begun:
             self.last_active_ms = now_ms()
             self._deliver_frames()
-        if not (self._reads_watched or self.awaits_answer or self._is_paused or self.is_closed):
+        if not (self._reads_watched or self.awaits_answer or self.is_deferred or self.is_closed):
             self._watch_reads(True)
 
     def _deliver_frames(self) -> None:
         """Deliver whole frames until one is with the node; hold back the rest."""
         framing = self.framing
-        while not (self.awaits_answer or self._is_paused):
+        until_ms = self.last_active_ms + _SLICE_MS
+        while not self.awaits_answer:
+            if framing.has_begun and (
+                self._queue.size_bytes >= _PAUSE_BYTES or now_ms() > until_ms
+            ):
+                self.is_deferred = True
+                self._host.defer(self)
+                break
             frame = framing.next_frame()
             if frame is None:
                 break
@@ -127,7 +142,7 @@ class Connection:
         framing.hold()
         if not framing.has_begun:
             self.frame_began_ms = -1
-        elif self.awaits_answer or self._is_paused:
+        elif self.awaits_answer or self.is_deferred:
             self.frame_began_ms = -1
             self._watch_reads(False)
         else:
@@ -158,10 +173,6 @@ class Connection:
     def unsent_bytes(self) -> int:
         """Bytes of answers that the peer has not taken yet."""
         return self._queue.size_bytes
-
-    @property
-    def _is_paused(self) -> bool:
-        return self._queue.size_bytes >= _PAUSE_BYTES
 
     def answered(self, buffers: Buffers, size_bytes: int) -> None:
         """Queue an answer; `settle` writes it together with its neighbours."""

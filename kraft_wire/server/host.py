@@ -80,6 +80,15 @@ class Host:
         connection.settle()
         self._finish_wake_up()
 
+    def defer(self, connection: Connection) -> None:
+        """Go on with a connection's requests after what else is ready now."""
+        self._loop.call_soon(self._deferred, connection)
+
+    def _deferred(self, connection: Connection) -> None:
+        connection.is_deferred = False
+        connection.resume()
+        self._finish_wake_up()
+
     def watch_reads(self, connection: Connection, wanted: bool) -> None:
         if wanted:
             self._loop.add_reader(connection.sock.fileno(), self._readable, connection)
