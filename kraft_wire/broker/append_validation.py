@@ -16,7 +16,12 @@ from typing import Final, NamedTuple, NoReturn
 from kraft_wire.broker.ports import TopicLimits
 from kraft_wire.model import LeaderEpoch, Offset, TopicPartition
 from kraft_wire.wire.batch_builder import build_batch
-from kraft_wire.wire.compression import Compression
+from kraft_wire.wire.compression import (
+    DEFAULT_LIMITS,
+    STORED_LIMITS,
+    Compression,
+    DecompressionLimits,
+)
 from kraft_wire.wire.corruption import CorruptRecordBatch, DecompressedTooLarge, InvalidRecord
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.record_batch import (
@@ -110,6 +115,7 @@ def validate_and_assign(
     leader_epoch: LeaderEpoch,
     origin: AppendOrigin,
     wall_ms: int,
+    decompression: DecompressionLimits = DEFAULT_LIMITS,
 ) -> ValidatedAppend:
     """Check everything, then give offsets from `next_offset` and the leader epoch.
 
@@ -123,7 +129,7 @@ def validate_and_assign(
         for batch in batches:
             if not _is_sound(batch, limits):
                 _refuse(batch, topic_partition, limits)
-            _check_inside(batch, topic_partition, limits, wall_ms)
+            _check_inside(batch, topic_partition, limits, wall_ms, decompression)
     if limits.compression_type != "producer":
         batches = [_recompressed(batch, limits) for batch in batches]
     return _assign(batches, limits, next_offset, leader_epoch, wall_ms)
@@ -201,13 +207,17 @@ def _head_problem(batch: RecordBatch) -> str | None:
 
 
 def _check_inside(
-    batch: RecordBatch, name: TopicPartition, limits: TopicLimits, wall_ms: int
+    batch: RecordBatch,
+    name: TopicPartition,
+    limits: TopicLimits,
+    wall_ms: int,
+    decompression: DecompressionLimits,
 ) -> None:
     """Walk over the records: their codec and shape, keys of a compacted topic, timestamps."""
     if batch.attributes & CODEC_MASK > Compression.ZSTD:
         raise AppendRejected(ErrorCode.UNKNOWN_SERVER_ERROR, "Unknown compression type")
     try:
-        skim = skim_records(_body(batch), batch.records_count)
+        skim = skim_records(_body(batch, decompression), batch.records_count)
     except DecompressedTooLarge as bomb:
         raise AppendRejected(ErrorCode.MESSAGE_TOO_LARGE, str(bomb)) from bomb
     except InvalidRecord as invalid:
@@ -223,10 +233,10 @@ def _check_inside(
             _correct_times(batch)
 
 
-def _body(batch: RecordBatch) -> bytes | memoryview:
+def _body(batch: RecordBatch, limits: DecompressionLimits) -> bytes | memoryview:
     """Return the records; copied where that makes walking over them cheaper than not."""
     if batch.is_compressed or len(batch.view) < _COPIED_BYTES_MAX:
-        return batch.body()
+        return batch.body(limits)
     return batch.view[HEADER_BYTES:]
 
 
@@ -234,7 +244,7 @@ def _refuse_null_keys(batch: RecordBatch, name: TopicPartition) -> None:
     reason = f"Compacted topic cannot accept message without key in topic partition {name}"
     errors = [
         RecordError(index, reason)
-        for index, record in enumerate(batch.records())
+        for index, record in enumerate(batch.records(STORED_LIMITS))
         if record.key is None
     ]
     shown = ", ".join(
@@ -263,7 +273,7 @@ def _check_timestamps(
             f"Timestamp {record.timestamp} of message with offset {record.offset} is out of "
             f"range. The timestamp should be within [{low}, {high}]",
         )
-        for index, record in enumerate(batch.records())
+        for index, record in enumerate(batch.records(STORED_LIMITS))
         if record.timestamp != _NO_TIMESTAMP and not low <= record.timestamp <= high
     )
     if errors:
@@ -273,7 +283,7 @@ def _check_timestamps(
 
 def _correct_times(batch: RecordBatch) -> None:
     """Make a batch's head say of its records' times what is so, as Kafka does."""
-    latest = max(_NO_TIMESTAMP, *(record.timestamp for record in batch.records()))
+    latest = max(_NO_TIMESTAMP, *(record.timestamp for record in batch.records(STORED_LIMITS)))
     if latest == batch.max_timestamp and not batch.attributes & LOG_APPEND_TIME_BIT:
         return
     if batch.view.readonly:
@@ -294,7 +304,7 @@ def _recompressed(batch: RecordBatch, limits: TopicLimits) -> RecordBatch:
     if _CODECS[limits.compression_type] == batch.compression:
         return batch
     rebuilt = build_batch(
-        batch.records(),
+        batch.records(STORED_LIMITS),
         base_offset=batch.base_offset,
         compression=_CODECS[limits.compression_type],
         producer_id=batch.producer_id,

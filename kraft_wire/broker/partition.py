@@ -25,6 +25,7 @@ from kraft_wire.model import (
     TopicPartition,
     Uuid,
 )
+from kraft_wire.wire.compression import DEFAULT_LIMITS, DecompressionLimits
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.record_batch import RecordBatch
 
@@ -120,6 +121,7 @@ class Partition:
         acks: int,
         now_ms: int,
         wall_ms: int,
+        decompression: DecompressionLimits = DEFAULT_LIMITS,
     ) -> AppendResult:
         """Validate, give offsets and the leader epoch, and append.
 
@@ -144,6 +146,7 @@ class Partition:
                 leader_epoch=self.leader_epoch,
                 origin=origin,
                 wall_ms=wall_ms,
+                decompression=decompression,
             )
             return self._append_validated(append, now_ms, wall_ms)
         except AppendRejected as rejected:

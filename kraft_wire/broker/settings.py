@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Self
 
 from kraft_wire.settings.node_settings import NodeSettings
+from kraft_wire.wire.compression import DEFAULT_LIMITS, DecompressionLimits
 
 __all__ = ["BrokerSettings", "field_key"]
 
@@ -47,12 +48,21 @@ class BrokerSettings:
     group_max_size: int = 2_147_483_647
     group_memory_max_bytes: int = 67_108_864
     group_coordinator_memory_max_bytes: int = 268_435_456
+    max_decompressed_message_bytes: int = 67_108_864
+    decompression_ratio_max: int = 1_000
+    decompression: DecompressionLimits = field(default=DEFAULT_LIMITS, compare=False, repr=False)
+    """The two values above, as the codecs take them."""
     source: NodeSettings = field(default_factory=NodeSettings, compare=False, repr=False)
     """All settings with the places that they come from, for those who describe them."""
 
     @classmethod
     def of(cls, settings: NodeSettings) -> Self:
         """Take this class's fields out of the layered settings."""
-        names = [each.name for each in fields(cls) if each.name != "source"]
+        made = ("source", "decompression")
+        names = [each.name for each in fields(cls) if each.name not in made]
         values = {name: settings.value(field_key(name)) for name in names}
-        return cls(source=settings, **values)  # type: ignore[arg-type]  # each key's kind is its field's type
+        limits = DecompressionLimits(
+            bytes_max=settings.integer("max.decompressed.message.bytes"),
+            ratio_max=settings.integer("decompression.ratio.max"),
+        )
+        return cls(source=settings, decompression=limits, **values)  # type: ignore[arg-type]  # each key's kind is its field's type

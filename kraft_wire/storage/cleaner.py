@@ -26,6 +26,7 @@ from kraft_wire.storage.producer_state import ProducerStates, read_marker
 from kraft_wire.storage.recovery import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
 from kraft_wire.storage.segment import INDEX_SUFFIXES, LOG_SUFFIX, Segment, file_name
 from kraft_wire.wire.batch_builder import BatchBuilder
+from kraft_wire.wire.compression import STORED_LIMITS
 from kraft_wire.wire.record import Record
 from kraft_wire.wire.record_batch import RecordBatch, parse_batches
 
@@ -133,7 +134,7 @@ def build_offset_map(
             if batch.last_offset < start or aborted.is_discardable(batch):
                 continue
             if not batch.is_control:
-                for record in batch.iter_records():
+                for record in batch.iter_records(STORED_LIMITS):
                     if record.key is not None:
                         newest[_map_key(record.key)] = Offset(record.offset)
         end = segment_end
@@ -258,7 +259,7 @@ class _Rewrite:
         is_due = horizon is not None and horizon < self.wall_ms
         if batch.is_control:
             return self._control(batch, discardable, is_due)
-        records = list(batch.iter_records())
+        records = list(batch.iter_records(STORED_LIMITS))
         kept = [] if discardable else [record for record in records if self._stays(record, is_due)]
         needs_horizon = horizon is None and any(record.value is None for record in kept)
         if len(kept) == len(records) and not needs_horizon and records:
@@ -278,7 +279,7 @@ class _Rewrite:
         if not discardable or batch.records_count == 0:
             return batch.view
         if batch.delete_horizon_ms is None:
-            return _rebuilt(batch, list(batch.iter_records()), self.new_horizon_ms)
+            return _rebuilt(batch, list(batch.iter_records(STORED_LIMITS)), self.new_horizon_ms)
         if not is_due:
             return batch.view
         if self._is_last_of_producer(batch):

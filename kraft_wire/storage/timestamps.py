@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from kraft_wire.model import LeaderEpoch, Offset
 from kraft_wire.storage.log import Log
+from kraft_wire.wire.compression import STORED_LIMITS
 from kraft_wire.wire.record_batch import RecordBatch
 
 __all__ = ["TimestampAndOffset", "offset_for_timestamp", "offset_of_max_timestamp"]
@@ -70,7 +71,9 @@ def _newest_in(batch: RecordBatch, start: Offset) -> int:
         return batch.max_timestamp
     if batch.last_offset < start:
         return -1
-    times = [record.timestamp for record in batch.iter_records() if record.offset >= start]
+    times = [
+        record.timestamp for record in batch.iter_records(STORED_LIMITS) if record.offset >= start
+    ]
     return max(times, default=-1)
 
 
@@ -78,7 +81,7 @@ def _first_in(batch: RecordBatch, timestamp: int, start: Offset) -> TimestampAnd
     """Return the batch's first record at or after `start` with at least that time, or None."""
     epoch = LeaderEpoch(batch.partition_leader_epoch)
     assert batch.max_timestamp >= timestamp, (batch, timestamp)
-    for record in batch.iter_records():
+    for record in batch.iter_records(STORED_LIMITS):
         if record.timestamp >= timestamp and record.offset >= start:
             return TimestampAndOffset(record.timestamp, Offset(record.offset), epoch)
     return None

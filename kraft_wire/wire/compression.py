@@ -17,6 +17,7 @@ from kraft_wire.wire.corruption import DecompressedTooLarge
 
 __all__ = [
     "DEFAULT_LIMITS",
+    "STORED_LIMITS",
     "Compression",
     "DecompressionLimits",
     "compress",
@@ -54,6 +55,8 @@ class DecompressionLimits:
 
 
 DEFAULT_LIMITS: Final = DecompressionLimits()
+STORED_LIMITS: Final = DecompressionLimits(bytes_max=(1 << 31) - 1, ratio_max=1 << 31)
+"""For what was let in already, under limits of its time or by Apache: what a JVM can hold."""
 
 
 def compress(codec: Compression, data: Buffer) -> bytes:

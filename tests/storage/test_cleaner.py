@@ -298,3 +298,16 @@ def test_compaction_never_changes_what_a_reader_ends_up_with(writes: list[tuple[
     found = {key: value for _, key, value in records(log)}
     live = {key: value for key, value in twin.items() if value is not None}
     assert {key: value for key, value in found.items() if value is not None} == live
+
+
+def test_batch_that_unfolds_beyond_what_clients_may_send_is_compacted_all_the_same() -> None:
+    fs = SimFileSystem()
+    log = open_at(fs, replace(CONFIG, segment_bytes=1 << 20))
+    for value in (bytes(8 << 20), b"new"):
+        record = Record(b"k", value, timestamp=0)
+        data = build_batch([record], base_offset=log.log_end_offset, compression=Compression.ZSTD)
+        append(log, bytes(data))
+    log.update_high_watermark(log.log_end_offset)
+    close_segment(log)
+    compact(fs, log, Offset(0), 5000)
+    assert records(log) == [(1, b"k", b"new")]

@@ -21,6 +21,7 @@ from kraft_wire.broker.groups.records import (
 )
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.states import GroupState
+from kraft_wire.wire.compression import STORED_LIMITS
 from kraft_wire.wire.corruption import CorruptRecordBatch, DecompressedTooLarge, InvalidRecord
 from kraft_wire.wire.generated.group_metadata_key import GroupMetadataKey
 from kraft_wire.wire.generated.group_metadata_value import GroupMetadataValue, MemberMetadata
@@ -58,7 +59,7 @@ class Replay:
     def batch(self, batch: RecordBatch) -> None:
         """Take every record of a batch, in order."""
         try:
-            for record in batch.iter_records():
+            for record in batch.iter_records(STORED_LIMITS):
                 self.records_count += 1
                 if batch.is_control:
                     self._marker(batch, record)

@@ -168,6 +168,7 @@ def _append(
         acks=request.acks,
         now_ms=context.now_ms,
         wall_ms=context.wall_ms,
+        decompression=broker.settings.decompression,
     )
     if result.error is ErrorCode.NONE:
         broker.appended(partition)
