@@ -205,10 +205,13 @@ class _FetchRun:
         fenced = partition.check_leader_epoch(max(_UNKNOWN, current_leader_epoch))
         if fenced is not ErrorCode.NONE:
             return fenced
-        follower = _replica_id(self.request, self.context.api_version) >= 0
-        if follower or not partition.is_leader:
+        if self._is_follower() or not partition.is_leader:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         return ErrorCode.NONE
+
+    def _is_follower(self) -> bool:
+        """Whether the request says that it comes from a broker; those know each other's places."""
+        return _replica_id(self.request, self.context.api_version) >= 0
 
     def _records(self, wanted: WantedPartition, partition: Partition, left: int) -> PartitionData:
         params = wanted.params
@@ -280,7 +283,7 @@ class _FetchRun:
             data.current_leader = LeaderIdAndEpoch(
                 leader_id=leader.broker_id, leader_epoch=leader.leader_epoch
             )
-            if leader.host is not None:
+            if leader.host is not None and not self._is_follower():
                 leaders[leader.broker_id] = NodeEndpoint(
                     node_id=leader.broker_id, host=leader.host, port=leader.port, rack=leader.rack
                 )

@@ -9,6 +9,7 @@ from tests.apache.differential import (
     node_probes,
     offset_lookup_probes,
     produce_probes,
+    shape_probes,
     topic_admin_probes,
 )
 from tests.apache.differential.probes import PROBES
@@ -23,5 +24,6 @@ __all__ = [
     "node_probes",
     "offset_lookup_probes",
     "produce_probes",
+    "shape_probes",
     "topic_admin_probes",
 ]

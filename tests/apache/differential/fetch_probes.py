@@ -148,7 +148,7 @@ def start_moved(side: Side, version: int) -> None:
 @probe(FetchRequest)
 def replicas(side: Side, version: int) -> None:
     name = side.filled("fetch")
-    for replica_id in (-2, -3):
+    for replica_id in (-2, -3, 1, 5):
         asked = topic(side, version, name, wanted(0, 18))
         fetch(side, version, f"replica {replica_id}", asked, replica_id=replica_id)
         beyond = topic(side, version, name, wanted(0, 21))

@@ -4,6 +4,7 @@ Not here: groups of several members and what happens when time runs out, which a
 `tests/broker/groups/stories.py`, told to both sides as well.
 """
 
+from contextlib import closing
 from typing import Any
 
 from kraft_wire.wire.generated.delete_groups import DeleteGroupsRequest
@@ -16,9 +17,12 @@ from kraft_wire.wire.generated.list_groups import ListGroupsRequest
 from kraft_wire.wire.generated.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.apache.differential.probes import probe
 from tests.apache.differential.side import Side
-from tests.broker.groups.requests import subscription
+from tests.broker.groups.doors import SocketDoor
+from tests.broker.groups.requests import Member, subscription
+from tests.broker.groups.stories import await_rebalance, joined
 
 FIRST_STATIC = {"JoinGroup": 5, "SyncGroup": 3, "Heartbeat": 3}
+FIRST_ASKED_BACK = 4
 FIRST_SEVERAL_LEAVE = 3
 FIRST_SEVERAL_KEYS = 4
 NEWEST_JOIN, NEWEST_SYNC = 9, 5
@@ -253,3 +257,48 @@ def deletions(side: Side, version: int) -> None:
     nowhere = side.name("nowhere")
     for names in ([stable], [nowhere], [""], [empty, stable], [empty], [nowhere, nowhere], []):
         side.ask(DeleteGroupsRequest(groups_names=names), version, f"{names}", hashed=True)
+
+
+def pair(door: SocketDoor, group: str, version: int) -> tuple[Member, Member]:
+    """Two members, the second of which has just asked to join; its answer waits for the first."""
+    more: dict[str, Any] = {"join_version": version, "sync_version": min(version, NEWEST_SYNC)}
+    first = joined(Member(door, group, client_id="first", connection=1, **more))
+    second = Member(door, group, client_id="second", connection=2, **more)
+    second.join_once()
+    if version >= FIRST_ASKED_BACK:
+        second.member_id = second.joining.response.member_id
+        second.join_once()
+    await_rebalance(second)
+    return first, second
+
+
+@probe(JoinGroupRequest)
+def two_members(side: Side, version: int) -> None:
+    """A rebalance, a generation, and a farewell; every member on a connection of its own."""
+    beat, left, synced = min(version, 4), min(version, 5), min(version, NEWEST_SYNC)
+    with closing(SocketDoor(side.bootstrap)) as door:
+        leader, follower = pair(door, side.group(f"pair-{version}"), version)
+        side.note("told to rejoin", leader.heartbeat(beat))
+        leader.join_once()
+        for member in (leader, follower):
+            side.note_message(member.client_id, member.joining.response, version)
+            member.joined()
+        waiting = follower.sync()
+        leader.sync({member.member_id: member.client_id.encode() for member in (leader, follower)})
+        for reply in (leader.syncing, waiting):
+            side.note_message("assignment", reply.response, synced)
+        side.note("alive", [leader.heartbeat(beat), follower.heartbeat(beat)])
+        side.note("committed", leader.commit(version=min(version + 2, 9)))
+        leader.topics = ("another",)
+        leader.join_once()
+        await_rebalance(leader)
+        side.note("told to rejoin", follower.heartbeat(beat))
+        follower.join_once()
+        for member in (leader, follower):
+            side.note_message(member.client_id, member.joining.response, version)
+        side.note("late", [leader.heartbeat(beat), follower.heartbeat(beat)])
+        leader.joined()
+        follower.joined()
+        waiting = follower.sync()
+        side.note_message("leader leaves", leader.leave(left).response, left)
+        side.note_message("waiting", waiting.response, synced)
