@@ -9,8 +9,11 @@ from collections.abc import Callable, Sequence
 
 from kraft_wire.model import Offset
 from kraft_wire.storage.files import FileSystem, replace_file
+from kraft_wire.storage.producer_replay import ProducerReplay
 from kraft_wire.storage.producer_state import CorruptSnapshot, ProducerStates
-from kraft_wire.storage.segment import Segment, file_name
+from kraft_wire.storage.scan import BadBatch
+from kraft_wire.storage.segment import CorruptLog, Segment, file_name
+from kraft_wire.storage.verification import right_batches
 
 __all__ = ["load_producers", "remove_snapshots", "snapshot_offsets", "take_snapshot"]
 
@@ -63,18 +66,32 @@ def load_producers(
 
 
 def _replay(states: ProducerStates, segments: Sequence[Segment], end_offset: Offset) -> None:
-    """Follow the log from where the table ends."""
+    """Follow the log from where the table ends; CorruptLog where it cannot be read."""
+    replay = ProducerReplay(states)
+    start = states.map_end_offset
     for segment, following in zip(segments, [*segments[1:], None], strict=True):
         if segment.base_offset >= end_offset:
-            return
-        start = states.map_end_offset
+            break
         if start >= end_offset or (following is not None and following.base_offset <= start):
             continue
         frame = segment.locate(max(start, segment.base_offset))
-        if frame is None:
-            continue
-        for _, batch in segment.batches_from(frame.position):
-            if batch.base_offset >= end_offset:
+        if frame is not None:
+            _replay_segment(replay, segment, frame.position, end_offset)
+    replay.settle()
+    assert states.map_end_offset >= 0, states.map_end_offset
+
+
+def _replay_segment(
+    replay: ProducerReplay, segment: Segment, position: int, end_offset: Offset
+) -> None:
+    """Take the batches from `position` on that begin below `end_offset`."""
+    assert position < segment.size_bytes, (position, segment.path)
+    try:
+        for found in right_batches(segment.file, position, segment.size_bytes):
+            _, size, base_offset, _, _, _, producer_id, view, at = found
+            if base_offset >= end_offset:
                 return
-            assert batch.base_offset >= start or batch.last_offset >= start, (batch, start)
-            states.update(batch)
+            if producer_id >= 0:
+                replay.take(producer_id, view, at, size)
+    except BadBatch as bad:
+        raise CorruptLog(segment.path, bad.position, bad.reason) from bad

@@ -1,6 +1,7 @@
 """The log: appends, reads, rolls, truncation, flushes, and a dumb twin that must agree."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -94,6 +95,18 @@ def test_segment_rolls_by_the_first_batchs_time() -> None:
     assert len(log.segments) == 1
     append(log, batch_bytes(2, timestamp=1101))
     assert [segment.base_offset for segment in log.segments] == [0, 2]
+
+
+def test_jitter_rolls_segments_early_each_at_its_own_time() -> None:
+    lengths: list[int] = []
+    log = open_at(SimFileSystem(), LogConfig(segment_ms=100, segment_jitter_ms=60))
+    for time_ms in range(2000):
+        append(log, batch_bytes(log.log_end_offset, timestamp=time_ms))
+    bases = [segment.base_offset for segment in log.segments]
+    lengths = [after - before for before, after in pairwise(bases)]
+    assert min(lengths) > 40
+    assert max(lengths) <= 101
+    assert len(set(lengths)) > 5
 
 
 def test_segment_without_timestamps_rolls_by_the_wall_clock() -> None:

@@ -119,6 +119,16 @@ def test_segments_below_the_recovery_points_are_not_read_again() -> None:
     assert log.log_end_offset == len(added)
 
 
+def test_damage_below_the_recovery_point_is_met_where_producers_are_replayed() -> None:
+    fs, _ = disk_with(12, SMALL)
+    flip(fs, LOG, 70)
+    for name in fs.names(DIRECTORY):
+        if name.endswith(".snapshot"):
+            fs.unlink(f"{DIRECTORY}/{name}")
+    with pytest.raises(CorruptLog, match="position 0: the CRC does not match"):
+        open_at(fs, SMALL, recovery_point=11)
+
+
 def test_hole_between_segments_is_refused_unless_the_log_is_compacted() -> None:
     fs, added = disk_with(9, SMALL)
     second = open_at(fs, SMALL).segments[1].path
