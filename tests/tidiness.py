@@ -17,10 +17,10 @@ PACKAGES = ("kraft_wire", "codegen")
 HOSTS = ("kraft_wire/server/", "kraft_wire/cli/", "kraft_wire/sim/", "codegen/")
 """Where clocks, sockets and sets' order may be used; everything else is below the hosts."""
 
-ASSERTING = ("storage", "controller")
+ASSERTING = ("storage", "controller", "raft")
 """Packages of `kraft_wire` whose functions state their pre- and postconditions."""
 
-PROTOCOL = ("broker", "controller", "storage", "wire", "node", "settings")
+PROTOCOL = ("broker", "controller", "raft", "storage", "wire", "node", "settings")
 """Packages of `kraft_wire` whose public functions are documented."""
 
 

@@ -1,0 +1,36 @@
+"""What one replica is told about itself and its quorum; the host makes it out of properties."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kraft_wire.model import ReplicaKey
+from kraft_wire.raft.timing import RaftTiming
+from kraft_wire.raft.voters import Address, VersionRange, VoterNode
+
+__all__ = ["RaftConfig"]
+
+
+@dataclass(frozen=True, slots=True)
+class RaftConfig:
+    """Identity, addresses and habits of a replica."""
+
+    key: ReplicaKey
+    """`node.id` and the id of the metadata log's directory."""
+    cluster_id: str
+    listener: str = "CONTROLLER"
+    """The first of `controller.listener.names`, in upper case: where peers talk to each other."""
+    endpoints: Mapping[str, Address] = field(default_factory=dict)
+    """Our own listeners; empty on a broker, which no replica needs to reach."""
+    bootstrap_servers: tuple[Address, ...] = ()
+    """`controller.quorum.bootstrap.servers`; empty: the static voters are asked."""
+    kraft_versions: VersionRange = field(default_factory=VersionRange)
+    is_controller: bool = True
+    """Whether `process.roles` has it: it may vote, and flushes what it appends (KIP-853)."""
+    joins_by_itself: bool = False
+    """`controller.quorum.auto.join.enable` (KIP-1186)."""
+    timing: RaftTiming = field(default_factory=RaftTiming)
+
+    def as_voter(self) -> VoterNode:
+        """Return what a KRaftVoters record says of this replica."""
+        assert self.endpoints, "a voter can be reached"
+        return VoterNode(self.key, self.endpoints, self.kraft_versions)

@@ -1,0 +1,227 @@
+"""What a replica wants done. The list that `step` returns is a program: the host runs it in order.
+
+Durable before the next effect runs: PersistElectionState, TruncateLog, InstallSnapshot, FlushLog
+(a host may defer the rest of its work instead of blocking, but nothing that follows in the list may
+leave before). AppendRecords, AppendControlRecords, AppendFetched and AppendSnapshotChunk promise
+nothing until the flush or the installation.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from kraft_wire.model import ElectionState, LeaderEpoch, Offset, OffsetAndEpoch, ReplicaId
+from kraft_wire.raft.voters import Address
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.fetch import FetchResponse
+from kraft_wire.wire.generated.fetch_snapshot import FetchSnapshotResponse
+from kraft_wire.wire.message import Message, Part
+
+__all__ = [
+    "AppendControlRecords",
+    "AppendFetched",
+    "AppendRecords",
+    "AppendRefused",
+    "AppendSnapshotChunk",
+    "Effect",
+    "FlushLog",
+    "HighWatermarkAdvanced",
+    "InstallSnapshot",
+    "LeaderChanged",
+    "LeadershipEnded",
+    "LeadershipEstablished",
+    "PersistElectionState",
+    "Reply",
+    "ReplyWithRecords",
+    "ReplyWithSnapshotSlice",
+    "SendRequest",
+    "ShutdownCompleted",
+    "TruncateLog",
+    "VersionUpgradeAnswered",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class PersistElectionState:
+    """Replace quorum-state."""
+
+    election: ElectionState
+    data_version: int
+    """0 with a static voter set, 1 from kraft.version 1 on."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppendRecords:
+    """Append the state machine's records as one batch at `base_offset`, the log's end."""
+
+    ticket: object
+    base_offset: Offset
+    leader_epoch: LeaderEpoch
+    values: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AppendControlRecords:
+    """Append control records of ours as one batch at `base_offset`, the log's end."""
+
+    base_offset: Offset
+    leader_epoch: LeaderEpoch
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AppendFetched:
+    """Append what a leader sent: the longest good prefix of its batches, possibly none of it.
+
+    Good is a batch that continues the log without a gap, whose CRC holds and whose epoch is neither
+    below the log's last nor above `leader_epoch`. RecordsAppended is due afterwards.
+    """
+
+    base_offset: Offset
+    leader_epoch: LeaderEpoch
+    records: Part
+
+
+@dataclass(frozen=True, slots=True)
+class FlushLog:
+    """Make everything appended so far durable; LogFlushed is due afterwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateLog:
+    """Cut the log at `end_offset`, durably; LogFlushed is due afterwards."""
+
+    end_offset: Offset
+
+
+@dataclass(frozen=True, slots=True)
+class AppendSnapshotChunk:
+    """Write a chunk into the partial file of a snapshot; position 0 starts it anew."""
+
+    snapshot_id: OffsetAndEpoch
+    position: int
+    data: Part
+
+
+@dataclass(frozen=True, slots=True)
+class InstallSnapshot:
+    """Freeze the partial file and make it the whole log, durably; SnapshotInstalled is due."""
+
+    snapshot_id: OffsetAndEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class SendRequest:
+    """Send a request to a peer, in the newest version that both sides have.
+
+    A request that no common version can carry is answered by the host itself, with a response whose
+    top-level error is UNSUPPORTED_VERSION.
+    """
+
+    request_id: int
+    node_id: int
+    """The peer's node id; negative for a bootstrap server whose id is not known."""
+    address: Address
+    request: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Answer a request."""
+
+    reply_to: object
+    response: Message
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyWithRecords:
+    """Answer a fetch; the host fills in whole batches from `offset`, at least one if there is."""
+
+    reply_to: object
+    response: FetchResponse
+    offset: Offset
+    bytes_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyWithSnapshotSlice:
+    """Answer a FetchSnapshot; the host fills in bytes of the snapshot from `position`."""
+
+    reply_to: object
+    response: FetchSnapshotResponse
+    snapshot_id: OffsetAndEpoch
+    position: int
+    bytes_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class HighWatermarkAdvanced:
+    """Everything below this offset is committed, and in the log."""
+
+    high_watermark: Offset
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderChanged:
+    """Who leads, as far as this replica knows; for hints to clients, not for the state machine."""
+
+    leader_id: ReplicaId
+    """-1 where nobody is known."""
+    leader_epoch: LeaderEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class LeadershipEstablished:
+    """The state machine may act as leader once it has applied everything below the offset."""
+
+    leader_epoch: LeaderEpoch
+    from_offset: Offset
+
+
+@dataclass(frozen=True, slots=True)
+class LeadershipEnded:
+    """The state machine must stop acting as leader of the epoch."""
+
+    leader_epoch: LeaderEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class AppendRefused:
+    """Nothing was appended, because this replica does not lead that epoch."""
+
+    ticket: object
+
+
+@dataclass(frozen=True, slots=True)
+class VersionUpgradeAnswered:
+    """How a request to raise kraft.version ended; NONE once its record is appended."""
+
+    ticket: object
+    error_code: ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class ShutdownCompleted:
+    """The graceful stop is over; the host may close."""
+
+
+Effect: TypeAlias = (
+    PersistElectionState
+    | AppendRecords
+    | AppendControlRecords
+    | AppendFetched
+    | FlushLog
+    | TruncateLog
+    | AppendSnapshotChunk
+    | InstallSnapshot
+    | SendRequest
+    | Reply
+    | ReplyWithRecords
+    | ReplyWithSnapshotSlice
+    | HighWatermarkAdvanced
+    | LeaderChanged
+    | LeadershipEstablished
+    | LeadershipEnded
+    | AppendRefused
+    | VersionUpgradeAnswered
+    | ShutdownCompleted
+)

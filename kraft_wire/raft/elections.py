@@ -1,0 +1,85 @@
+"""Who gets a vote, and who has won: pure decisions (KIP-595 "Vote", KIP-996 pre-votes).
+
+A vote is a promise for one epoch, kept in quorum-state; a pre-vote promises nothing and is never
+recorded. Both compare logs as (epoch of the last record, end offset), the epoch first.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+
+from kraft_wire.model import (
+    NO_REPLICA,
+    ZERO_UUID,
+    ElectionState,
+    OffsetAndEpoch,
+    ReplicaId,
+    ReplicaKey,
+)
+from kraft_wire.raft.roles import (
+    Candidate,
+    Follower,
+    Leader,
+    Prospective,
+    Resigned,
+    Role,
+    Unattached,
+)
+from kraft_wire.raft.voters import VoterSet
+
+__all__ = ["Outcome", "grants_pre_vote", "grants_vote", "is_up_to_date", "outcome"]
+
+
+class Outcome(Enum):
+    """How a round of votes stands."""
+
+    WON = "a majority said yes"
+    LOST = "a majority can no longer say yes"
+    OPEN = "some answers are still needed"
+
+
+def is_up_to_date(asker: OffsetAndEpoch, own: OffsetAndEpoch) -> bool:
+    """Tell whether the asker's log is at least as good: a later last epoch, or as long a log."""
+    assert own.epoch >= 0, own
+    return (asker.epoch, asker.offset) >= (own.epoch, own.offset)
+
+
+def grants_vote(role: Role, election: ElectionState, asker: ReplicaKey, up_to_date: bool) -> bool:
+    """Decide about a vote in the present epoch.
+
+    A vote once given is repeated to the same replica without another look at its log, and to
+    nobody else; where a leader is known the epoch needs no other.
+    """
+    assert asker.id >= 0, asker
+    if not isinstance(role, Unattached | Prospective):
+        return False
+    if election.voted_id != NO_REPLICA:
+        directory = election.voted_directory_id
+        return election.voted_id == asker.id and directory in (ZERO_UUID, asker.directory_id)
+    return election.leader_id == NO_REPLICA and up_to_date
+
+
+def grants_pre_vote(role: Role, up_to_date: bool) -> bool:
+    """Decide whether a vote would be given in the next epoch; nothing is promised.
+
+    A leader and a follower whose leader has answered it see no need for an election.
+    """
+    match role:
+        case Leader():
+            return False
+        case Follower():
+            return up_to_date and not role.has_fetched
+        case _:
+            assert isinstance(role, Unattached | Prospective | Candidate | Resigned), role
+            return up_to_date
+
+
+def outcome(voters: VoterSet, answers: Mapping[ReplicaId, bool]) -> Outcome:
+    """Count the answers of the voters in force; nobody else's count."""
+    counted = [answers[voter] for voter in voters.nodes if voter in answers]
+    granted, unanswered = sum(counted), len(voters) - len(counted)
+    assert 0 <= granted <= len(counted) <= len(voters), answers
+    if granted >= voters.majority():
+        return Outcome.WON
+    if granted + unanswered < voters.majority():
+        return Outcome.LOST
+    return Outcome.OPEN

@@ -1,0 +1,147 @@
+"""What a follower does with a leader's answer: cut, append, turn to a snapshot, take it over.
+
+KIP-595 (divergence, high watermark), KIP-630 (snapshots), KIP-853 (control records count from their
+append on). What contradicts the high watermark is refused: it would throw committed records away.
+"""
+
+from collections.abc import Sequence
+
+from kraft_wire.model import FileSlice, LeaderEpoch, Offset, OffsetAndEpoch
+from kraft_wire.raft.agreement import truncation_point
+from kraft_wire.raft.effects import AppendFetched, FlushLog, SendRequest, TruncateLog
+from kraft_wire.raft.events import ControlRecord
+from kraft_wire.raft.ignored import Ignored
+from kraft_wire.raft.leaders import set_aside
+from kraft_wire.raft.quorum import Quorum
+from kraft_wire.raft.roles import Follower, SnapshotTransfer
+from kraft_wire.raft.voters import VoterSet, VoterSetHistory
+from kraft_wire.wire.generated.kraft_version_record import KRaftVersionRecord
+from kraft_wire.wire.generated.voters_record import VotersRecord
+from kraft_wire.wire.message import Message, Part
+
+__all__ = [
+    "append_fetched",
+    "install_snapshot",
+    "obey_control_records",
+    "raise_to_leaders",
+    "take_control_record",
+    "truncate",
+    "turn_to_snapshot",
+]
+
+
+def truncate(quorum: Quorum, sent: SendRequest, epoch: int, end_offset: int) -> None:
+    """Cut the log where it may agree with the leader's; several rounds may be needed."""
+    assert epoch >= 0, epoch
+    if end_offset < 0:
+        set_aside(quorum, sent, Ignored.BAD_SHAPE)
+        return
+    cut = truncation_point(OffsetAndEpoch(Offset(end_offset), LeaderEpoch(epoch)), quorum.log)
+    if cut < _floor(quorum):
+        set_aside(quorum, sent, Ignored.TRUNCATION_BELOW_HIGH_WATERMARK)
+        return
+    if cut == quorum.log.log_end_offset:
+        set_aside(quorum, sent, Ignored.NOTHING_TO_TRUNCATE)
+        return
+    assert _floor(quorum) <= cut < quorum.log.log_end_offset, cut
+    quorum.effects.append(TruncateLog(cut))
+    quorum.log_is_changing = True
+    quorum.voters.truncated_to(cut)
+
+
+def turn_to_snapshot(
+    quorum: Quorum, sent: SendRequest, role: Follower, epoch: int, end_offset: int
+) -> None:
+    """Pause fetching the log, and fetch the snapshot that the leader names instead."""
+    if min(end_offset, epoch) < 0:
+        set_aside(quorum, sent, Ignored.MALFORMED_SNAPSHOT_ID)
+        return
+    wanted = OffsetAndEpoch(Offset(end_offset), LeaderEpoch(epoch))
+    if wanted.offset < _floor(quorum):
+        set_aside(quorum, sent, Ignored.SNAPSHOT_BELOW_HIGH_WATERMARK)
+        return
+    if wanted == OffsetAndEpoch(quorum.log.log_end_offset, quorum.log.last_epoch):
+        set_aside(quorum, sent, Ignored.SNAPSHOT_NOT_NEEDED)
+        return
+    assert quorum.role is role, quorum.role
+    if role.transfer is None or role.transfer.snapshot_id != wanted:
+        role.transfer = SnapshotTransfer(wanted)
+
+
+def _floor(quorum: Quorum) -> Offset:
+    """Return what must not be cut: the committed records, and where the log starts."""
+    floor = max(quorum.high_watermark or Offset(0), quorum.log.log_start_offset)
+    assert floor >= 0, floor
+    return floor
+
+
+def append_fetched(
+    quorum: Quorum, role: Follower, records: Part | None, high_watermark: int
+) -> None:
+    """Append what came. The logs agree up to the end asked with: so far the watermark holds."""
+    known = role.leader_high_watermark
+    assert quorum.role is role, quorum.role
+    if known is not None and 0 <= high_watermark < known:
+        quorum.ignored.count(Ignored.HIGH_WATERMARK_FELL)
+    elif high_watermark >= 0:
+        role.leader_high_watermark = Offset(high_watermark)
+    role.transfer = None  # the log goes on after all: nothing is fetched instead of it
+    raise_to_leaders(quorum, role)
+    if records is None or _size_bytes(records) == 0:
+        return
+    quorum.effects.append(AppendFetched(quorum.log.log_end_offset, quorum.epoch, records))
+    quorum.log_is_changing = True
+    if quorum.config.is_controller:
+        quorum.effects.append(FlushLog())
+
+
+def _size_bytes(records: Part) -> int:
+    size = records.size_bytes if isinstance(records, FileSlice) else len(records)
+    assert size >= 0, size
+    return size
+
+
+def raise_to_leaders(quorum: Quorum, role: Follower) -> None:
+    """Take over the leader's high watermark as far as our own log reaches."""
+    assert not quorum.log_is_changing, "the log's end is not what LogView says"
+    if role.leader_high_watermark is not None:
+        end = quorum.log.log_end_offset
+        quorum.raise_high_watermark(min(role.leader_high_watermark, end))
+
+
+def obey_control_records(quorum: Quorum, records: Sequence[ControlRecord]) -> None:
+    """Take voter sets and levels into force because they were appended, committed or not."""
+    assert all(record.offset >= 0 for record in records), records
+    for record in records:
+        if not take_control_record(quorum.voters, record.offset, record.message):
+            quorum.ignored.count(Ignored.BROKEN_VOTER_RECORD)
+    quorum.obey_voters_in_force()
+
+
+def take_control_record(voters: VoterSetHistory, offset: Offset, message: Message) -> bool:
+    """Enter one control record into a history; False where it cannot be obeyed."""
+    assert offset >= -1, offset
+    if isinstance(message, VotersRecord):
+        ids = [voter.voter_id for voter in message.voters]
+        if not ids or len(set(ids)) != len(ids) or min(ids) < 0:
+            return False
+        voters.appended_voters(offset, VoterSet.from_record(message))
+    elif isinstance(message, KRaftVersionRecord):
+        if message.kraft_version < voters.kraft_version:
+            return False
+        voters.appended_version(offset, message.kraft_version)
+    return True
+
+
+def install_snapshot(
+    quorum: Quorum, snapshot_id: OffsetAndEpoch, messages: Sequence[Message]
+) -> None:
+    """Go on from an installed snapshot: it is the log now, and all of it is committed."""
+    assert quorum.log.log_end_offset == snapshot_id.offset, (quorum.log, snapshot_id)
+    quorum.voters.loaded_from_snapshot(snapshot_id.offset, None, 0)
+    before = Offset(snapshot_id.offset - 1)
+    for message in messages:
+        if not take_control_record(quorum.voters, before, message):
+            quorum.ignored.count(Ignored.BROKEN_VOTER_RECORD)
+    quorum.raise_high_watermark(snapshot_id.offset)
+    quorum.obey_voters_in_force()

@@ -1,0 +1,118 @@
+"""How a replica learns of epochs and leaders, from requests and from answers alike.
+
+KIP-595 gives every message the sender's view of epoch and leader. What a leader says itself is
+first-hand; what an answer says of a third is hearsay, which does not stop a pre-vote about that
+very leader. Contradictions are the peers' mistakes: named, counted, not believed.
+"""
+
+from kraft_wire.model import NO_REPLICA, LeaderEpoch, ReplicaId
+from kraft_wire.raft.effects import SendRequest
+from kraft_wire.raft.ignored import Ignored
+from kraft_wire.raft.quorum import EPOCH_MAX, Quorum
+from kraft_wire.raft.roles import Endpoints, Follower, Prospective
+from kraft_wire.raft.transitions import Trigger
+from kraft_wire.raft.voters import Address
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+__all__ = ["adopt", "leader_address", "learn", "set_aside"]
+
+
+def adopt(
+    quorum: Quorum, epoch: int, leader_id: int, endpoints: Endpoints, *, is_first_hand: bool
+) -> Ignored | None:
+    """Move to an epoch that is not below ours and to its leader; a reason where that is refused."""
+    assert epoch >= quorum.epoch, (epoch, quorum.epoch)
+    if epoch > EPOCH_MAX:
+        return Ignored.EPOCHS_EXHAUSTED
+    if leader_id == quorum.config.key.id:
+        return _named_as_leader(quorum, LeaderEpoch(epoch))
+    leader = ReplicaId(leader_id) if leader_id >= 0 else NO_REPLICA
+    if epoch > quorum.epoch:
+        _move(quorum, LeaderEpoch(epoch), leader, endpoints)
+        return None
+    if leader == NO_REPLICA:
+        return None
+    if quorum.leader_id not in (NO_REPLICA, leader):
+        return Ignored.CONFLICTING_LEADER
+    role = quorum.role
+    if isinstance(role, Follower):
+        if len(endpoints) > len(role.leader_endpoints) and quorum.config.listener in endpoints:
+            role.leader_endpoints = endpoints
+        return None
+    is_about_its_leader = isinstance(role, Prospective) and quorum.leader_id == leader
+    known_endpoints = role.leader_endpoints if isinstance(role, Prospective) else {}
+    if is_about_its_leader and not is_first_hand and len(endpoints) <= len(known_endpoints):
+        return None
+    _move(quorum, quorum.epoch, leader, endpoints)
+    return None
+
+
+def _named_as_leader(quorum: Quorum, epoch: LeaderEpoch) -> Ignored | None:
+    """Take the epoch, not the leadership: it was ours before our disk was lost, or never."""
+    assert epoch >= quorum.epoch, epoch
+    if epoch > quorum.epoch:
+        quorum.become_unattached(Trigger.HIGHER_EPOCH, epoch)
+        return Ignored.NAMED_AS_LEADER
+    return None if quorum.leader_id == quorum.config.key.id else Ignored.NAMED_AS_LEADER
+
+
+def _move(quorum: Quorum, epoch: LeaderEpoch, leader: ReplicaId, endpoints: Endpoints) -> None:
+    listener = quorum.config.listener
+    assert leader != quorum.config.key.id, leader
+    if listener not in endpoints:
+        node = quorum.voters.latest.nodes.get(leader)
+        endpoints = node.endpoints if node is not None else {}
+    if leader != NO_REPLICA and listener in endpoints:
+        quorum.become_follower(Trigger.LEADER_NAMED, epoch, leader, endpoints)
+    elif (epoch, leader) != (quorum.epoch, quorum.leader_id):
+        quorum.become_unattached(Trigger.HIGHER_EPOCH, epoch, leader)
+
+
+def learn(
+    quorum: Quorum,
+    sent: SendRequest,
+    error: int,
+    leader_id: int,
+    leader_epoch: int,
+    address: Address | None,
+) -> bool:
+    """Take epoch and leader out of an answer; tell whether its body still is of interest.
+
+    In order: an older epoch or UNKNOWN_LEADER_EPOCH is ignored; a higher epoch,
+    FENCED_LEADER_EPOCH and NOT_LEADER_OR_FOLLOWER say only who leads; a leader that was unknown is
+    followed, and the body is of interest when it carries no error.
+    """
+    assert sent.request_id > 0, sent
+    if leader_epoch < quorum.epoch or error == ErrorCode.UNKNOWN_LEADER_EPOCH:
+        set_aside(quorum, sent, Ignored.STALE_EPOCH)
+        return False
+    role, epoch = quorum.role, quorum.epoch
+    endpoints = {quorum.config.listener: address} if address is not None else {}
+    reason = adopt(quorum, leader_epoch, leader_id, endpoints, is_first_hand=False)
+    if reason is not None:
+        set_aside(quorum, sent, reason)
+        return False
+    if leader_epoch > epoch:
+        return False
+    only_names = (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    if error in only_names or (quorum.role is not role and error != ErrorCode.NONE):
+        if quorum.role is role:
+            quorum.peers.rest(sent.node_id, quorum.now_ms)
+        return False
+    return True
+
+
+def set_aside(quorum: Quorum, sent: SendRequest, reason: Ignored) -> None:
+    """Ignore an answer for a named reason, and leave its sender alone for a while."""
+    assert sent.request_id > 0, sent
+    quorum.ignored.count(reason)
+    quorum.peers.rest(sent.node_id, quorum.now_ms)
+
+
+def leader_address(quorum: Quorum, listener: str) -> Address | None:
+    """Return where the known leader listens under a listener's name."""
+    if quorum.leader_id == NO_REPLICA:
+        return None
+    found = quorum.endpoints_of_leader().get(listener)
+    assert found is None or found.port >= 0, found
+    return found

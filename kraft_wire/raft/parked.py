@@ -1,0 +1,61 @@
+"""Fetches that wait at the leader for records or a higher watermark (KIP-595 "Fetch").
+
+A parked fetch is run again from the top when it is woken, so it is kept as it came. Nothing here
+answers: whoever takes fetches out owes each of them a reply.
+"""
+
+from dataclasses import dataclass
+
+from kraft_wire.model import Offset
+from kraft_wire.raft.events import RequestReceived
+
+__all__ = ["ParkedFetch", "ParkedFetches"]
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedFetch:
+    """One waiting fetch."""
+
+    origin: RequestReceived
+    fetch_offset: Offset
+    deadline_ms: int
+
+
+class ParkedFetches:
+    """In the order of their arrival."""
+
+    def __init__(self) -> None:
+        self._waiting: list[ParkedFetch] = []
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def park(self, fetch: ParkedFetch) -> None:
+        """Keep a fetch until it is taken."""
+        assert fetch.fetch_offset >= 0, fetch
+        self._waiting.append(fetch)
+        assert fetch.deadline_ms > 0, fetch
+
+    def take_all(self) -> list[ParkedFetch]:
+        """Take every fetch: the high watermark moved, or the leadership is over."""
+        taken, self._waiting = self._waiting, []
+        assert not self._waiting
+        return taken
+
+    def take_behind(self, log_end_offset: Offset) -> list[ParkedFetch]:
+        """Take the fetches for which the log now has records."""
+        taken = [fetch for fetch in self._waiting if fetch.fetch_offset < log_end_offset]
+        self._waiting = [f for f in self._waiting if f.fetch_offset >= log_end_offset]
+        assert all(fetch.fetch_offset < log_end_offset for fetch in taken)
+        return taken
+
+    def take_due(self, now_ms: int) -> list[ParkedFetch]:
+        """Take the fetches that have waited long enough."""
+        taken = [fetch for fetch in self._waiting if fetch.deadline_ms <= now_ms]
+        self._waiting = [fetch for fetch in self._waiting if fetch.deadline_ms > now_ms]
+        assert all(fetch.deadline_ms <= now_ms for fetch in taken)
+        return taken
+
+    def deadline_ms(self) -> int | None:
+        """Return when the next one has waited long enough."""
+        return min((fetch.deadline_ms for fetch in self._waiting), default=None)

@@ -1,0 +1,123 @@
+"""Whom this replica may send to now: one outstanding request per peer, and a wait after errors.
+
+KIP-595 gives no order and no answer for granted: a request that is not answered in time frees its
+connection, one that fails rests it for `controller.quorum.retry.backoff.ms`. An answer counts only
+while its request is the outstanding one of its peer; every change of role forgets all of them.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from kraft_wire.raft.effects import SendRequest
+from kraft_wire.raft.voters import Address
+from kraft_wire.wire.message import Message
+
+__all__ = ["Connection", "ConnectionState", "Peers"]
+
+
+class ConnectionState(Enum):
+    """READY to send, AWAITING an answer, or in BACKOFF after an error."""
+
+    READY = "ready"
+    AWAITING = "awaiting"
+    BACKOFF = "backoff"
+
+
+@dataclass(slots=True)
+class Connection:
+    """One peer, by node id; `until_ms` ends the present state unless it is READY."""
+
+    state: ConnectionState = ConnectionState.READY
+    until_ms: int = 0
+    sent: SendRequest | None = None
+    """The outstanding request, while AWAITING."""
+    has_timed_out: bool = False
+    """Whether the last request was never answered."""
+
+
+class Peers:
+    """The connections of one replica."""
+
+    def __init__(self, request_timeout_ms: int, retry_backoff_ms: int) -> None:
+        self._request_timeout_ms = max(1, request_timeout_ms)
+        self._retry_backoff_ms = max(1, retry_backoff_ms)
+        self._connections: dict[int, Connection] = {}
+        self._next_request_id = 1
+
+    def is_ready(self, node_id: int) -> bool:
+        """Tell whether a request may be sent to a peer."""
+        connection = self._connections.get(node_id)
+        if connection is None or connection.state is ConnectionState.READY:
+            return True
+        assert connection.until_ms > 0, connection
+        return False
+
+    def is_trusted(self, node_id: int) -> bool:
+        """Tell whether a peer is worth waiting for: neither resting nor silent last time."""
+        connection = self._connections.get(node_id)
+        if connection is None:
+            return True
+        assert connection.sent is None or connection.state is ConnectionState.AWAITING, node_id
+        return connection.state is not ConnectionState.BACKOFF and not connection.has_timed_out
+
+    @property
+    def has_any_outstanding(self) -> bool:
+        """Whether some answer is still due."""
+        connections = self._connections.values()
+        return any(each.state is ConnectionState.AWAITING for each in connections)
+
+    def send(self, node_id: int, address: Address, request: Message, now_ms: int) -> SendRequest:
+        """Note a request as outstanding and return the effect that sends it."""
+        assert self.is_ready(node_id), node_id
+        sent = SendRequest(self._next_request_id, node_id, address, request)
+        self._next_request_id += 1
+        self._connections[node_id] = Connection(
+            ConnectionState.AWAITING, now_ms + self._request_timeout_ms, sent
+        )
+        return sent
+
+    def take_answered(self, request_id: int) -> SendRequest | None:
+        """Free the connection of an answered request; None where it is not outstanding."""
+        for node_id, connection in self._connections.items():
+            if connection.sent is not None and connection.sent.request_id == request_id:
+                assert connection.state is ConnectionState.AWAITING, connection
+                self._connections[node_id] = Connection()
+                return connection.sent
+        return None
+
+    def rest(self, node_id: int, now_ms: int) -> None:
+        """Leave a peer alone for a while, because its answer was an error or none came."""
+        known = self._connections.get(node_id)
+        if known is not None and known.state is ConnectionState.AWAITING:
+            return  # a newer request went out meanwhile, and its own answer counts
+        until_ms = now_ms + self._retry_backoff_ms
+        assert until_ms > now_ms, until_ms
+        self._connections[node_id] = Connection(ConnectionState.BACKOFF, until_ms)
+
+    def expire(self, now_ms: int) -> None:
+        """Free the connections whose wait is over."""
+        for connection in self._connections.values():
+            if connection.state is not ConnectionState.READY and connection.until_ms <= now_ms:
+                connection.has_timed_out = connection.state is ConnectionState.AWAITING
+                connection.state = ConnectionState.READY
+                connection.sent = None
+        assert all(
+            each.until_ms > now_ms or each.state is ConnectionState.READY
+            for each in self._connections.values()
+        )
+
+    def forget_all(self) -> None:
+        """Start afresh, as every change of role does: answers still under way are late."""
+        self._connections = {}
+        assert not self.has_any_outstanding
+
+    def deadline_ms(self) -> int | None:
+        """Return when `expire` has something to do."""
+        return min(
+            (
+                connection.until_ms
+                for connection in self._connections.values()
+                if connection.state is not ConnectionState.READY
+            ),
+            default=None,
+        )

@@ -1,0 +1,300 @@
+"""What a replica does by itself: campaign, send what is due, give up in time.
+
+`act` looks at the state, not at what happened, and is run after every event until nothing changes:
+a timer that fires twice, early or late does no harm. `deadline_ms` is its counterpart: the next
+time at which `act` would find something to do.
+"""
+
+from kraft_wire.model import LeaderEpoch, ReplicaId
+from kraft_wire.raft import voter_changes
+from kraft_wire.raft.effects import ShutdownCompleted
+from kraft_wire.raft.elections import Outcome, outcome
+from kraft_wire.raft.leading import (
+    forget_silent_observers,
+    quorum_check_needs,
+    resign,
+    take_office,
+)
+from kraft_wire.raft.quorum import EPOCH_MAX, Quorum
+from kraft_wire.raft.roles import (
+    Candidate,
+    Follower,
+    Leader,
+    Prospective,
+    Resigned,
+    Role,
+    Unattached,
+)
+from kraft_wire.raft.rpc import (
+    begin_quorum_epoch,
+    end_quorum_epoch,
+    fetch,
+    fetch_snapshot,
+    vote,
+)
+from kraft_wire.raft.self_update import request_to_leader
+from kraft_wire.raft.transitions import Trigger
+from kraft_wire.raft.voters import Address
+
+__all__ = ["act", "deadline_ms", "is_campaigning"]
+
+ROLES_IN_A_STEP_MAX = 8
+"""More changes of role than one step can need: resigned to leader takes four."""
+
+
+def act(quorum: Quorum) -> None:
+    """Do what is due now."""
+    for _ in range(ROLES_IN_A_STEP_MAX):
+        role = quorum.role
+        match role:
+            case Unattached():
+                _act_unattached(quorum, role)
+            case Prospective():
+                _act_prospective(quorum, role)
+            case Candidate():
+                _act_candidate(quorum, role)
+            case Follower():
+                _act_follower(quorum, role)
+            case Leader():
+                _act_leader(quorum, role)
+            case Resigned():
+                _act_resigned(quorum, role)
+        if quorum.role is role:
+            _finish_shutdown(quorum)
+            return
+    raise AssertionError(f"roles do not settle: {quorum.role}")
+
+
+def is_campaigning(quorum: Quorum) -> bool:
+    """Tell whether an election is under way here, or won."""
+    assert quorum.role is not None
+    return isinstance(quorum.role, Prospective | Candidate | Leader)
+
+
+def _act_unattached(quorum: Quorum, role: Unattached) -> None:
+    deadline_ms = role.election_deadline_ms
+    assert quorum.is_voter or deadline_ms is None, "observers do not campaign"
+    if deadline_ms is not None and deadline_ms <= quorum.now_ms:
+        quorum.become_prospective(Trigger.ELECTION_TIMEOUT)
+    else:
+        _fetch_from_anybody(quorum)
+
+
+def _act_prospective(quorum: Quorum, role: Prospective) -> None:
+    standing = outcome(quorum.voters.latest, role.answers)
+    can_rise = quorum.epoch < EPOCH_MAX
+    assert quorum.is_voter, "observers do not campaign"
+    if standing is Outcome.WON and can_rise:
+        quorum.become_candidate(Trigger.PRE_VOTE_WON)
+    elif standing is Outcome.LOST or role.election_deadline_ms <= quorum.now_ms:
+        lose_pre_vote(quorum, role)
+    elif standing is Outcome.OPEN:
+        _ask_voters(quorum, role, pre_vote=True)
+
+
+def lose_pre_vote(quorum: Quorum, role: Prospective) -> None:
+    """Go back to the leader that went silent, or wait for another."""
+    assert quorum.role is role, quorum.role
+    if quorum.config.listener in role.leader_endpoints:
+        quorum.become_follower(
+            Trigger.PRE_VOTE_LOST, quorum.epoch, quorum.leader_id, role.leader_endpoints
+        )
+    else:
+        quorum.become_unattached(Trigger.PRE_VOTE_LOST, quorum.epoch, quorum.leader_id)
+
+
+def _act_candidate(quorum: Quorum, role: Candidate) -> None:
+    standing = outcome(quorum.voters.latest, role.answers)
+    assert quorum.is_voter, "observers do not campaign"
+    if standing is Outcome.WON:
+        if not quorum.log_is_changing:
+            take_office(quorum)
+    elif role.election_deadline_ms <= quorum.now_ms:
+        quorum.become_prospective(Trigger.ELECTION_TIMEOUT)
+    elif standing is Outcome.OPEN:
+        _ask_voters(quorum, role, pre_vote=False)
+
+
+def _ask_voters(quorum: Quorum, role: Prospective | Candidate, *, pre_vote: bool) -> None:
+    """Send Vote to every voter that has not answered yet and may be sent to."""
+    assert quorum.election.voted_id == quorum.config.key.id or pre_vote, quorum.election
+    for voter, address in _reachable_voters(quorum):
+        if voter not in role.answers:
+            request = vote.build_request(quorum, voter, pre_vote=pre_vote)
+            quorum.effects.append(quorum.peers.send(voter, address, request, quorum.now_ms))
+
+
+def _reachable_voters(quorum: Quorum) -> list[tuple[ReplicaId, Address]]:
+    """The other voters whose address is known and to which a request may be sent now."""
+    voters = quorum.voters.latest
+    found: list[tuple[ReplicaId, Address]] = []
+    for voter in voters.nodes:
+        address = voters.address(voter, quorum.config.listener)
+        if address is None or voter == quorum.config.key.id or not quorum.peers.is_ready(voter):
+            continue
+        found.append((voter, address))
+    assert len(found) <= len(voters), found
+    return found
+
+
+def _act_follower(quorum: Quorum, role: Follower) -> None:
+    is_late = role.fetch_deadline_ms <= quorum.now_ms
+    if is_late and quorum.is_voter:
+        quorum.become_prospective(Trigger.FETCH_TIMEOUT)
+        return
+    address = role.leader_endpoints[quorum.config.listener]
+    assert quorum.leader_id != quorum.config.key.id, "nobody follows itself"
+    leader_id = quorum.leader_id
+    if is_late or not quorum.peers.is_trusted(leader_id):
+        _fetch_from_anybody(quorum)
+        return
+    if quorum.peers.has_any_outstanding:
+        return
+    request = request_to_leader(quorum, role)
+    if request is None and _may_fetch(quorum):
+        if role.transfer is not None:
+            request = fetch_snapshot.build_request(quorum, role.transfer)
+        else:
+            request = fetch.build_request(quorum)
+    if request is not None:
+        quorum.effects.append(quorum.peers.send(leader_id, address, request, quorum.now_ms))
+
+
+def _may_fetch(quorum: Quorum) -> bool:
+    """A fetch acknowledges everything before its offset, so it waits until that is on the disk."""
+    if quorum.log_is_changing:
+        return False
+    log = quorum.log
+    assert log.flushed_end_offset <= log.log_end_offset, log.flushed_end_offset
+    return not quorum.config.is_controller or log.flushed_end_offset == log.log_end_offset
+
+
+def _fetch_from_anybody(quorum: Quorum) -> None:
+    """Fetch from a random node that may know the leader, or be it (KIP-853 discovery)."""
+    if quorum.peers.has_any_outstanding or not _may_fetch(quorum):
+        return
+    known = _bootstrap_nodes(quorum)
+    ready = [(node_id, at) for node_id, at in known if quorum.peers.is_ready(node_id)]
+    if not ready:
+        return
+    node_id, address = ready[quorum.draw_one_of(len(ready))]
+    request = fetch.build_request(quorum)
+    assert quorum.peers.is_ready(node_id), node_id
+    quorum.effects.append(quorum.peers.send(node_id, address, request, quorum.now_ms))
+
+
+def _bootstrap_nodes(quorum: Quorum) -> list[tuple[int, Address]]:
+    """Bootstrap servers as nodes -2, -3, …; the known voters where none but ourselves is given.
+
+    A leader that went silent is among them: it may be back, and nobody else might know it.
+    """
+    config = quorum.config
+    own = list(config.endpoints.values())
+    found = [
+        (-2 - position, address)
+        for position, address in enumerate(config.bootstrap_servers)
+        if address not in own
+    ]
+    if not found:
+        for voter in quorum.voters.latest.nodes:
+            address = quorum.voters.latest.address(voter, config.listener)
+            if voter != config.key.id and address is not None:
+                found.append((voter, address))
+    if isinstance(quorum.role, Follower):
+        leader = (quorum.leader_id, quorum.role.leader_endpoints[config.listener])
+        found += [leader] if leader not in found else []
+    assert all(node_id != config.key.id for node_id, _ in found), found
+    return found
+
+
+def _act_leader(quorum: Quorum, role: Leader) -> None:
+    voter_changes.settle(quorum, role)
+    if voter_changes.is_removed(quorum, role):
+        resign(quorum, role)
+        return
+    if quorum_check_needs(quorum) > 0 and role.check_quorum_deadline_ms <= quorum.now_ms:
+        resign(quorum, role)
+        return
+    if quorum.shutdown_deadline_ms is not None and not quorum.is_only_voter:
+        resign(quorum, role)
+        return
+    assert quorum.leader_id == quorum.config.key.id, quorum.election
+    quorum.woken += quorum.parked.take_due(quorum.now_ms)
+    if role.begin_quorum_deadline_ms <= quorum.now_ms:
+        _announce(quorum, role)
+        forget_silent_observers(quorum, role)
+
+
+def _announce(quorum: Quorum, role: Leader) -> None:
+    """Send BeginQuorumEpoch to the voters that have not fetched for a while."""
+    pace_ms = quorum.config.timing.begin_quorum_pace_ms
+    role.begin_quorum_deadline_ms = quorum.now_ms + pace_ms
+    assert role.begin_quorum_deadline_ms > quorum.now_ms
+    for voter, address in _reachable_voters(quorum):
+        key = quorum.voters.latest.nodes[voter].key
+        progress = role.progress.get(key)
+        fetched_ms = progress.last_fetch_ms if progress is not None else None
+        if fetched_ms is None or fetched_ms + pace_ms <= quorum.now_ms:
+            request = begin_quorum_epoch.build_request(quorum, key)
+            quorum.effects.append(quorum.peers.send(voter, address, request, quorum.now_ms))
+
+
+def _act_resigned(quorum: Quorum, role: Resigned) -> None:
+    is_stopping = quorum.shutdown_deadline_ms is not None
+    if role.election_deadline_ms <= quorum.now_ms and not is_stopping and quorum.epoch < EPOCH_MAX:
+        quorum.become_unattached(Trigger.ELECTION_TIMEOUT, LeaderEpoch(quorum.epoch + 1))
+        return
+    assert quorum.leader_id == quorum.config.key.id, quorum.election
+    for voter, address in _reachable_voters(quorum):
+        if voter not in role.acknowledged:
+            request = end_quorum_epoch.build_request(quorum, role)
+            quorum.effects.append(quorum.peers.send(voter, address, request, quorum.now_ms))
+
+
+def _finish_shutdown(quorum: Quorum) -> None:
+    """End a graceful stop: at once where nobody depends on this replica, else in time."""
+    deadline_ms = quorum.shutdown_deadline_ms
+    if deadline_ms is None:
+        return
+    role = quorum.role
+    somebody_else_campaigns = isinstance(role, Unattached) and quorum.epoch > quorum.shutdown_epoch
+    if (
+        deadline_ms <= quorum.now_ms
+        or isinstance(role, Follower)
+        or somebody_else_campaigns
+        or not quorum.is_voter
+        or quorum.is_only_voter
+    ):
+        quorum.effects.append(ShutdownCompleted())
+        quorum.shutdown_deadline_ms = None
+        assert not isinstance(role, Leader) or quorum.is_only_voter, role
+
+
+def deadline_ms(quorum: Quorum) -> int | None:
+    """Return when `act` has something to do by itself; None where only an event can tell."""
+    candidates = [
+        quorum.peers.deadline_ms(),
+        quorum.parked.deadline_ms(),
+        quorum.shutdown_deadline_ms,
+        *_role_deadlines(quorum, quorum.role),
+    ]
+    # What is due but had to wait for a connection is woken by that connection's own deadline.
+    ahead = [each for each in candidates if each is not None and each > quorum.now_ms]
+    assert all(each > quorum.now_ms for each in ahead)
+    return min(ahead, default=None)
+
+
+def _role_deadlines(quorum: Quorum, role: Role) -> list[int | None]:
+    match role:
+        case Unattached() | Prospective() | Candidate() | Resigned():
+            return [role.election_deadline_ms]
+        case Follower():
+            return [role.fetch_deadline_ms, role.voter_update_deadline_ms]
+        case Leader():
+            change = role.pending_change
+            assert quorum.leader_id == quorum.config.key.id, quorum.election
+            return [
+                role.check_quorum_deadline_ms if quorum_check_needs(quorum) > 0 else None,
+                role.begin_quorum_deadline_ms,
+                change.deadline_ms if change is not None else None,
+            ]

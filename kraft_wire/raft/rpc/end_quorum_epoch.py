@@ -1,0 +1,152 @@
+"""EndQuorumEpoch, API key 54, versions 0-1 (KIP-595 "EndQuorumEpoch", KIP-853 candidates).
+
+Builder, request side, response side. A leader that gave up names its successors; each waits
+according to its place in the list, so that the most advanced one is elected without a timeout.
+"""
+
+from kraft_wire.model import ReplicaId
+from kraft_wire.raft.effects import Reply, SendRequest
+from kraft_wire.raft.events import RequestReceived
+from kraft_wire.raft.ignored import Ignored
+from kraft_wire.raft.leaders import adopt, learn, set_aside
+from kraft_wire.raft.quorum import Quorum
+from kraft_wire.raft.roles import Follower, Resigned
+from kraft_wire.raft.rpc.checks import (
+    METADATA_PARTITION,
+    METADATA_TOPIC,
+    is_of_other_cluster,
+    leader_hint,
+    named_endpoints,
+    point_to_leader,
+    sole_partition,
+    voter_only_error,
+)
+from kraft_wire.raft.timing import end_quorum_backoff_ms
+from kraft_wire.wire.generated.end_quorum_epoch import (
+    EndQuorumEpochRequest,
+    EndQuorumEpochResponse,
+    NodeEndpoint,
+    PartitionData,
+    ReplicaInfo,
+    ResponsePartitionData,
+    ResponseTopicData,
+    TopicData,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+__all__ = ["build_request", "on_request", "on_response"]
+
+
+def build_request(quorum: Quorum, role: Resigned) -> EndQuorumEpochRequest:
+    """Tell a voter that this epoch's leader is gone, and who should come next.
+
+    Successors stand there by id for version 0 and by key for version 1.
+    """
+    assert quorum.leader_id == quorum.config.key.id, "only who led can end the epoch"
+    partition = PartitionData(
+        partition_index=METADATA_PARTITION,
+        leader_id=quorum.config.key.id,
+        leader_epoch=quorum.epoch,
+        preferred_successors=[key.id for key in role.preferred],
+        preferred_candidates=[
+            ReplicaInfo(candidate_id=key.id, candidate_directory_id=key.directory_id)
+            for key in role.preferred
+        ],
+    )
+    return EndQuorumEpochRequest(
+        cluster_id=quorum.config.cluster_id,
+        topics=[TopicData(topic_name=METADATA_TOPIC, partitions=[partition])],
+    )
+
+
+def on_request(quorum: Quorum, event: RequestReceived, request: EndQuorumEpochRequest) -> None:
+    """Take note that the leader gave up; its follower campaigns after its place's wait.
+
+    Errors, first match wins: INCONSISTENT_CLUSTER_ID and INVALID_REQUEST at the top; for the
+    partition FENCED_LEADER_EPOCH, INVALID_REQUEST (id), UNKNOWN_SERVER_ERROR for a second leader of
+    one epoch. INCONSISTENT_VOTER_SET is never returned.
+    Effects: PersistElectionState where epoch or leader changed, then one Reply.
+    """
+    if is_of_other_cluster(quorum, request.cluster_id):
+        error = EndQuorumEpochResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
+        quorum.effects.append(Reply(event.reply_to, error))
+        return
+    ended = sole_partition(request.topics)
+    if ended is None:
+        error = EndQuorumEpochResponse(error_code=ErrorCode.INVALID_REQUEST)
+        quorum.effects.append(Reply(event.reply_to, error))
+        return
+    assert ended.partition_index == METADATA_PARTITION
+    code = voter_only_error(quorum, ended.leader_epoch, ended.leader_id)
+    if code is ErrorCode.NONE:
+        code = _prepare(quorum, request, ended)
+    _answer(quorum, event, code)
+
+
+def _prepare(quorum: Quorum, request: EndQuorumEpochRequest, ended: PartitionData) -> ErrorCode:
+    endpoints = named_endpoints(request.leader_endpoints)
+    reason = adopt(quorum, ended.leader_epoch, ended.leader_id, endpoints, is_first_hand=True)
+    if reason is not None:
+        quorum.ignored.count(reason)
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+    role = quorum.role
+    if isinstance(role, Follower) and quorum.leader_id == ended.leader_id:
+        wait_ms = _successor_wait_ms(quorum, ended)
+        assert wait_ms >= 0, wait_ms
+        role.fetch_deadline_ms = quorum.now_ms + wait_ms
+    return ErrorCode.NONE
+
+
+def _successor_wait_ms(quorum: Quorum, ended: PartitionData) -> int:
+    """Return the wait of this replica; who is not in the list waits like its last."""
+    candidates = ended.preferred_candidates
+    if candidates:
+        places = [quorum.is_me(c.candidate_id, c.candidate_directory_id) for c in candidates]
+    else:
+        places = [voter == quorum.config.key.id for voter in ended.preferred_successors]
+    place = places.index(True) if True in places else len(places)
+    assert 0 <= place <= len(places)
+    backoff_max_ms = quorum.config.timing.election_backoff_max_ms
+    return end_quorum_backoff_ms(place, len(places), backoff_max_ms)
+
+
+def _answer(quorum: Quorum, event: RequestReceived, error: ErrorCode) -> None:
+    assert isinstance(error, ErrorCode), error
+    partition = ResponsePartitionData(
+        partition_index=METADATA_PARTITION,
+        error_code=error,
+        leader_id=quorum.leader_id,
+        leader_epoch=quorum.epoch,
+    )
+    response = EndQuorumEpochResponse(
+        topics=[ResponseTopicData(topic_name=METADATA_TOPIC, partitions=[partition])]
+    )
+    hint = leader_hint(quorum, event.listener) if event.version >= 1 else None
+    if hint is not None:
+        response.node_endpoints.append(
+            NodeEndpoint(node_id=hint[0], host=hint[1].host, port=hint[1].port)
+        )
+    quorum.effects.append(Reply(event.reply_to, response))
+
+
+def on_response(quorum: Quorum, sent: SendRequest, response: EndQuorumEpochResponse) -> None:
+    """Stop telling a voter that knows; follow a newer leader, also while stopping."""
+    role = quorum.role
+    assert sent.node_id != quorum.config.key.id, sent
+    answer = sole_partition(response.topics)
+    if response.error_code != ErrorCode.NONE:
+        set_aside(quorum, sent, Ignored.TOP_LEVEL_ERROR)
+        return
+    if answer is None:
+        set_aside(quorum, sent, Ignored.BAD_SHAPE)
+        return
+    address = point_to_leader(answer.leader_id, response.node_endpoints)
+    error = answer.error_code
+    if not learn(quorum, sent, error, answer.leader_id, answer.leader_epoch, address):
+        return
+    if error != ErrorCode.NONE:
+        set_aside(quorum, sent, Ignored.PARTITION_ERROR)
+    elif quorum.role is not role or not isinstance(role, Resigned):
+        quorum.ignored.count(Ignored.ROLE_CHANGED)
+    else:
+        role.acknowledged[ReplicaId(sent.node_id)] = True

@@ -1,0 +1,95 @@
+"""RemoveRaftVoter, API key 81, version 0 (KIP-853).
+
+Builder, request side, response side. A leader may remove itself: it counts no longer from the
+append on, and steps down once the record is committed without it.
+"""
+
+from kraft_wire.model import ReplicaId, ReplicaKey
+from kraft_wire.raft.effects import Reply, SendRequest
+from kraft_wire.raft.events import RequestReceived
+from kraft_wire.raft.ignored import Ignored
+from kraft_wire.raft.leaders import set_aside
+from kraft_wire.raft.membership import ChangeKind, PendingChange
+from kraft_wire.raft.quorum import Quorum
+from kraft_wire.raft.roles import Leader
+from kraft_wire.raft.rpc.checks import is_of_other_cluster, leader_only_error
+from kraft_wire.raft.voter_changes import (
+    append_voters,
+    is_complete_key,
+    start_error,
+    uncommitted_error,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.remove_raft_voter import (
+    RemoveRaftVoterRequest,
+    RemoveRaftVoterResponse,
+)
+
+__all__ = ["build_request", "on_request", "on_response"]
+
+
+def build_request(quorum: Quorum, voter: ReplicaKey) -> RemoveRaftVoterRequest:
+    """Ask the leader to remove a voter: our own former self, whose directory is gone."""
+    assert voter.id == quorum.config.key.id, voter
+    return RemoveRaftVoterRequest(
+        cluster_id=quorum.config.cluster_id,
+        voter_id=voter.id,
+        voter_directory_id=voter.directory_id,
+    )
+
+
+def on_request(quorum: Quorum, event: RequestReceived, request: RemoveRaftVoterRequest) -> None:
+    """Append the voter set without one of its members; answered once it is committed.
+
+    Errors, first match wins: INCONSISTENT_CLUSTER_ID, NOT_LEADER_OR_FOLLOWER,
+    BROKER_NOT_AVAILABLE, INVALID_REQUEST (key), REQUEST_TIMED_OUT (another change, then no high
+    watermark), UNSUPPORTED_VERSION, REQUEST_TIMED_OUT (uncommitted set), VOTER_NOT_FOUND.
+    Effects: one Reply, or AppendControlRecords and FlushLog and the Reply later.
+    """
+    error = _error(quorum, request)
+    if error is not ErrorCode.NONE:
+        refusal = RemoveRaftVoterResponse(error_code=error, error_message=error.name)
+        quorum.effects.append(Reply(event.reply_to, refusal))
+        return
+    leader = quorum.role
+    assert isinstance(leader, Leader), leader
+    voters = quorum.voters.latest
+    node = voters.nodes[ReplicaId(request.voter_id)]
+    leader.pending_change = PendingChange(
+        ChangeKind.REMOVE,
+        event,
+        quorum.now_ms + quorum.config.timing.request_timeout_ms,
+        node,
+        record_offset=append_voters(quorum, voters.with_removed(node.key)),
+    )
+
+
+def _error(quorum: Quorum, request: RemoveRaftVoterRequest) -> ErrorCode:
+    if is_of_other_cluster(quorum, request.cluster_id):
+        return ErrorCode.INCONSISTENT_CLUSTER_ID
+    error = leader_only_error(quorum, None)
+    if error is not ErrorCode.NONE:
+        return error
+    if not is_complete_key(request.voter_id, request.voter_directory_id):
+        return ErrorCode.INVALID_REQUEST
+    leader = quorum.role
+    assert isinstance(leader, Leader), leader
+    error = start_error(quorum, leader)
+    if error is not ErrorCode.NONE:
+        return error
+    if quorum.voters.kraft_version == 0:
+        return ErrorCode.UNSUPPORTED_VERSION
+    error = uncommitted_error(quorum, leader)
+    key = ReplicaKey(ReplicaId(request.voter_id), request.voter_directory_id)
+    voters = quorum.voters.latest
+    if error is ErrorCode.NONE and (not voters.is_voter(key) or len(voters) == 1):
+        return ErrorCode.VOTER_NOT_FOUND
+    return error
+
+
+def on_response(quorum: Quorum, sent: SendRequest, response: RemoveRaftVoterResponse) -> None:
+    """Take the leader's answer; whatever it is, the next period looks again at who votes."""
+    harmless = (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.VOTER_NOT_FOUND)
+    assert sent.request_id > 0, sent
+    if response.error_code not in harmless:
+        set_aside(quorum, sent, Ignored.TOP_LEVEL_ERROR)

@@ -1,0 +1,149 @@
+"""UpdateRaftVoter, API key 82, version 0 (KIP-853).
+
+Builder, request side, response side. A voter tells the leader its listeners and the levels of
+kraft.version that it knows. With level 0 the leader keeps that in memory: raising the level needs
+it from every voter.
+"""
+
+from kraft_wire.model import ReplicaId, ReplicaKey
+from kraft_wire.raft.effects import Reply, SendRequest
+from kraft_wire.raft.events import RequestReceived
+from kraft_wire.raft.ignored import Ignored
+from kraft_wire.raft.leaders import learn, set_aside
+from kraft_wire.raft.leading import note_contact
+from kraft_wire.raft.quorum import Quorum
+from kraft_wire.raft.roles import Follower, Leader
+from kraft_wire.raft.rpc.checks import (
+    is_of_other_cluster,
+    leader_hint,
+    leader_only_error,
+    named_endpoints,
+)
+from kraft_wire.raft.voter_changes import (
+    append_voters,
+    is_complete_key,
+    start_error,
+    uncommitted_error,
+)
+from kraft_wire.raft.voters import Address, VersionRange, VoterNode
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.update_raft_voter import (
+    CurrentLeader,
+    KRaftVersionFeature,
+    Listener,
+    UpdateRaftVoterRequest,
+    UpdateRaftVoterResponse,
+)
+
+__all__ = ["build_request", "on_request", "on_response"]
+
+
+def build_request(quorum: Quorum) -> UpdateRaftVoterRequest:
+    """Tell the leader where this voter listens and what it knows."""
+    own = quorum.config.as_voter()
+    assert quorum.is_voter, own
+    return UpdateRaftVoterRequest(
+        cluster_id=quorum.config.cluster_id,
+        current_leader_epoch=quorum.epoch,
+        voter_id=own.key.id,
+        voter_directory_id=own.key.directory_id,
+        listeners=[
+            Listener(name=name, host=address.host, port=address.port)
+            for name, address in own.endpoints.items()
+        ],
+        kraft_version_feature=KRaftVersionFeature(
+            min_supported_version=own.kraft_versions.low,
+            max_supported_version=own.kraft_versions.high,
+        ),
+    )
+
+
+def on_request(quorum: Quorum, event: RequestReceived, request: UpdateRaftVoterRequest) -> None:
+    """Take over what a voter says of itself; answered at once.
+
+    Errors, first match wins: INCONSISTENT_CLUSTER_ID, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH,
+    NOT_LEADER_OR_FOLLOWER, BROKER_NOT_AVAILABLE, INVALID_REQUEST (key, listeners, range),
+    REQUEST_TIMED_OUT (another change, no high watermark, uncommitted set), INVALID_REQUEST (the
+    level in force is outside the range), VOTER_NOT_FOUND.
+    Effects: AppendControlRecords and FlushLog where the set changes, then one Reply.
+    """
+    error = _error(quorum, request)
+    leader = quorum.role
+    if error is ErrorCode.NONE:
+        assert isinstance(leader, Leader), leader
+        error = _update(quorum, leader, _described(request))
+    told = CurrentLeader(leader_id=quorum.leader_id, leader_epoch=quorum.epoch)
+    hint = leader_hint(quorum, event.listener)
+    if hint is not None:
+        told.host, told.port = hint[1].host, hint[1].port
+    response = UpdateRaftVoterResponse(error_code=error, current_leader=told)
+    quorum.effects.append(Reply(event.reply_to, response))
+
+
+def _error(quorum: Quorum, request: UpdateRaftVoterRequest) -> ErrorCode:
+    if is_of_other_cluster(quorum, request.cluster_id):
+        return ErrorCode.INCONSISTENT_CLUSTER_ID
+    error = leader_only_error(quorum, request.current_leader_epoch)
+    if error is not ErrorCode.NONE:
+        return error
+    described = _described(request)
+    levels = described.kraft_versions
+    is_key = is_complete_key(request.voter_id, request.voter_directory_id)
+    if not is_key or quorum.config.listener not in described.endpoints:
+        return ErrorCode.INVALID_REQUEST
+    if not 0 <= levels.low <= levels.high:
+        return ErrorCode.INVALID_REQUEST
+    assert isinstance(quorum.role, Leader), quorum.role
+    return start_error(quorum, quorum.role)
+
+
+def _described(request: UpdateRaftVoterRequest) -> VoterNode:
+    feature = request.kraft_version_feature
+    assert len(request.voter_directory_id) == 16, request
+    return VoterNode(
+        ReplicaKey(ReplicaId(request.voter_id), request.voter_directory_id),
+        named_endpoints(request.listeners),
+        VersionRange(feature.min_supported_version, feature.max_supported_version),
+    )
+
+
+def _update(quorum: Quorum, leader: Leader, node: VoterNode) -> ErrorCode:
+    voters, level = quorum.voters.latest, quorum.voters.kraft_version
+    if level == 0:
+        if node.key.id not in voters.nodes:
+            return ErrorCode.VOTER_NOT_FOUND
+        leader.reported_nodes[node.key.id] = node
+        note_contact(quorum, leader, node.key)
+        return ErrorCode.NONE
+    error = uncommitted_error(quorum, leader)
+    if error is not ErrorCode.NONE:
+        return error
+    if not node.kraft_versions.includes(level):
+        return ErrorCode.INVALID_REQUEST
+    if not voters.is_voter(node.key):
+        return ErrorCode.VOTER_NOT_FOUND
+    if voters.nodes[node.key.id] != node:
+        append_voters(quorum, voters.with_updated(node))
+    note_contact(quorum, leader, node.key)
+    assert quorum.voters.latest.is_voter(node.key), node
+    return ErrorCode.NONE
+
+
+def on_response(quorum: Quorum, sent: SendRequest, response: UpdateRaftVoterResponse) -> None:
+    """Note that the leader knows, or does not want to; either way it is alive."""
+    told = response.current_leader or CurrentLeader()
+    error = response.error_code
+    if error == ErrorCode.UNSUPPORTED_VERSION and response.current_leader is None:
+        told = CurrentLeader(leader_id=quorum.leader_id, leader_epoch=quorum.epoch)
+    address = Address(told.host, told.port) if told.host and 0 < told.port < 65_536 else None
+    if not learn(quorum, sent, error, told.leader_id, told.leader_epoch, address):
+        return
+    role = quorum.role
+    assert role is not None
+    if not isinstance(role, Follower):
+        quorum.ignored.count(Ignored.ROLE_CHANGED)
+    elif error in (ErrorCode.NONE, ErrorCode.UNSUPPORTED_VERSION):
+        role.has_updated = True
+        role.fetch_deadline_ms = quorum.now_ms + quorum.config.timing.fetch_timeout_ms
+    else:
+        set_aside(quorum, sent, Ignored.PARTITION_ERROR)

@@ -1,0 +1,164 @@
+"""Vote, API key 52, versions 0-2 (KIP-595 "Vote", KIP-853 voter keys, KIP-996 pre-votes).
+
+Builder, request side, response side. An answer does not say whether it is to a vote or to a
+pre-vote: the sender's role does, and a change of role forgets what is under way.
+"""
+
+from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, ReplicaId, ReplicaKey
+from kraft_wire.raft.effects import Reply, SendRequest
+from kraft_wire.raft.elections import grants_pre_vote, grants_vote, is_up_to_date
+from kraft_wire.raft.events import RequestReceived
+from kraft_wire.raft.ignored import Ignored
+from kraft_wire.raft.leaders import learn, set_aside
+from kraft_wire.raft.quorum import EPOCH_MAX, Quorum
+from kraft_wire.raft.roles import Candidate, Prospective
+from kraft_wire.raft.rpc.checks import (
+    METADATA_PARTITION,
+    METADATA_TOPIC,
+    is_of_other_cluster,
+    leader_hint,
+    point_to_leader,
+    sole_partition,
+)
+from kraft_wire.raft.transitions import Trigger
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.vote import (
+    NodeEndpoint,
+    PartitionData,
+    ResponsePartitionData,
+    ResponseTopicData,
+    TopicData,
+    VoteRequest,
+    VoteResponse,
+)
+
+__all__ = ["build_request", "on_request", "on_response"]
+
+
+def build_request(quorum: Quorum, voter: ReplicaId, *, pre_vote: bool) -> VoteRequest:
+    """Ask one voter; a pre-vote names the present epoch, a vote the one raised for it."""
+    assert isinstance(quorum.role, Prospective if pre_vote else Candidate), quorum.role
+    partition = PartitionData(
+        partition_index=METADATA_PARTITION,
+        replica_epoch=quorum.epoch,
+        replica_id=quorum.config.key.id,
+        replica_directory_id=quorum.config.key.directory_id,
+        voter_directory_id=quorum.voters.latest.nodes[voter].key.directory_id,
+        last_offset_epoch=quorum.log.last_epoch,
+        last_offset=quorum.log.log_end_offset,
+        pre_vote=pre_vote,
+    )
+    return VoteRequest(
+        cluster_id=quorum.config.cluster_id,
+        voter_id=voter,
+        topics=[TopicData(topic_name=METADATA_TOPIC, partitions=[partition])],
+    )
+
+
+def on_request(quorum: Quorum, event: RequestReceived, request: VoteRequest) -> None:
+    """Answer a candidate or a replica that may become one.
+
+    Errors, first match wins: INCONSISTENT_CLUSTER_ID and INVALID_REQUEST at the top; for the
+    partition INVALID_REQUEST (offsets, epochs), FENCED_LEADER_EPOCH, INVALID_REQUEST (id),
+    INVALID_VOTER_KEY, the last one after the higher epoch was adopted. A refusal is no error.
+    Effects: PersistElectionState where epoch or vote changed, then one Reply.
+    """
+    if is_of_other_cluster(quorum, request.cluster_id):
+        _refuse(quorum, event, ErrorCode.INCONSISTENT_CLUSTER_ID)
+        return
+    asked = sole_partition(request.topics)
+    assert quorum.epoch <= EPOCH_MAX, quorum.epoch
+    if asked is None:
+        _refuse(quorum, event, ErrorCode.INVALID_REQUEST)
+        return
+    error = _number_error(quorum, asked)
+    if error is ErrorCode.NONE and asked.replica_epoch > quorum.epoch:
+        quorum.become_unattached(Trigger.HIGHER_EPOCH, LeaderEpoch(asked.replica_epoch))
+    is_for_other = request.voter_id >= 0 and not quorum.is_me(
+        request.voter_id, asked.voter_directory_id
+    )
+    if error is ErrorCode.NONE and is_for_other:
+        error = ErrorCode.INVALID_VOTER_KEY
+    granted = error is ErrorCode.NONE and _decide(quorum, asked)
+    _answer(quorum, event, error, granted=granted)
+
+
+def _number_error(quorum: Quorum, asked: PartitionData) -> ErrorCode:
+    epoch, last_epoch = asked.replica_epoch, asked.last_offset_epoch
+    assert asked.partition_index == METADATA_PARTITION
+    is_last_epoch_too_high = last_epoch > epoch if asked.pre_vote else last_epoch >= epoch
+    if asked.last_offset < 0 or last_epoch < 0 or is_last_epoch_too_high:
+        return ErrorCode.INVALID_REQUEST
+    if epoch < quorum.epoch:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    if asked.replica_id < 0 or epoch > EPOCH_MAX:
+        return ErrorCode.INVALID_REQUEST
+    return ErrorCode.NONE
+
+
+def _decide(quorum: Quorum, asked: PartitionData) -> bool:
+    """Grant or refuse in an epoch that is the asker's by now; a vote is recorded, once."""
+    assert asked.replica_epoch == quorum.epoch, (asked, quorum.epoch)
+    theirs = OffsetAndEpoch(Offset(asked.last_offset), LeaderEpoch(asked.last_offset_epoch))
+    ours = OffsetAndEpoch(quorum.log.log_end_offset, quorum.log.last_epoch)
+    up_to_date = is_up_to_date(theirs, ours)
+    if asked.pre_vote:
+        return grants_pre_vote(quorum.role, up_to_date)
+    asker = ReplicaKey(ReplicaId(asked.replica_id), asked.replica_directory_id)
+    granted = grants_vote(quorum.role, quorum.election, asker, up_to_date)
+    if granted and quorum.election.voted_id < 0:
+        quorum.become_unattached_voted(asker)
+    return granted
+
+
+def _refuse(quorum: Quorum, event: RequestReceived, error: ErrorCode) -> None:
+    assert error is not ErrorCode.NONE
+    quorum.effects.append(Reply(event.reply_to, VoteResponse(error_code=error)))
+
+
+def _answer(quorum: Quorum, event: RequestReceived, error: ErrorCode, *, granted: bool) -> None:
+    assert error is ErrorCode.NONE or not granted, error
+    partition = ResponsePartitionData(
+        partition_index=METADATA_PARTITION,
+        error_code=error,
+        leader_id=quorum.leader_id,
+        leader_epoch=quorum.epoch,
+        vote_granted=granted,
+    )
+    response = VoteResponse(
+        topics=[ResponseTopicData(topic_name=METADATA_TOPIC, partitions=[partition])]
+    )
+    hint = leader_hint(quorum, event.listener) if event.version >= 1 else None
+    if hint is not None:
+        response.node_endpoints.append(
+            NodeEndpoint(node_id=hint[0], host=hint[1].host, port=hint[1].port)
+        )
+    quorum.effects.append(Reply(event.reply_to, response))
+
+
+def on_response(quorum: Quorum, sent: SendRequest, response: VoteResponse) -> None:
+    """Count a voter's answer; a voter without pre-votes makes this replica stand at once."""
+    asked_role = quorum.role
+    assert sent.node_id != quorum.config.key.id, sent
+    if response.error_code != ErrorCode.NONE:
+        is_unsupported = response.error_code == ErrorCode.UNSUPPORTED_VERSION
+        if is_unsupported and isinstance(asked_role, Prospective) and quorum.epoch < EPOCH_MAX:
+            quorum.ignored.count(Ignored.VERSION_WITHOUT_PRE_VOTE)
+            quorum.become_candidate(Trigger.PRE_VOTE_UNSUPPORTED)
+            return
+        set_aside(quorum, sent, Ignored.TOP_LEVEL_ERROR)
+        return
+    answer = sole_partition(response.topics)
+    if answer is None:
+        set_aside(quorum, sent, Ignored.BAD_SHAPE)
+        return
+    address = point_to_leader(answer.leader_id, response.node_endpoints)
+    error = answer.error_code
+    if not learn(quorum, sent, error, answer.leader_id, answer.leader_epoch, address):
+        return
+    if error != ErrorCode.NONE:
+        set_aside(quorum, sent, Ignored.PARTITION_ERROR)
+    elif quorum.role is not asked_role or not isinstance(asked_role, Candidate | Prospective):
+        quorum.ignored.count(Ignored.ROLE_CHANGED)
+    else:
+        asked_role.answers[ReplicaId(sent.node_id)] = answer.vote_granted

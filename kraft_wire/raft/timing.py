@@ -1,0 +1,70 @@
+"""The quorum's periods, in milliseconds: Kafka's keys and defaults, and what follows from them.
+
+Not here: `controller.quorum.append.linger.ms`, because the host groups appends under one flush.
+"""
+
+from dataclasses import dataclass
+
+from kraft_wire.model import Chance
+
+__all__ = ["RaftTiming", "end_quorum_backoff_ms"]
+
+
+@dataclass(frozen=True, slots=True)
+class RaftTiming:
+    """`controller.quorum.*` of the configuration."""
+
+    election_timeout_ms: int = 1_000
+    """`controller.quorum.election.timeout.ms`: drawn anew from [T, 2T) for each wait."""
+    fetch_timeout_ms: int = 2_000
+    """`controller.quorum.fetch.timeout.ms`: a follower's patience with its leader, no jitter."""
+    election_backoff_max_ms: int = 1_000
+    """`controller.quorum.election.backoff.max.ms`: of the last in a resigning leader's list."""
+    request_timeout_ms: int = 2_000
+    """`controller.quorum.request.timeout.ms`."""
+    retry_backoff_ms: int = 20
+    """`controller.quorum.retry.backoff.ms`: after a failed connection or answer."""
+    fetch_max_wait_ms: int = 500
+    """How long a leader may hold our fetch; fixed in Kafka."""
+    fetch_max_bytes: int = 1_048_576
+    """`controller.quorum.fetch.max.bytes` (KIP-1219)."""
+    fetch_snapshot_max_bytes: int = 1_048_576
+    """`controller.quorum.fetch.snapshot.max.bytes` (KIP-1219)."""
+    caught_up_within_ms: int = 3_600_000
+    """How lately a replica must have fetched to be added as a voter; fixed in Kafka."""
+    observer_forgotten_ms: int = 300_000
+    """How long a leader remembers a silent observer; fixed in Kafka."""
+
+    @property
+    def check_quorum_timeout_ms(self) -> int:
+        """How long a leader leads without hearing a majority: 1.5 fetch timeouts."""
+        assert self.fetch_timeout_ms > 0, self.fetch_timeout_ms
+        return self.fetch_timeout_ms * 3 // 2
+
+    @property
+    def begin_quorum_pace_ms(self) -> int:
+        """How often a leader announces itself to voters that do not fetch."""
+        assert self.fetch_timeout_ms > 0, self.fetch_timeout_ms
+        return max(1, self.fetch_timeout_ms // 2)
+
+    def draw_election_timeout_ms(self, chance: Chance) -> int:
+        """Return a fresh wait before an election, uniform in [T, 2T)."""
+        base = max(1, self.election_timeout_ms)
+        drawn = base + chance.below(base)
+        assert base <= drawn < 2 * base, drawn
+        return drawn
+
+
+def end_quorum_backoff_ms(position: int, successors: int, backoff_max_ms: int) -> int:
+    """Return how long a voter waits after its leader resigned (KIP-595 EndQuorumEpoch).
+
+    `position` is the voter's place in the list of preferred candidates, `successors` when it is
+    not in the list. The first elects at once, the last waits longest, the waits double in between.
+    """
+    assert 0 <= position <= successors, (position, successors)
+    if position == 0:
+        return 0
+    if position == successors:
+        return backoff_max_ms
+    base = backoff_max_ms >> (successors - 1)
+    return min(backoff_max_ms, base << (position - 1))

@@ -1,0 +1,98 @@
+"""Which role may follow which, on what trigger, and what must be durable first.
+
+The table is the machine: `Quorum` changes role through one door, which asks this table, and a pair
+that is not in it is a broken invariant. The exhaustive test is drawn from it. Sources: KIP-595,
+KIP-996 (Prospective), KIP-853 (observers), as 4.3.1 behaves.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from kraft_wire.raft.roles import (
+    Candidate,
+    Follower,
+    Leader,
+    Prospective,
+    Resigned,
+    Role,
+    Unattached,
+)
+
+__all__ = ["TRANSITIONS", "EpochStep", "Rule", "Trigger", "rule_for"]
+
+
+class Trigger(Enum):
+    """Why a replica changes role."""
+
+    HIGHER_EPOCH = "a message of a higher epoch, whose leader is unknown or out of reach"
+    LEADER_NAMED = "a leader that can be reached is named for an epoch that is not below ours"
+    VOTE_GRANTED = "this replica gives its vote away"
+    ONLY_VOTER_STARTED = "there is nobody whom the only voter could wait for"
+    ELECTION_TIMEOUT = "the election deadline has passed"
+    FETCH_TIMEOUT = "the leader has not answered a fetch in time"
+    PRE_VOTE_WON = "a majority would vote for this replica"
+    PRE_VOTE_UNSUPPORTED = "a voter does not know pre-votes"
+    PRE_VOTE_LOST = "a majority would not vote for this replica, or did not say in time"
+    ELECTION_WON = "a majority voted for this replica"
+    LEADERSHIP_ENDED = "no majority fetched, a graceful stop, or removal from the voters"
+
+
+class EpochStep(Enum):
+    """What a transition does to the epoch."""
+
+    STAYS = "stays"
+    RISES = "rises by one"
+    TAKEN = "becomes that of the message"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One row: the roles that may follow, and whether quorum-state is written before replies."""
+
+    targets: tuple[type[Role], ...]
+    epoch: EpochStep
+    persists: bool
+
+
+_AT_HIGHER_EPOCH = Rule((Unattached,), EpochStep.TAKEN, True)
+_UNDER_LEADER = Rule((Follower,), EpochStep.TAKEN, True)
+_TO_PRE_VOTE = Rule((Prospective,), EpochStep.STAYS, False)
+_TO_CANDIDATE = Rule((Candidate,), EpochStep.RISES, True)
+
+TRANSITIONS: dict[tuple[type[Role], Trigger], Rule] = {
+    (Unattached, Trigger.HIGHER_EPOCH): _AT_HIGHER_EPOCH,
+    (Unattached, Trigger.LEADER_NAMED): _UNDER_LEADER,
+    (Unattached, Trigger.VOTE_GRANTED): Rule((Unattached,), EpochStep.STAYS, True),
+    (Unattached, Trigger.ONLY_VOTER_STARTED): _TO_PRE_VOTE,
+    (Unattached, Trigger.ELECTION_TIMEOUT): _TO_PRE_VOTE,
+    (Prospective, Trigger.HIGHER_EPOCH): _AT_HIGHER_EPOCH,
+    (Prospective, Trigger.LEADER_NAMED): _UNDER_LEADER,
+    (Prospective, Trigger.VOTE_GRANTED): Rule((Prospective,), EpochStep.STAYS, True),
+    (Prospective, Trigger.PRE_VOTE_WON): _TO_CANDIDATE,
+    (Prospective, Trigger.PRE_VOTE_UNSUPPORTED): _TO_CANDIDATE,
+    # Back to the leader that went silent where its address is known.
+    (Prospective, Trigger.PRE_VOTE_LOST): Rule((Unattached, Follower), EpochStep.STAYS, True),
+    (Candidate, Trigger.HIGHER_EPOCH): _AT_HIGHER_EPOCH,
+    (Candidate, Trigger.LEADER_NAMED): _UNDER_LEADER,
+    (Candidate, Trigger.ELECTION_TIMEOUT): _TO_PRE_VOTE,
+    (Candidate, Trigger.ELECTION_WON): Rule((Leader,), EpochStep.STAYS, True),
+    (Follower, Trigger.HIGHER_EPOCH): _AT_HIGHER_EPOCH,
+    (Follower, Trigger.LEADER_NAMED): _UNDER_LEADER,
+    (Follower, Trigger.ONLY_VOTER_STARTED): _TO_PRE_VOTE,
+    (Follower, Trigger.FETCH_TIMEOUT): _TO_PRE_VOTE,
+    (Leader, Trigger.HIGHER_EPOCH): _AT_HIGHER_EPOCH,
+    (Leader, Trigger.LEADER_NAMED): _UNDER_LEADER,
+    (Leader, Trigger.LEADERSHIP_ENDED): Rule((Resigned,), EpochStep.STAYS, False),
+    (Resigned, Trigger.HIGHER_EPOCH): _AT_HIGHER_EPOCH,
+    (Resigned, Trigger.LEADER_NAMED): _UNDER_LEADER,
+    (Resigned, Trigger.ONLY_VOTER_STARTED): _TO_PRE_VOTE,
+    # The epoch rises so that nobody leads it twice: (epoch, offset) stays unique.
+    (Resigned, Trigger.ELECTION_TIMEOUT): Rule((Unattached,), EpochStep.RISES, True),
+}
+
+
+def rule_for(role: Role, trigger: Trigger) -> Rule:
+    """Return the row for a role and a trigger; a missing one is our own mistake."""
+    rule = TRANSITIONS.get((type(role), trigger))
+    assert rule is not None, (type(role).__name__, trigger)
+    return rule

@@ -1,0 +1,319 @@
+"""What must never happen, judged from outside after every event (RELIABILITY, S01-S26).
+
+The ledger is the judge's own memory: who led, who voted for whom, which batch stands at which
+epoch and offset, what is committed and what was acknowledged. It looks at disks and effects and
+recomputes what it can in the most obvious way.
+"""
+
+from __future__ import annotations
+
+from kraft_wire.model import NO_REPLICA, Offset, OffsetAndEpoch, ReplicaKey
+from kraft_wire.raft.effects import (
+    AppendControlRecords,
+    AppendRecords,
+    Effect,
+    HighWatermarkAdvanced,
+    InstallSnapshot,
+    LeadershipEstablished,
+    PersistElectionState,
+    Reply,
+    ReplyWithRecords,
+    SendRequest,
+    TruncateLog,
+)
+from kraft_wire.raft.roles import Candidate, Leader, Prospective
+from kraft_wire.raft.voters import VoterSet
+from kraft_wire.wire.generated.begin_quorum_epoch import BeginQuorumEpochRequest
+from kraft_wire.wire.generated.end_quorum_epoch import EndQuorumEpochRequest
+from kraft_wire.wire.generated.fetch import FetchRequest
+from kraft_wire.wire.generated.leader_change_message import LeaderChangeMessage
+from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
+from kraft_wire.wire.generated.voters_record import VotersRecord
+from tests.raft.cluster import Cluster, Host, Judge
+from tests.raft.memory import Batch, Snapshot, applied
+
+
+class Broken(AssertionError):
+    """An invariant does not hold; the first word is its id."""
+
+
+def check(condition: bool, name: str, *facts: object) -> None:
+    if not condition:
+        raise Broken(f"{name} {facts}")
+
+
+class Ledger(Judge):
+    """All invariants over one memory; `seen` counts how often each was looked at."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.leaders: dict[int, int] = {}
+        self.named: dict[int, int] = {}
+        self.durable_epochs: dict[ReplicaKey, int] = {}
+        self.votes: dict[tuple[int, ReplicaKey], tuple[int, bytes]] = {}
+        self.batches: dict[tuple[int, int], tuple[int, int]] = {}
+        self.committed: list[Batch] = []
+        self.committed_ends: list[int] = []
+        self.states: dict[int, tuple[int, int]] = {0: (0, 0)}
+        """Committed offset -> (epoch of the record before it, state there)."""
+        self.watermarks: dict[tuple[int, int], int] = {}
+
+    @property
+    def committed_end(self) -> int:
+        return self.committed_ends[-1] if self.committed_ends else 0
+
+    # -- after an event --------------------------------------------------------------------------
+
+    def after(self, host: Host) -> None:
+        if host.replica is None:
+            return
+        quorum = host.replica.quorum
+        role, epoch = quorum.role, quorum.epoch
+        self._one_leader(host, isinstance(role, Leader))
+        stored = host.disk.election
+        check(stored is not None and stored.leader_epoch == epoch, "S02 durable", host.id, epoch)
+        if isinstance(role, Leader):
+            self._leads_rightly(host, role)
+        self._watermark(host)
+        self._voters_in_force(host)
+        if isinstance(role, Candidate | Prospective):
+            check(quorum.is_voter, "S17 OnlyVotersCount", host.id, role)
+
+    def _one_leader(self, host: Host, leads: bool) -> None:
+        quorum = host.quorum().quorum
+        epoch = quorum.epoch
+        if quorum.leader_id != NO_REPLICA:
+            named = self.named.setdefault(epoch, quorum.leader_id)
+            check(named == quorum.leader_id, "S01 SingleLeaderPerEpoch named", host.id, epoch)
+        if leads and self.leaders.get(epoch) is None:
+            self.leaders[epoch] = host.id
+            self._complete_and_elected(host, epoch)
+        check(not leads or self.leaders[epoch] == host.id, "S01 SingleLeaderPerEpoch", epoch)
+
+    def _complete_and_elected(self, host: Host, epoch: int) -> None:
+        log, end = host.disk.log, self.committed_end
+        check(log.log_end_offset >= end, "S06 LeaderCompleteness", host.id, epoch, end)
+        if self.committed and end > log.log_start_offset:
+            last = self.committed[-1]
+            check(log.batch_at(end - 1) is last, "S06 LeaderCompleteness", host.id, epoch)
+        voters = host.quorum().quorum.voters
+        # The set it was elected by: a first batch of its own may have replaced descriptions only.
+        members = [node.key for node in voters.latest.nodes.values()]
+        votes = [key for key in members if self._voted_for(epoch, key, host.key)]
+        check(2 * len(votes) > len(members), "S17 elected by voters", epoch, votes, members)
+
+    def _voted_for(self, epoch: int, voter: ReplicaKey, leader: ReplicaKey) -> bool:
+        for (at, key), (candidate, directory) in self.votes.items():
+            same = key.id == voter.id and voter.directory_id in (bytes(16), key.directory_id)
+            if at == epoch and same and candidate == leader.id:
+                return directory in (bytes(16), leader.directory_id)
+        return False
+
+    def _watermark(self, host: Host) -> None:
+        at = (host.id, host.incarnation)
+        high_watermark = host.quorum().quorum.high_watermark
+        known = self.watermarks.get(at)
+        check(known is None or high_watermark is not None, "S04 MonotoneHighWatermark", at)
+        if high_watermark is None:
+            return
+        check(known is None or high_watermark >= known, "S04 MonotoneHighWatermark", at)
+        self.watermarks[at] = high_watermark
+        end = host.disk.log.log_end_offset
+        check(high_watermark <= end, "S04 beyond the log", host.id, high_watermark, end)
+        check(high_watermark <= self.committed_end, "S26 CommittedReadOnly", at, high_watermark)
+        self._as_committed(host, known or 0, high_watermark)
+
+    def _as_committed(self, host: Host, low: int, high: int) -> None:
+        """What a node calls committed is what the ledger has there."""
+        log = host.disk.log
+        if high > max(low, log.log_start_offset):
+            batch = log.batch_at(high - 1)
+            entry = self._entry(high - 1)
+            check(batch is entry, "S09 CommittedIsForever", host.id, high, batch, entry)
+        if host.applied_offset in self.states:
+            state = self.states[host.applied_offset][1]
+            check(host.state == state, "S16 StateMachineEquality", host.id, host.applied_offset)
+
+    def _entry(self, offset: int) -> Batch | None:
+        low, high = 0, len(self.committed)
+        while low < high:
+            middle = (low + high) // 2
+            if self.committed_ends[middle] <= offset:
+                low = middle + 1
+            else:
+                high = middle
+        return self.committed[low] if low < len(self.committed) else None
+
+    def _voters_in_force(self, host: Host) -> None:
+        """The dumb twin of the history: the last record on disk that says something."""
+        voters, level = self.cluster.static or VoterSet({}), 0
+        for record in host.disk.controls():
+            if isinstance(record.message, VotersRecord):
+                voters = VoterSet.from_record(record.message)
+            else:
+                level = record.message.kraft_version  # type: ignore[attr-defined]  # the other one
+        history = host.quorum().quorum.voters
+        check(history.latest == voters, "S18 set in force", host.id, history.latest, voters)
+        check(history.kraft_version == level, "S18 level in force", host.id, level)
+
+    def _leads_rightly(self, host: Host, role: Leader) -> None:
+        start, reached = role.epoch_start_offset, role.high_watermark
+        quorum = host.quorum().quorum
+        first = host.disk.log.batch_at(start)
+        if first is not None:
+            is_change = first.controls and isinstance(first.controls[0], LeaderChangeMessage)
+            is_first = first.base_offset == start and first.epoch == quorum.epoch
+            check(bool(is_change) and is_first, "S19 LeaderChangeFirst", host.id, first)
+        if reached is None:
+            return
+        check(reached > start, "S19 own epoch first", host.id, reached, start)
+        check(reached <= self.committed_end, "S05 not announced", host.id, reached)
+        changes = [
+            record.offset
+            for batch in host.disk.log.batches[-20:]
+            for record in self._set_changes(batch)
+            if record.offset >= reached
+        ]
+        check(len(changes) <= 1, "S18 OneVoterChange", host.id, changes, reached)
+
+    @staticmethod
+    def _set_changes(batch: Batch):  # type: ignore[no-untyped-def]  # control records
+        from tests.raft.memory import control_records
+
+        is_lone = len(batch.controls) == 1
+        return [one for one in control_records(batch) if is_lone]
+
+    def _on_majority(self, host: Host, reached: int) -> None:
+        """Whoever is the first to call something committed must be right about it."""
+        last = host.disk.log.batch_at(reached - 1)
+        members = host.quorum().quorum.voters.latest
+        holding = [
+            node.key
+            for node in members.nodes.values()
+            if self._holds(self.cluster.hosts.get(node.key.id), node.key, reached, last)
+        ]
+        check(2 * len(holding) > len(members), "S05 CommittedOnMajority", reached, holding)
+        self._commit(host, reached)
+
+    @staticmethod
+    def _holds(host: Host | None, key: ReplicaKey, end: int, last: Batch | None) -> bool:
+        if host is None:
+            return False
+        if key.directory_id not in (bytes(16), host.key.directory_id):
+            return True  # its disk was lost since it acknowledged: no promise covers that
+        log = host.disk.log
+        if log.flushed < end:
+            return False
+        return log.log_start_offset >= end or log.batch_at(end - 1) is last
+
+    def _commit(self, host: Host, end: int) -> None:
+        while self.committed_end < end:
+            batch = host.disk.log.batch_at(self.committed_end)
+            check(batch is not None, "S09 a leader lacks committed records", host.id, end)
+            assert batch is not None
+            check(batch.base_offset == self.committed_end, "S11 BatchAtomicity", batch)
+            state = applied(self.states[self.committed_end][1], batch)
+            self.committed.append(batch)
+            self.committed_ends.append(batch.end_offset)
+            self.states[batch.end_offset] = (batch.epoch, state)
+        check(self.committed_end in self.states, "S13 offsets", end)
+
+    # -- before an effect ------------------------------------------------------------------------
+
+    def effect(self, host: Host, effect: Effect) -> None:
+        quorum = host.quorum().quorum
+        match effect:
+            case PersistElectionState():
+                self._persisted(host, effect)
+            case TruncateLog(end_offset):
+                low = quorum.high_watermark or 0
+                check(end_offset >= low, "S08 NoTruncateBelowHighWatermark", end_offset, low)
+            case InstallSnapshot(snapshot_id):
+                check(not isinstance(quorum.role, Leader), "S15 LeaderNeverLoadsSnapshot")
+                low = quorum.high_watermark or 0
+                check(snapshot_id.offset >= low, "S08 snapshot", host.id, snapshot_id, low)
+            case AppendRecords(_, base_offset, epoch) | AppendControlRecords(base_offset, epoch):
+                end = host.disk.log.log_end_offset
+                check(base_offset == end, "S12 OffsetContiguity", host.id, base_offset, end)
+                check(epoch == quorum.epoch, "S27 StaleIsFenced", host.id, epoch)
+            case SendRequest():
+                self._sent(host, effect)
+            case Reply() | ReplyWithRecords():
+                self._replied(host, effect)
+            case HighWatermarkAdvanced(high_watermark):
+                known = self.watermarks.get((host.id, host.incarnation), -1)
+                check(high_watermark > known, "S04 announced", host.id, high_watermark, known)
+                if high_watermark > self.committed_end:
+                    self._on_majority(host, high_watermark)
+            case LeadershipEstablished(epoch, start):
+                reached = quorum.high_watermark
+                check(reached is not None and reached > start, "S26 leadership", epoch, start)
+
+    def _persisted(self, host: Host, effect: PersistElectionState) -> None:
+        state = effect.election
+        known = self.durable_epochs.get(host.key, 0)
+        check(state.leader_epoch >= known, "S02 EpochMonotone", host.id, known, state)
+        self.durable_epochs[host.key] = state.leader_epoch
+        if state.voted_id != NO_REPLICA:
+            vote = (state.voted_id, state.voted_directory_id)
+            given = self.votes.setdefault((state.leader_epoch, host.key), vote)
+            check(given == vote, "S03 OneVotePerEpoch", host.id, given, state)
+
+    def _sent(self, host: Host, effect: SendRequest) -> None:
+        stored = host.disk.election
+        assert stored is not None
+        match effect.request:
+            case VoteRequest() as request:
+                epoch = request.topics[0].partitions[0].replica_epoch
+                if not request.topics[0].partitions[0].pre_vote:
+                    own = stored.voted_id == host.id and stored.leader_epoch == epoch
+                    check(own, "S03 votes for itself first", host.id, stored)
+            case BeginQuorumEpochRequest() | EndQuorumEpochRequest() as request:
+                epoch = request.topics[0].partitions[0].leader_epoch
+                check(stored.leader_id == host.id, "S02 leads durably", host.id, stored)
+            case FetchRequest() as request:
+                partition = request.topics[0].partitions[0]
+                epoch, offset = partition.current_leader_epoch, partition.fetch_offset
+                flushed = host.disk.log.flushed
+                is_flushed = not host.is_controller or offset <= flushed
+                check(is_flushed, "S20 FetchIsFlushed", host.id, offset, flushed)
+            case _:
+                return
+        check(epoch <= stored.leader_epoch, "S02 sent", host.id, epoch, stored)
+
+    def _replied(self, host: Host, effect: Reply | ReplyWithRecords) -> None:
+        stored = host.disk.election
+        assert stored is not None
+        response = effect.response
+        if isinstance(response, VoteResponse) and response.topics:
+            answer = response.topics[0].partitions[0]
+            check(answer.leader_epoch <= stored.leader_epoch, "S02 answered", host.id, stored)
+
+    # -- logs and snapshots ----------------------------------------------------------------------
+
+    def append(self, host: Host, batch: Batch) -> None:
+        log = host.disk.log
+        check(batch.base_offset == log.log_end_offset, "S12 OffsetContiguity", host.id, batch)
+        check(batch.epoch >= log.last_epoch, "S12 epochs grow", host.id, batch)
+        place = (batch.epoch, batch.base_offset)
+        before = int(log.last_epoch)
+        known = self.batches.setdefault(place, (batch.number, before))
+        check(known == (batch.number, before), "S07 LogMatching", host.id, place, known)
+
+    def snapshot(self, snapshot: Snapshot) -> None:
+        offset = snapshot.snapshot_id.offset
+        known = self.states.get(offset)
+        expected = (snapshot.snapshot_id.epoch, snapshot.state)
+        check(known == expected, "S13 SnapshotIsReplay", snapshot.snapshot_id, known, expected)
+
+
+class Canary(Judge):
+    """False by design: nobody ever commits anything. It must be caught in every run."""
+
+    def after(self, host: Host) -> None:
+        if host.replica is not None:
+            high_watermark = host.replica.quorum.high_watermark
+            check(high_watermark is None, "S00 Canary", host.id, high_watermark)
+
+
+__all__ = ["Broken", "Canary", "Ledger", "Offset", "OffsetAndEpoch"]

@@ -1,0 +1,283 @@
+"""One seed, one bad day: the mix of faults is drawn first, then everything else.
+
+Phase one runs under faults; phase two heals the network, restarts who is down and demands that the
+quorum settles. `python -m tests.raft.swarm FIRST LAST` runs a range of seeds.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from dataclasses import dataclass
+
+from kraft_wire.model import ReplicaId, Uuid
+from kraft_wire.raft import RaftTiming
+from kraft_wire.raft.events import ResignRequested
+from kraft_wire.raft.timing import RaftTiming as Timing
+from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest
+from kraft_wire.wire.generated.add_raft_voter import Listener as AddListener
+from kraft_wire.wire.generated.remove_raft_voter import RemoveRaftVoterRequest
+from tests.raft.cluster import CLUSTER_ID, LISTENER, Cluster, Host, Setup, address_of
+from tests.raft.invariants import Broken, Ledger
+
+HEALED_MS = 60_000
+
+
+@dataclass
+class Faults:
+    """Chances per thousand events, and of the network per message."""
+
+    crash: int = 0
+    half_crash: int = 0
+    restart: int = 20
+    cut: int = 0
+    heal: int = 10
+    wipe: int = 0
+    snapshot: int = 0
+    change: int = 0
+    append: int = 100
+    resign: int = 0
+
+
+def drawn_setup(seed: int) -> tuple[Setup, Faults, tuple[float, float, int]]:
+    """The mix of one seed: many rates are zero, so that others can do their work."""
+    chance = random.Random(f"{seed}/mix")
+    count = chance.choice((1, 2, 3, 3, 3, 4, 5))
+    ids = list(range(1, count + 1))
+    observers = tuple(range(count + 1, count + 1 + chance.choice((0, 0, 1, 2))))
+    is_dynamic = chance.random() < 0.6
+    timing = Timing(
+        election_timeout_ms=chance.choice((50, 100, 300)),
+        fetch_timeout_ms=chance.choice((60, 150, 400)),
+        election_backoff_max_ms=chance.choice((20, 100)),
+        request_timeout_ms=chance.choice((40, 100, 300)),
+        retry_backoff_ms=chance.choice((2, 10)),
+        fetch_max_wait_ms=chance.choice((0, 5, 20)),
+        fetch_max_bytes=chance.choice((1, 16, 64)),
+        fetch_snapshot_max_bytes=chance.choice((1, 5, 100)),
+    )
+    setup = Setup(
+        voters=tuple(ids),
+        observers=observers,
+        is_dynamic=is_dynamic,
+        joins_by_itself=is_dynamic and chance.random() < 0.4,
+        brokers=observers[:1] if chance.random() < 0.3 else (),
+        old=tuple(one for one in ids if chance.random() < 0.15),
+        encodes=chance.random() < 0.1,
+        timing=timing,
+        snapshot_bytes=chance.choice((9, 24, 40)),
+    )
+    faults = Faults(
+        crash=chance.choice((0, 0, 2, 8)),
+        half_crash=chance.choice((0, 0, 3, 10)),
+        restart=chance.choice((5, 30, 100)),
+        cut=chance.choice((0, 0, 3, 10)),
+        heal=chance.choice((3, 20)),
+        wipe=chance.choice((0, 0, 1)) if is_dynamic and count >= 3 else 0,
+        snapshot=chance.choice((0, 5, 20)),
+        change=chance.choice((0, 5, 20)) if is_dynamic else 0,
+        append=chance.choice((20, 100, 200)),
+        resign=chance.choice((0, 0, 2)),
+    )
+    loss = chance.choice((0.0, 0.0, 0.02, 0.15))
+    doubled = chance.choice((0.0, 0.0, 0.05, 0.2))
+    return setup, faults, (loss, doubled, chance.choice((2, 5, 40)))
+
+
+class Day:
+    """Runs one seed."""
+
+    def __init__(self, seed: int, events: int = 2_000) -> None:
+        setup, self.faults, (loss, doubled, delay_ms) = drawn_setup(seed)
+        self.seed, self.events = seed, events
+        self.cluster = Cluster(seed, setup)
+        self.cluster.links.lost, self.cluster.links.doubled = loss, doubled
+        self.cluster.links.delay_ms = (1, delay_ms)
+        self.ledger = Ledger(self.cluster)
+        self.cluster.judges.append(self.ledger)
+        self.chance = random.Random(f"{seed}/day")
+        self.wiped: dict[int, bool] = {}
+
+    def run(self) -> str:
+        """Live through the day; the trace's hash. Broken where an invariant is."""
+        cluster = self.cluster
+        cluster.start()
+        for _ in range(self.events):
+            if not cluster.advance():
+                break
+            self.misfortune()
+        self.heal()
+        if self.can_elect() and not cluster.run_until(cluster.is_settled, HEALED_MS):
+            states = [
+                (h.id, type(h.quorum().quorum.role).__name__, h.quorum().quorum.epoch)
+                for h in cluster.running()
+            ]
+            raise Broken(f"L1 settles: {states}")
+        return cluster.trace.hexdigest()
+
+    def can_elect(self) -> bool:
+        """Whether a leader can be elected at all.
+
+        Not where lost disks took the majority. And not where the longest log belongs to a replica
+        that it removes, by a record nobody else has: as an observer it may not stand, and as a voter
+        it must not vote for a shorter log. KIP-853 has no way out of that.
+        """
+        hosts = self.cluster.hosts
+        newest = max(
+            hosts.values(),
+            key=lambda host: (host.disk.log.last_epoch, host.disk.log.log_end_offset),
+        )
+        quorum = newest.quorum().quorum
+        offset = quorum.voters.latest_offset
+        is_committed = offset is None or offset < self.ledger.committed_end
+        if not quorum.is_voter and not is_committed:
+            return False
+        members = [node.key for node in quorum.voters.latest.nodes.values()]
+        alive = [k for k in members if k.directory_id in (bytes(16), hosts[k.id].key.directory_id)]
+        return 2 * len(alive) > len(members)
+
+    def heal(self) -> None:
+        cluster = self.cluster
+        cluster.heal()
+        cluster.links.lost = cluster.links.doubled = 0.0
+        cluster.links.delay_ms = (1, 3)
+        for host in cluster.hosts.values():
+            host.effects_until_crash = None
+            if host.replica is None:
+                host.start()
+
+    def misfortune(self) -> None:
+        """Perhaps something happens."""
+        roll, faults = self.chance.randrange(1000), self.faults
+        for name, do in (
+            ("append", self.append),
+            ("crash", self.crash),
+            ("half_crash", self.half_crash),
+            ("restart", self.restart),
+            ("cut", self.cut),
+            ("heal", self.heal_links),
+            ("wipe", self.wipe),
+            ("snapshot", self.snapshot),
+            ("change", self.change),
+            ("resign", self.resign),
+        ):
+            rate: int = getattr(faults, name)
+            if roll < rate:
+                do()
+                return
+            roll -= rate
+
+    def any_host(self) -> Host | None:
+        running = self.cluster.running()
+        return self.chance.choice(running) if running else None
+
+    def append(self) -> None:
+        host = self.any_host()
+        if host is not None:
+            self.cluster.append(host.id, self.chance.choice((1, 1, 2, 5)))
+
+    def crash(self) -> None:
+        host = self.any_host()
+        if host is not None:
+            host.crash()
+
+    def half_crash(self) -> None:
+        host = self.any_host()
+        if host is not None:
+            host.effects_until_crash = self.chance.randrange(6)
+
+    def restart(self) -> None:
+        down = [host for host in self.cluster.hosts.values() if host.replica is None]
+        if down:
+            self.chance.choice(down).start()
+
+    def cut(self) -> None:
+        ids = list(self.cluster.hosts)
+        self.chance.shuffle(ids)
+        at = self.chance.randrange(len(ids) + 1)
+        self.cluster.cut(ids[:at], ids[at:], one_way=self.chance.random() < 0.4)
+
+    def heal_links(self) -> None:
+        self.cluster.heal()
+
+    def wipe(self) -> None:
+        """Take one disk away, where a majority of untouched ones remains and the level is known."""
+        voters = self.cluster.setup.voters
+        if self.wiped or len(voters) < 3 or not self.cluster.established():
+            return
+        victim = self.chance.choice(voters)
+        self.wiped[victim] = True
+        self.cluster.hosts[victim].wipe()
+
+    def snapshot(self) -> None:
+        host = self.any_host()
+        if host is not None:
+            host.take_snapshot()
+            if host.replica is not None and self.chance.random() < 0.6:
+                host.trim()
+
+    def resign(self) -> None:
+        leader = self.cluster.leader()
+        if leader is not None:
+            epoch = leader.quorum().quorum.epoch
+            self.cluster.take(leader.id, ResignRequested(epoch))
+
+    def change(self) -> None:
+        """Ask the leader to take somebody in, or to let somebody go."""
+        leader = self.cluster.leader()
+        if leader is None:
+            return
+        members = leader.quorum().quorum.voters.latest.nodes
+        outside = [
+            host
+            for host in self.cluster.hosts.values()
+            if host.id not in members and host.is_controller
+        ]
+        if outside and self.chance.random() < 0.6:
+            self.cluster.ask(leader.id, add_request(self.chance.choice(outside)))
+        elif len(members) > 1:
+            node = members[ReplicaId(self.chance.choice(sorted(members)))]
+            self.cluster.ask(leader.id, remove_request(node.key.id, node.key.directory_id))
+
+
+def add_request(host: Host, *, ack_when_committed: bool = True) -> AddRaftVoterRequest:
+    """What kafka-metadata-quorum add-controller sends for a node."""
+    address = address_of(host.id)
+    return AddRaftVoterRequest(
+        cluster_id=CLUSTER_ID,
+        voter_id=host.id,
+        voter_directory_id=host.key.directory_id,
+        listeners=[AddListener(name=LISTENER, host=address.host, port=address.port)],
+        ack_when_committed=ack_when_committed,
+    )
+
+
+def remove_request(node_id: int, directory: Uuid) -> RemoveRaftVoterRequest:
+    """What kafka-metadata-quorum remove-controller sends."""
+    return RemoveRaftVoterRequest(
+        cluster_id=CLUSTER_ID, voter_id=node_id, voter_directory_id=directory
+    )
+
+
+def main(first: int, last: int, events: int = 2_000) -> int:
+    """Run seeds and print what broke."""
+    started, total, broken = time.monotonic(), 0, 0
+    for seed in range(first, last):
+        day = Day(seed, events)
+        try:
+            day.run()
+        except Exception as error:  # noqa: BLE001  # every kind of failure is a finding
+            broken += 1
+            print(f"seed {seed} at event {day.cluster.events}: {type(error).__name__} {error}")
+        total += day.cluster.events
+    seconds = time.monotonic() - started
+    print(f"{last - first} seeds, {total} events, {total / seconds:.0f}/s, {broken} broken")
+    return int(broken > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*(int(word) for word in sys.argv[1:])))
+
+
+__all__ = ["Day", "RaftTiming", "add_request", "drawn_setup", "remove_request"]
