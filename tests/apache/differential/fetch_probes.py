@@ -237,6 +237,62 @@ def session_of_the_other_kind(side: Side, version: int) -> None:
     fetch(side, version, "the first kind", session_epoch=1, **session)
 
 
+@probe(FetchRequest, range(FIRST_SESSION_VERSION, 19))
+def session_takes_turns(side: Side, version: int) -> None:
+    """Each answer has room for one partition; those that had their turn go to the end."""
+    name = side.topic("fetch-turns", 3)
+    if not side.once("fetch-turns"):
+        for index in (0, 1, 2, 0, 1, 2):
+            side.produce(name, batch(b"x" * 50), index)
+    asked = topic(side, version, name, *(wanted(index) for index in range(3)))
+    created = fetch(side, version, "first turn", asked, session_epoch=0, max_bytes=1)
+    session = {"session_id": created.session_id, "max_bytes": 1}
+    for epoch in range(1, 4):
+        fetch(side, version, f"turn {epoch}", session_epoch=epoch, **session)
+    moved = topic(side, version, name, wanted(1, 1), wanted(0, 2))
+    fetch(side, version, "two moved on", moved, session_epoch=4, **session)
+    for epoch in range(5, 9):
+        fetch(side, version, f"turn {epoch}", session_epoch=epoch, **session)
+
+
+@probe(FetchRequest)
+def named_twice(side: Side, version: int) -> None:
+    name = side.filled("fetch")
+    first, second = wanted(0, 16), wanted(0, 18)
+    fetch(side, version, "a partition", topic(side, version, name, first, second))
+    apart = (topic(side, version, name, first), topic(side, version, name, second))
+    fetch(side, version, "a topic", *apart)
+    if version >= FIRST_SESSION_VERSION:
+        fetch(side, version, "for a session", *apart, session_epoch=0)
+
+
+@probe(FetchRequest)
+def odd_numbers(side: Side, version: int) -> None:
+    name = side.filled("fetch")
+    end = topic(side, version, name, wanted(0, 20))
+    for least in (-1, 0):
+        fetch(side, version, f"at least {least}", end, min_bytes=least, max_wait_ms=60_000)
+    for wait in (0, -1, -60_000):
+        fetch(side, version, f"wait {wait}", end, min_bytes=1, max_wait_ms=wait)
+
+
+@probe(FetchRequest)
+def long_poll_for_more(side: Side, version: int) -> None:
+    name = side.topic("fetch-more", 16)
+    index = version - 4
+    request = FetchRequest(
+        max_wait_ms=9_000,
+        min_bytes=100,
+        max_bytes=1 << 20,
+        session_epoch=-1,
+        topics=[topic(side, version, name, wanted(index))],
+    )
+    sent = side.send(request, version, line="poll")
+    side.produce(name, batch(b"too little"), index)
+    side.produce(name, batch(b"enough"), index)
+    side.answer(sent, "both", line="poll")
+
+
 @probe(FetchRequest)
 def long_poll(side: Side, version: int) -> None:
     name = side.topic("fetch-poll", 16)

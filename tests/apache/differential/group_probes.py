@@ -16,7 +16,7 @@ from kraft_wire.wire.generated.leave_group import LeaveGroupRequest, MemberIdent
 from kraft_wire.wire.generated.list_groups import ListGroupsRequest
 from kraft_wire.wire.generated.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.apache.differential.probes import probe
-from tests.apache.differential.side import Side
+from tests.apache.differential.side import NAMELESS, Side
 from tests.broker.groups.doors import SocketDoor
 from tests.broker.groups.requests import Member, subscription
 from tests.broker.groups.stories import await_rebalance, joined
@@ -98,6 +98,15 @@ def joining(side: Side, version: int) -> None:
     other = JoinGroupRequestProtocol(name="other", metadata=b"?")
     side.ask(join_request(group, member_id, protocols=[other]), version, "another protocol")
     assert joined.error_code == 0
+
+
+@probe(JoinGroupRequest)
+def clients_without_a_name(side: Side, version: int) -> None:
+    for line in ("", NAMELESS, "with space", "x" * 300):
+        group = side.group(f"nameless-{version}-{line[:9]}")
+        side.ask(join_request(group), version, f"client {line[:9]!r}", line=line)
+        request = DescribeGroupsRequest(groups=[group])
+        side.ask(request, min(version, 6), "as described", line=line)
 
 
 @probe(JoinGroupRequest)

@@ -81,6 +81,15 @@ def log_dirs(side: Side, version: int) -> None:
         side.ask(DescribeLogDirsRequest(topics=asked), version, f"{topics}", hashed=True)
 
 
+@probe(DescribeLogDirsRequest)
+def all_log_dirs(side: Side, version: int) -> None:
+    mine = {side.topic("dirs"), side.filled("dirs-filled")}
+    answer = side.prepare(DescribeLogDirsRequest(topics=None), version)
+    for result in answer.results:
+        result.topics = [topic for topic in result.topics if topic.name in mine]
+    side.note_message("everything", answer, version, hashed=True)
+
+
 def _places(one: str, two: str, nowhere: str) -> Iterator[list[tuple[str, list[int]]]]:
     yield [(one, [0])]
     yield [(two, [0]), (one, [0])]

@@ -4,6 +4,11 @@ from typing import Any
 
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.compression import Compression
+from kraft_wire.wire.generated.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from kraft_wire.wire.generated.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -18,6 +23,8 @@ from kraft_wire.wire.record import Record
 from tests.apache.differential.probes import probe
 from tests.apache.differential.side import NOW_MS, Side
 
+LARGEST = -3
+BATCHES_END = 20
 TIMES = (-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, NOW_MS, NOW_MS + 1, NOW_MS + 2_500, NOW_MS + 99_000)
 
 
@@ -56,6 +63,19 @@ def times_of_an_empty_partition(side: Side, version: int) -> None:
     name = side.topic("lookup-empty")
     for timestamp in TIMES:
         list_offsets(side, version, f"time {timestamp}", (name, 0, timestamp, -1))
+
+
+@probe(ListOffsetsRequest)
+def times_behind_a_moved_start(side: Side, version: int) -> None:
+    for text, start in (("lookup-cut", 5), ("lookup-cut-all", BATCHES_END)):
+        name = side.filled(text)
+        cut = [DeleteRecordsPartition(partition_index=0, offset=start)]
+        topics = [DeleteRecordsTopic(name=name, partitions=cut)]
+        side.prepare(DeleteRecordsRequest(topics=topics, timeout_ms=5_000), 2)
+        for timestamp in TIMES:
+            if timestamp == LARGEST and start == BATCHES_END:
+                continue  # 4.3.1 names a record that is no longer there
+            list_offsets(side, version, f"from {start} {timestamp}", (name, 0, timestamp, -1))
 
 
 @probe(ListOffsetsRequest)

@@ -183,6 +183,23 @@ def malformed(side: Side, version: int) -> None:
 
 
 @probe(ProduceRequest)
+def unreadable_records(side: Side, version: int) -> None:
+    """Bodies that do not unfold are not among them, see docs/DEVIATIONS.md."""
+    name = side.topic(f"unreadable-{version}")
+    record = frames.one_record(b"v")
+    for question, records in {
+        "crumbs behind": frames.batch(record + b"\x02\x00", 1),
+        "less than said": frames.batch(record, 2),
+        "more than said": frames.batch(record + record, 1),
+        "a record cut": frames.batch(record[:-1], 1),
+        "last offset too large": frames.batch(record, 1, last_offset_delta=5),
+        "last offset too small": frames.batch(record + record, 2, last_offset_delta=0),
+    }.items():
+        produce(side, version, name, records, question)
+    stored(side, name)
+
+
+@probe(ProduceRequest)
 def limits(side: Side, version: int) -> None:
     small = side.topic("limits-small", max_message_bytes="500")
     produce(side, version, small, batch(b"v" * 500), "too large")
@@ -192,6 +209,13 @@ def limits(side: Side, version: int) -> None:
         produce(side, version, small, batch(b"v"), f"acks {acks}", acks=acks)
     segment = side.topic("limits-segment", segment_bytes="1048576", max_message_bytes="9000000")
     produce(side, version, segment, batch(b"v" * 1_500_000), "larger than a segment")
+
+
+@probe(ProduceRequest)
+def in_sync_replicas(side: Side, version: int) -> None:
+    name = side.topic(f"in-sync-{version}", min_insync_replicas="2")
+    for acks in (1, -1):
+        produce(side, version, name, batch(b"v"), f"two are demanded, acks {acks}", acks=acks)
 
 
 @probe(ProduceRequest)

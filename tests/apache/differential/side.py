@@ -40,13 +40,16 @@ from kraft_wire.wire.record import Record
 from tests.apache.differential.comparing import Drawn, in_order
 from tests.server.wire_client import WireClient
 
-__all__ = ["NOW_MS", "STRANGER", "Exchange", "Side", "batch", "make_alike"]
+__all__ = ["NAMELESS", "NOW_MS", "STRANGER", "Exchange", "Side", "batch", "make_alike"]
 
 NOW_MS = int(time.time() * 1000) - 10_000
 """Stamps the records of both brokers, so that their answers can be compared byte by byte."""
 
 STRANGER = Uuid(b"\x07" * 16)
 """The id of no topic."""
+
+NAMELESS = "nameless"
+"""The connection whose client does not say its name."""
 
 READY_SECONDS_MAX = 30
 CLOSED = "the connection was closed"
@@ -122,9 +125,11 @@ class Side:
         comparable = self.drawn.comparable(answer)
         self.transcript.append(Exchange(question, in_order(comparable) if hashed else comparable))
 
-    def note_message(self, question: str, message: Message, version: int) -> None:
+    def note_message(
+        self, question: str, message: Message, version: int, *, hashed: bool = False
+    ) -> None:
         """Write down an answer that was taken with `prepare`."""
-        self.note(question, message_to_json(message, version))
+        self.note(question, message_to_json(message, version), hashed=hashed)
 
     def prepare(self, request: Message, version: int, *, line: str = "main") -> Any:
         """Ask something that belongs to the scene and not to the probe."""
@@ -133,7 +138,8 @@ class Side:
     def line(self, name: str = "main") -> WireClient:
         """A connection, opened when first used; its name is the client id."""
         if name not in self._lines:
-            self._lines[name] = WireClient(self.bootstrap, client_id=name)
+            client_id = None if name == NAMELESS else name
+            self._lines[name] = WireClient(self.bootstrap, client_id=client_id)
         return self._lines[name]
 
     def drop(self, name: str) -> None:
