@@ -210,6 +210,16 @@ class Side:
             assert time.monotonic() < deadline, f"{name} did not appear"
         return self._topic_ids[name]
 
+    def await_topic(self, text: str, partitions: int = 1) -> None:
+        """Wait until a topic that exists is served again."""
+        self.topic_id(self.name(text))
+        self._await_served(self.name(text), partitions)
+
+    def leader_epoch(self, name: str) -> int:
+        """The present leader epoch of partition 0."""
+        asked = MetadataRequest(topics=[MetadataRequestTopic(name=name)])
+        return int(self.prepare(asked, 12).topics[0].partitions[0].leader_epoch)
+
     def filled(self, text: str, batches: int = 10) -> str:
         """A topic whose partition 0 holds batches of two records, a second apart."""
         name = self.name(text)
