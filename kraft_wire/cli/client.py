@@ -8,18 +8,19 @@ import socket
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
+from kraft_wire.wire.frame import FrameReader, MalformedFrame, frame_prefix
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kraft_wire.wire.generated.registry import response_class
-from kraft_wire.wire.generated.request_header import RequestHeader
-from kraft_wire.wire.generated.response_header import ResponseHeader
+from kraft_wire.wire.header import RequestHeader, encode_request_header, parse_response_header
 from kraft_wire.wire.message import MalformedMessage, Message
 
 __all__ = ["BrokerConnection", "CannotTalk"]
 
 R = TypeVar("R", bound=Message)
 
-_API_VERSIONS: Final = 18
 _RESPONSE_BYTES_MAX: Final = 256 * 1024 * 1024
+_RECEIVE_BYTES: Final = 1 << 20
+_HEADER_BYTES_MIN: Final = 4
 _PORT_DEFAULT: Final = 9092
 
 
@@ -35,6 +36,7 @@ class BrokerConnection:
         host, port = split_address(address)
         self._address = address
         self._correlation_id = 0
+        self._reader = FrameReader(_RESPONSE_BYTES_MAX)
         try:
             self._socket = socket.create_connection((host, port), timeout=timeout_s)
         except OSError as error:
@@ -91,49 +93,39 @@ class BrokerConnection:
         self._correlation_id += 1
         try:
             self._socket.sendall(self._frame(request, version))
-            size_bytes = int.from_bytes(self._read(4), "big", signed=True)
-            if not 4 <= size_bytes <= _RESPONSE_BYTES_MAX:
-                raise CannotTalk(f"{self._address} does not answer as a Kafka broker does")
-            data = self._read(size_bytes)
+            data = self._answer()
+        except MalformedFrame as error:
+            raise CannotTalk(f"{self._address} does not answer as a Kafka broker does") from error
         except OSError as error:
             reason = error.strerror or str(error)
             raise CannotTalk(f"lost {self._address}: {reason.lower()}") from error
         return self._decode(data, request, version)
 
+    def _answer(self) -> bytes:
+        """Receive the one answer that is under way."""
+        while True:
+            chunk = self._socket.recv(_RECEIVE_BYTES)
+            if not chunk:
+                raise CannotTalk(f"{self._address} closed the connection")
+            for frame in self._reader.feed(chunk):
+                if len(frame) < _HEADER_BYTES_MIN:
+                    raise CannotTalk(f"{self._address} does not answer as a Kafka broker does")
+                return frame
+
     def _frame(self, request: Message, version: int) -> bytes:
-        header = RequestHeader(
-            request_api_key=request.API_KEY,
-            request_api_version=version,
-            correlation_id=self._correlation_id,
-            client_id="kraft-wire",
-        )
-        flexible = version >= request.FLEXIBLE_FROM
-        body = header.encode(2 if flexible else 1) + request.encode(version)
-        return len(body).to_bytes(4, "big") + body
+        header = RequestHeader(request.API_KEY, version, self._correlation_id, "kraft-wire")
+        frame = encode_request_header(header) + request.encode(version)
+        return frame_prefix(len(frame)) + frame
 
     def _decode(self, data: bytes, request: Message, version: int) -> Message:
-        kind = response_class(request.API_KEY)
-        # ApiVersions' answer always has the old header: its reader cannot know the version yet.
-        flexible = version >= kind.FLEXIBLE_FROM and request.API_KEY != _API_VERSIONS
         try:
-            header, offset = ResponseHeader.decode(data, 1 if flexible else 0)
-            if header.correlation_id != self._correlation_id:
+            correlation_id, offset = parse_response_header(data, request.API_KEY, version)
+            if correlation_id != self._correlation_id:
                 raise CannotTalk(f"{self._address} answered out of order")
-            answer, _ = kind.decode(data, version, offset)
+            answer, _ = response_class(request.API_KEY).decode(data, version, offset)
         except MalformedMessage as error:
             raise CannotTalk(f"{self._address} sent a broken answer: {error}") from error
         return answer
-
-    def _read(self, size_bytes: int) -> bytes:
-        chunks: list[bytes] = []
-        missing = size_bytes
-        while missing:
-            chunk = self._socket.recv(min(missing, 1 << 20))
-            if not chunk:
-                raise CannotTalk(f"{self._address} closed the connection")
-            chunks.append(chunk)
-            missing -= len(chunk)
-        return b"".join(chunks)
 
 
 def split_address(address: str) -> tuple[str, int]:

@@ -5,7 +5,7 @@ memory. A frame that is not whole yet is received in place, into memory that gro
 arrived: a declared length alone takes nothing. Lengths are judged before anything is taken from
 them; only Produce may use the largest (RELIABILITY's `request.metadata.max.bytes`).
 
-`wire.frame.FrameReader` reads frames of any chunking for everyone who is not a server.
+`wire.frame.FrameReader` does the same for whoever talks to a broker.
 """
 
 from struct import Struct

@@ -5,10 +5,11 @@ import sys
 import atheris
 
 with atheris.instrument_imports(include=["kraft_wire"]):
+    # What is imported when first used would come too late to be instrumented.
+    from kraft_wire.wire import gzip_members, lz4_frame, snappy_framing, zstd_frames  # noqa: F401
     from kraft_wire.wire.generated import registry
     from tests.fuzz.targets import TARGETS
 
-    # Generated modules are imported when first used, which would be too late to be instrumented.
     _LOADED = {
         "request": lambda: [registry.request_class(key) for key in registry.REQUESTS],
         "response": lambda: [registry.response_class(key) for key in registry.RESPONSES],

@@ -51,7 +51,7 @@ _COMPRESSED = {
 
 def _from_vector(target: str, vector: Vector) -> bytes | None:
     raw = bytes.fromhex(vector.hex)
-    if target == "frame":
+    if target in ("frame", "framing"):
         return len(raw).to_bytes(4, "big") + raw
     if target == "header":
         return raw if vector.kind == "request_header" else None

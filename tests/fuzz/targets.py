@@ -15,6 +15,9 @@ from kraft_wire.model import (
     StorageError,
     TopicPartition,
 )
+from kraft_wire.node.framing import Framing
+from kraft_wire.node.limits import ServerLimits
+from kraft_wire.node.outputs import Rejection
 from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.storage.checkpoints import read_offsets
 from kraft_wire.storage.leader_epochs import LeaderEpochs
@@ -46,13 +49,39 @@ def frame(data: bytes) -> None:
 
 
 def _frames(chunks: list[bytes]) -> tuple[list[bytes], str]:
-    reader = FrameReader(1 << 16, scratch_bytes=64)
+    reader = FrameReader(1 << 16)
     found: list[bytes] = []
     try:
-        for chunk in chunks:
-            found += [bytes(one) for one in reader.feed(chunk)]
+        for chunk in [*chunks, b""]:
+            found += reader.feed(chunk)
     except MalformedFrame as error:
         return found, error.reason
+    return found, ""
+
+
+def framing(data: bytes) -> None:
+    """The server cuts the same frames out of any chunking, and refuses for the same reason."""
+    whole = _server_frames([data])
+    single = _server_frames([data[position : position + 1] for position in range(len(data))])
+    assert whole == single, (whole, single)
+
+
+def _server_frames(chunks: list[bytes]) -> tuple[list[bytes], str]:
+    framing = Framing(ServerLimits(frame_bytes_max=1 << 16, metadata_frame_bytes_max=1 << 12))
+    found: list[bytes] = []
+    for chunk in chunks:
+        room = framing.room()
+        if room is None:
+            framing.feed(memoryview(chunk))
+        else:
+            room[: len(chunk)] = chunk
+            room.release()
+            framing.filled(len(chunk))
+        while (frame := framing.next_frame()) is not None:
+            if isinstance(frame, Rejection):
+                return found, frame.reason
+            found.append(bytes(frame))
+        framing.hold()
     return found, ""
 
 
@@ -182,6 +211,7 @@ def _decompressor(codec: Compression) -> Callable[[bytes], None]:
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "frame": frame,
+    "framing": framing,
     "header": header,
     "request": request,
     "response": response,
