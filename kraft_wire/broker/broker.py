@@ -180,6 +180,7 @@ class Broker:
             self._delete_topic(gone)
         for topic in image.topics():
             self._follow_topic(old, topic)
+        self.logs.settle()
         for follower in self.followers:
             follower.published(old, image, deleted, now_ms)
         self.fetch_purgatory.run_woken(now_ms)
@@ -234,9 +235,11 @@ class Broker:
             partition = self._open_partition(topic, name, config)
         if view.leader == self.node_id and view.leader_epoch > (partition.log.epochs.latest or 0):
             # KIP-101: an epoch begins where its leader found the log, records or none.
-            partition.log.epochs.assign(
-                LeaderEpoch(view.leader_epoch), partition.log.log_end_offset, durable=False
-            )
+            epoch = LeaderEpoch(view.leader_epoch)
+            try:
+                partition.log.epochs.assign(epoch, partition.log.log_end_offset, durable=False)
+            except StorageError as error:  # the first append under this epoch notes it too
+                self._disk_failed(name, error)
         partition.leader_epoch = LeaderEpoch(view.leader_epoch)
         partition.is_leader = view.leader == self.node_id
         partition.in_sync_replicas = len(view.isr)
@@ -261,6 +264,8 @@ class Broker:
         partition.offline = name in self._unopened
         partition.failed = partial(self._disk_failed, name)
         self.partitions[name] = partition
+        if name in self._unopened:
+            self._disk_failed(name, self._unopened[name])
         return partition
 
     def _open_again(self) -> None:
@@ -273,6 +278,7 @@ class Broker:
             else:
                 config = self.image.config(TOPIC_RESOURCE, topic.name)
                 self._follow_partition(topic, view, config)
+        self.logs.settle()
 
     def _disk_failed(self, name: TopicPartition, error: StorageError) -> None:
         """Take the partitions out of use that the log store says are lost with this error."""

@@ -345,7 +345,10 @@ class LogStore(Protocol):
     def create(
         self, partition: TopicPartition, topic_id: Uuid, config: Mapping[str, str]
     ) -> PartitionLog:
-        """Make a log in the emptiest directory; StorageError when none can take it."""
+        """Make a log in the emptiest directory; StorageError when none can take it.
+
+        Errors are known to the store already.
+        """
         ...
 
     def offset_for_timestamp(
@@ -366,6 +369,10 @@ class LogStore(Protocol):
 
     def delete(self, partition: TopicPartition) -> None:
         """Take the log away; its files go later, as Kafka's do."""
+        ...
+
+    def settle(self) -> None:
+        """Make creations and deletions durable, before anything depends on them."""
         ...
 
     def failed(self, partition: TopicPartition, error: StorageError) -> Sequence[TopicPartition]:

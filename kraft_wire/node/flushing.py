@@ -5,7 +5,7 @@ While one runs, later appends gather for the next, so that many waiting answers 
 """
 
 from kraft_wire.broker.broker import Broker
-from kraft_wire.model import Offset
+from kraft_wire.model import Offset, StorageError
 from kraft_wire.node.outputs import FlushLogs
 from kraft_wire.storage.log import Log, PendingFlush
 
@@ -29,7 +29,15 @@ class Flushing:
         for name, partition in partitions.items():
             log = partition.log
             assert isinstance(log, Log), log
-            self._running[name] = (log, log.begin_flush())
+            try:
+                self._running[name] = (log, log.begin_flush())
+            except StorageError as error:
+                partition.failed(error)
+                if not partition.offline:  # a full disk: tried again when something else happens
+                    self._broker.unflushed[name] = partition
+        if not self._running:
+            self._running = None
+            return None
         self._started += 1
         return FlushLogs(self._started, [pending for _, pending in self._running.values()])
 

@@ -53,6 +53,8 @@ class NodeLogStore:
         self._settings = settings
         self._report = report
         self._own: dict[str, Mapping[str, str]] = {}
+        self._unsettled: dict[str, LogDirectory] = {}
+        self._full: dict[str, bool] = {}
 
     def usage(self) -> list[LogDirectoryUsage]:
         """Return the log directories in the order of `log.dirs`, failed ones included."""
@@ -97,7 +99,7 @@ class NodeLogStore:
     def create(
         self, partition: TopicPartition, topic_id: Uuid, config: Mapping[str, str]
     ) -> PartitionLog:
-        """Make an empty log in the directory that has the fewest.
+        """Make an empty log in the directory that has the fewest; `settle` makes it durable.
 
         Errors: StorageError, also when every directory is offline.
         """
@@ -108,9 +110,14 @@ class NodeLogStore:
             assert offline is not None, self.log_directories
             raise offline
         chosen = min(online, key=lambda directory: len(directory.logs))
-        return chosen.create_log(
-            partition, topic_id, self.config_for(partition.topic), self.wall_ms
-        )
+        own = self.config_for(partition.topic)
+        try:
+            log = chosen.create_log(partition, topic_id, own, self.wall_ms, durable=False)
+        except StorageError as error:
+            self.directory_failed(chosen, error)
+            raise
+        self._unsettled[chosen.path] = chosen
+        return log
 
     def configure(self, partition: TopicPartition, config: Mapping[str, str]) -> None:
         """Make a log obey changed settings of its topic."""
@@ -129,19 +136,63 @@ class NodeLogStore:
                 log.update_config(self.config_for(partition.topic))
 
     def delete(self, partition: TopicPartition) -> None:
-        """Take a log away; its files go later."""
+        """Take a log away; its files go later. `settle` makes it durable.
+
+        A directory that does not let go of a log goes offline, so that nothing is made there
+        before the next start, which sets the log aside.
+        """
         directory = self._directory_of(partition)
-        if directory is not None:
-            self.doomed.append((directory, directory.delete_log(partition)))
+        if directory is None:
+            return
+        try:
+            self.doomed.append((directory, directory.delete_log(partition, durable=False)))
+            self._unsettled[directory.path] = directory
+        except StorageError as error:
+            directory.forget_log(partition)
+            self.directory_failed(
+                directory, StorageError(error.operation, error.path, error.reason)
+            )
+
+    def settle(self) -> None:
+        """Make durable what was created and deleted since the last call, all at once."""
+        unsettled, self._unsettled = self._unsettled, {}
+        for directory in unsettled.values():
+            if directory.offline is None:
+                try:
+                    directory.settle()
+                except StorageError as error:
+                    self.directory_failed(directory, error)
+
+    def directory_failed(self, directory: LogDirectory, error: StorageError) -> None:
+        """Draw the consequence of an error that is about no log in particular."""
+        was_offline = directory.offline is not None
+        directory.note_error(None, error)
+        self.note_space()
+        if directory.offline is not None and not was_offline:
+            self._tell_offline(directory)
+
+    def note_space(self) -> None:
+        """Tell of directories that ran full, or have room again."""
+        for directory in self.log_directories:
+            is_full = directory.space.is_full
+            if is_full != (directory.path in self._full):
+                name = "log_directory_full" if is_full else "log_directory_has_room"
+                self._report(name, directory=directory.path)
+                if is_full:
+                    self._full[directory.path] = True
+                else:
+                    del self._full[directory.path]
 
     def failed(self, partition: TopicPartition, error: StorageError) -> list[TopicPartition]:
         """Draw the consequence of a disk's error; return the partitions that it takes away."""
         directory = self._directory_of(partition)
         if directory is None:
-            return [partition]
+            offline = [each for each in self.log_directories if each.offline is not None]
+            return [partition, *(held for each in offline for held in each.logs)]
         held = list(directory.logs)
         was_known = directory.offline is not None or partition in directory.damaged
         directory.note_error(partition, error)
+        self.note_space()
         if directory.offline is None and partition not in directory.damaged:
             return []
         if not was_known:
@@ -160,7 +211,7 @@ class NodeLogStore:
     ) -> None:
         """Write the line from which an operator knows what to do."""
         if directory.offline is not None:
-            self._report("log_directory_offline", directory=directory.path, reason=Line(error))
+            self._tell_offline(directory)
             return
         self._report(
             "log_refused",
@@ -170,6 +221,10 @@ class NodeLogStore:
             reason=Line(error.reason),
             repair=Line(repair_command(directory.path, partition)),
         )
+
+    def _tell_offline(self, directory: LogDirectory) -> None:
+        reason = Line(directory.offline)
+        self._report("log_directory_offline", directory=directory.path, reason=reason)
 
     def offset_for_timestamp(
         self, log: PartitionLog, timestamp: int, *, upper_bound: Offset

@@ -21,6 +21,10 @@ _MAP_ENTRIES_MAX: Final = 100_000
 """Keys of one compaction pass: bounds its memory, and how long it holds the node up."""
 
 
+_REMOVED_AT_ONCE: Final = 100
+"""Deleted logs whose files go in one pass: it holds up everything else."""
+
+
 @dataclass(slots=True)
 class _Task:
     """Something to do every so often."""
@@ -78,7 +82,7 @@ class Maintenance:
         """Take note of an error that is about no partition in particular."""
         any_log = next(iter(directory.logs), None)
         if any_log is None:
-            directory.note_error(None, error)
+            self._store.directory_failed(directory, error)
         else:
             self._disk_failed(any_log, error)
 
@@ -128,13 +132,18 @@ class Maintenance:
                     directory.space.refresh()
                 except StorageError as error:
                     self._directory_failed(directory, error)
+        self._store.note_space()
 
     def _flush_by_time(self, now_ms: int, wall_ms: int) -> None:
         for directory in self._online():
-            for log in directory.logs.values():
+            for log in list(directory.logs.values()):
                 first = log.first_unflushed_ms
-                if first is not None and now_ms - first >= log.config.flush_ms:
+                if first is None or now_ms - first < log.config.flush_ms:
+                    continue
+                try:
                     log.flush()
+                except StorageError as error:
+                    self._disk_failed(log.topic_partition, error)
 
     def _expire_producers(self, now_ms: int, wall_ms: int) -> None:
         for directory in self._online():
@@ -145,8 +154,8 @@ class Maintenance:
         fresh, self._store.doomed = self._store.doomed, []
         delay_ms = self._store.file_delete_delay_ms
         self._doomed += [(now_ms + delay_ms, directory, path) for directory, path in fresh]
-        due = [each for each in self._doomed if each[0] <= now_ms]
-        self._doomed = [each for each in self._doomed if each[0] > now_ms]
+        due = [each for each in self._doomed if each[0] <= now_ms][:_REMOVED_AT_ONCE]
+        self._doomed = [each for each in self._doomed if each not in due]
         for _, directory, path in due:
             try:
                 directory.remove_deleted(path)

@@ -17,7 +17,7 @@ from kraft_wire.controller.features import activation_records
 from kraft_wire.controller.image import MetadataImage
 from kraft_wire.controller.loader import MetadataLoader
 from kraft_wire.controller.records import VersionedRecord, decode_record, encode_record
-from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, ReplicaId
+from kraft_wire.model import DiskFull, LeaderEpoch, Offset, OffsetAndEpoch, ReplicaId, StorageError
 from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.files import FileSystem, MissingFile
 from kraft_wire.storage.log import Log
@@ -104,12 +104,17 @@ class MetadataLog:
     def append(self, records: Sequence[VersionedRecord], wall_ms: int) -> MetadataImage:
         """Commit records as one batch and return the image with them.
 
-        Errors: DiskFull and StorageError with nothing appended; FsyncFailed.
+        A full disk is tried again without the ballast, which is kept for that. Errors: DiskFull
+        and StorageError with nothing appended; FsyncFailed.
         """
         assert records, "nothing to append"
         assert self.epoch > 0, "not leading yet"
         stored = [Record(None, encode_record(record), timestamp=wall_ms) for record in records]
-        base_offset = self._append_batch(stored, wall_ms)
+        try:
+            base_offset = self._append_batch(stored, wall_ms)
+        except DiskFull as error:
+            self._directory.note_error(None, error)
+            base_offset = self._append_batch(stored, wall_ms)
         return self._loader.replay_batch(
             [record.record for record in records], base_offset, self.epoch
         )
@@ -125,7 +130,11 @@ class MetadataLog:
             is_control=is_control,
         )
         self.log.append(data, parse_batches(data), 0, wall_ms)
-        self.log.flush()
+        try:
+            self.log.flush()
+        except StorageError:
+            self.log.truncate_to(base_offset)  # or the next batch would follow what nobody saw
+            raise
         self.log.update_high_watermark(self.log.log_end_offset)
         return base_offset
 

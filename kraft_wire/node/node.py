@@ -24,10 +24,17 @@ from kraft_wire.broker.context import (
 from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.controller.api_table import API_TABLE as CONTROLLER_TABLE
-from kraft_wire.controller.controller import Controller
+from kraft_wire.controller.controller import Controller, ControllerResult
 from kraft_wire.controller.image import EMPTY_IMAGE, TOPIC_RESOURCE, MetadataImage
-from kraft_wire.controller.records import VersionedRecord
-from kraft_wire.model import Chance, FileSlice, StorageError, TopicPartition, Uuid, random_uuid
+from kraft_wire.model import (
+    Chance,
+    DiskFull,
+    FileSlice,
+    StorageError,
+    TopicPartition,
+    Uuid,
+    random_uuid,
+)
 from kraft_wire.node.config import NodeConfig
 from kraft_wire.node.decoding import Answered, Decoded, RequestDecoder, refused, unencodable
 from kraft_wire.node.event_log import Report
@@ -42,6 +49,7 @@ from kraft_wire.node.registration import (
     register_controller,
     unfence,
 )
+from kraft_wire.node.uncommitted import uncommitted
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.wire.header import RequestHeader, response_header_version
 from kraft_wire.wire.message import DecodeLimits, Message, UnencodableMessage
@@ -271,21 +279,29 @@ class Node:
             return handler(api_key)(self.broker, context, request)
         self._store.wall_ms = context.wall_ms
         result = self.controller.handle(context, request, context.now_ms, context.wall_ms)
-        if result.records:
-            self._commit(list(result.records))
-        return result.response
+        return self._committed(result)
 
     def send(self, tag: str, request: Message) -> None:
         """Carry a request of the broker's own to the controller (`broker.ControllerChannel`)."""
         self._store.wall_ms = self._wall_ms
         context = _Moment(request.MAX_VERSION)
         result = self.controller.handle(context, request, self._now_ms, self._wall_ms)
-        if result.records:
-            self._commit(list(result.records))
-        self.broker.controller_answered(tag, result.response)
+        self.broker.controller_answered(tag, self._committed(result))
 
-    def _commit(self, records: list[VersionedRecord]) -> None:
-        self._publish(self._metadata.append(records, self._wall_ms))
+    def _committed(self, result: ControllerResult) -> Message:
+        """Commit what the controller decided and return its answer, or a refusal on a full disk.
+
+        Any other error of the metadata's disk is for the host: it stops the process, as Kafka does.
+        """
+        if not result.records:
+            return result.response
+        try:
+            image = self._metadata.append(result.records, self._wall_ms)
+        except DiskFull as error:
+            self._store.directory_failed(self._directories[0], error)
+            return uncommitted(result.response)
+        self._publish(image)
+        return result.response
 
     def _publish(self, image: MetadataImage) -> None:
         """Show a committed image to controller and broker."""

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from kraft_wire.model import StorageError
+from kraft_wire.model import FsyncFailed, StorageError
 from kraft_wire.node.config import Listener, NodeConfig
-from kraft_wire.node.event_log import EventLog
+from kraft_wire.node.event_log import EventLog, Line
 from kraft_wire.node.node import Node
 from kraft_wire.node.opening import StartError
 from kraft_wire.server.clock import now_ms, wall_ms
@@ -192,6 +192,8 @@ class _Process:
     ) -> None:
         """Stop the process: what a failed assert says about the state is unknown."""
         error = context.get("exception")
+        if isinstance(error, FsyncFailed | StorageError):
+            self._break(str(error))
         if isinstance(error, BaseException):
             import traceback
 
@@ -199,7 +201,7 @@ class _Process:
         self._break(str(context.get("message", "unknown")))
 
     def _break(self, reason: str) -> None:
-        self._log.event("stopped", clean=False, reason=reason)
+        self._log.event("stopped", clean=False, reason=Line(reason))
         os._exit(_BROKEN)
 
 

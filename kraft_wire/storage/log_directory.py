@@ -54,6 +54,7 @@ class LogDirectory:
         self.previous_broker_epoch = -1
         self.cleaner_offsets: dict[TopicPartition, Offset] = {}
         self.space = space
+        self._has_forgotten = False
         self._fs = fs
         self._lock = fs.lock(f"{path}/{LOCK}")
         self._recovery_points: dict[TopicPartition, Offset] = {}
@@ -185,14 +186,23 @@ class LogDirectory:
         return log
 
     def create_log(
-        self, partition: TopicPartition, topic_id: Uuid, config: LogConfig, wall_ms: int
+        self,
+        partition: TopicPartition,
+        topic_id: Uuid,
+        config: LogConfig,
+        wall_ms: int,
+        *,
+        durable: bool = True,
     ) -> Log:
-        """Make the directory and the empty log of a new partition, durably."""
+        """Make the directory and the empty log of a new partition.
+
+        Without `durable`, `settle` must follow before a record of it is acknowledged.
+        """
         assert partition not in self.logs, partition
         assert self.offline is None, self.offline
         directory = f"{self.path}/{partition}"
         self._fs.make_directory(directory)
-        write_topic_id(self._fs, directory, topic_id)
+        write_topic_id(self._fs, directory, topic_id, durable=durable)
         assert not any(partition in offsets for offsets in self._all_offsets()), partition
         log = open_log(
             self._fs,
@@ -204,8 +214,9 @@ class LogDirectory:
             persist_recovery_point=self._write_recovery_points,
             space=self.space,
         )
-        self._fs.sync_directory(self.path)
         self.logs[partition] = log
+        if durable:
+            self._fs.sync_directory(self.path)
         return log
 
     def assign_topic_id(self, partition: TopicPartition, topic_id: Uuid) -> None:
@@ -247,29 +258,42 @@ class LogDirectory:
         assert log.topic_id == topic_id, path
         return log
 
-    def delete_log(self, partition: TopicPartition) -> str:
-        """Take the partition's log away, durably; return the directory to remove later.
+    def delete_log(self, partition: TopicPartition, *, durable: bool = True) -> str:
+        """Take the partition's log away; return the directory to remove later.
 
-        Its files are removed by `remove_deleted`, or by the next start. StorageError, with the
-        log as it was, in an offline directory.
+        Its files are removed by `remove_deleted`, or by the next start. Without `durable`, `settle`
+        is due. StorageError, with the log as it was, in an offline directory.
         """
         if self.offline is not None:
             raise self.offline
         assert partition in self.logs or partition in self.damaged, partition
-        log = self.logs.pop(partition, None)
-        self.damaged.pop(partition, None)
+        log = self.logs.get(partition)
         unique = log.topic_id.hex() if log is not None else "0" * 32
         suffix = f"-{partition.partition}.{unique}{_DELETE_SUFFIX}"
         topic = partition.topic[: _NAME_BYTES_MAX - len(suffix)]
         doomed = f"{self.path}/{topic}{suffix}"
         remove_tree(self._fs, doomed)
         self._fs.rename(f"{self.path}/{partition}", doomed)
-        self._fs.sync_directory(self.path)
+        self.forget_log(partition)
+        if durable:
+            self.settle()
+        return doomed
+
+    def forget_log(self, partition: TopicPartition) -> None:
+        """Know nothing of a log any more; what is on the disk stays."""
+        self.logs.pop(partition, None)
+        self.damaged.pop(partition, None)
         for offsets in self._all_offsets():
             offsets.pop(partition, None)
-        self.checkpoint()
+        self._has_forgotten = True
         assert partition not in self.logs, partition
-        return doomed
+
+    def settle(self) -> None:
+        """Make logs that were created or deleted so durably; forget the gone."""
+        self._fs.sync_directory(self.path)
+        if self._has_forgotten:
+            self.checkpoint()
+            self._has_forgotten = False
 
     def remove_deleted(self, doomed: str) -> None:
         """Remove the files of a deleted log; readers that hold them open are not disturbed."""
@@ -279,7 +303,10 @@ class LogDirectory:
     def note_error(self, partition: TopicPartition | None, error: StorageError) -> None:
         """Draw the consequence of an error: wait for space, set a log aside, or go offline."""
         if isinstance(error, DiskFull):
-            self.space.note_full()
+            try:
+                self.space.note_full()
+            except StorageError as worse:
+                self.offline = worse
         elif partition is not None and isinstance(error, CorruptLog | CorruptCheckpoint):
             self.damaged[partition] = error
             self.logs.pop(partition, None)

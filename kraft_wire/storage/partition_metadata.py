@@ -31,8 +31,8 @@ def read_topic_id(fs: FileSystem, directory: str) -> Uuid | None:
     return topic_id
 
 
-def write_topic_id(fs: FileSystem, directory: str, topic_id: Uuid) -> None:
+def write_topic_id(fs: FileSystem, directory: str, topic_id: Uuid, *, durable: bool = True) -> None:
     """Write the file as Kafka does, without an end to the last line."""
     assert any(topic_id), directory
     text = f"{_VERSION_LINE}\n{_TOPIC_ID}{uuid_to_text(topic_id)}"
-    replace_file(fs, f"{directory}/{_NAME}", text.encode("ascii"))
+    replace_file(fs, f"{directory}/{_NAME}", text.encode("ascii"), durable=durable)

@@ -85,6 +85,9 @@ class NumbersLogs:
     ) -> NumbersLog:
         return self.logs.setdefault(partition, NumbersLog(config))
 
+    def settle(self) -> None:
+        return None
+
     def configure(self, partition: TopicPartition, config: Mapping[str, str]) -> None:
         self.logs[partition].config = LogConfig.from_mapping(config)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kraft_wire.model import Uuid
+from kraft_wire.model import FileSlice, Uuid
 from kraft_wire.node.config import Setting, load_config
 from kraft_wire.node.node import Node
 from kraft_wire.node.outputs import FlushLogs, NoReply, Peer, Reply
@@ -58,7 +58,16 @@ class NodeDoor:
         if not fs.is_directory(DIRECTORY):
             fs.make_directory(DIRECTORY)
             fs.sync_directory("/")
-        self.node = Node(config, fs, CountingChance(), now_ms=self.now_ms, wall_ms=self.wall_ms)
+        self.lines: list[tuple[str, dict[str, object]]] = []
+        """Name and fields of each log line of the node."""
+        self.node = Node(
+            config,
+            fs,
+            CountingChance(),
+            now_ms=self.now_ms,
+            wall_ms=self.wall_ms,
+            report=lambda name, **fields: self.lines.append((name, fields)),
+        )
         self._drain()
         self.settle()
 
@@ -154,7 +163,10 @@ class NodeDoor:
 
     def _answer(self, output: Reply) -> None:
         reply, request, version = self._waiting.pop(output.connection_id)
-        body = b"".join(bytes(part) for part in output.buffers)[4:]  # type: ignore[arg-type]  # no file slices here
+        parts = [
+            part.read() if isinstance(part, FileSlice) else bytes(part) for part in output.buffers
+        ]
+        body = b"".join(parts)[4:]
         kind = response_class(request.API_KEY)
         _, start = ResponseHeader.decode(body, 1 if version >= kind.FLEXIBLE_FROM else 0)
         reply.response, _ = kind.decode(body, version, start)

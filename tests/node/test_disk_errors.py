@@ -1,0 +1,188 @@
+"""What a whole node does when its disk is full or fails, on the simulated disk in virtual time."""
+
+import pytest
+
+from kraft_wire.model import FsyncFailed, StorageError
+from kraft_wire.node.event_log import Line
+from kraft_wire.sim.files import Fault, SimFileSystem
+from kraft_wire.wire.batch_builder import build_batch
+from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
+from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.fetch import FetchPartition, FetchRequest, FetchTopic
+from kraft_wire.wire.generated.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from kraft_wire.wire.record import Record
+from tests.broker.groups.harness import WALL_MS
+from tests.broker.groups.node_door import DIRECTORY, NodeDoor
+
+MEBIBYTE = 1 << 20
+BALLAST = str(MEBIBYTE)
+FAILED = ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def produced(door: NodeDoor, topic: str = "t", size_bytes: int = 10) -> int:
+    batch = bytes(build_batch([Record(None, bytes(size_bytes), timestamp=WALL_MS)]))
+    data = PartitionProduceData(index=0, records=batch)
+    parts = [TopicProduceData(name=topic, partition_data=[data])]
+    request = ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=parts)
+    answer = door.send(request, 9).response.responses[0].partition_responses[0]
+    return int(answer.error_code)
+
+
+def fetched(door: NodeDoor, topic: str = "t") -> int:
+    wanted = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=0)
+    parts = [FetchTopic(topic=topic, partitions=[wanted])]
+    request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=0, topics=parts)
+    return int(door.send(request, 11).response.responses[0].partitions[0].error_code)
+
+
+def created(door: NodeDoor, topic: str, partitions: int = 1) -> int:
+    wanted = CreatableTopic(name=topic, num_partitions=partitions, replication_factor=1)
+    answer = door.send(CreateTopicsRequest(topics=[wanted], timeout_ms=1), 7).response
+    return int(answer.topics[0].error_code)
+
+
+def deleted(door: NodeDoor, topic: str) -> int:
+    request = DeleteTopicsRequest(topics=[DeleteTopicState(name=topic)], timeout_ms=1)
+    return int(door.send(request, 6).response.responses[0].error_code)
+
+
+def names(door: NodeDoor) -> list[str]:
+    return [name for name, _ in door.lines]
+
+
+def fill(fs: SimFileSystem, left_bytes: int) -> None:
+    """Let others take the disk, up to some bytes."""
+    fs.capacity_bytes = fs.used_bytes() + left_bytes
+
+
+class Failing(SimFileSystem):
+    """A disk on which chosen operations fail, until they no longer do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fails: tuple[str, str] | None = None
+        """Operation, and a part of the path."""
+
+    def enter(self, operation: str, path: str) -> Fault | None:
+        if self.fails is not None and self.fails[0] == operation and self.fails[1] in path:
+            raise StorageError(operation, path, "input/output error")
+        return super().enter(operation, path)
+
+
+def test_appends_are_refused_on_a_full_disk_and_go_on_when_there_is_room() -> None:
+    fs = SimFileSystem(capacity_bytes=100 * MEBIBYTE)
+    door = NodeDoor(fs, storage_ballast_bytes=BALLAST)
+    door.prepare("t")
+    assert produced(door) == ErrorCode.NONE
+    fill(fs, 50)
+    assert produced(door, size_bytes=500) == FAILED
+    assert produced(door) == FAILED, "refused before it is written"
+    assert fetched(door) == ErrorCode.NONE, "what is there can be read"
+    assert names(door).count("log_directory_full") == 1
+    fs.capacity_bytes = 100 * MEBIBYTE
+    door.advance(2_000)
+    assert produced(door, size_bytes=500) == ErrorCode.NONE
+    assert names(door).count("log_directory_has_room") == 1
+    assert door.node.broker.partitions["t", 0].log_end_offset == 2
+
+
+def test_the_ballast_keeps_metadata_writable_on_a_full_disk() -> None:
+    fs = SimFileSystem(capacity_bytes=100 * MEBIBYTE)
+    door = NodeDoor(fs, storage_ballast_bytes=BALLAST)
+    door.prepare("t")
+    fill(fs, 10)
+    assert deleted(door, "t") == ErrorCode.NONE
+    door.advance(1_000)
+    assert names(door).count("log_directory_full") == 1
+
+
+def test_metadata_without_any_room_is_refused_and_heals() -> None:
+    fs = SimFileSystem(capacity_bytes=100 * MEBIBYTE)
+    door = NodeDoor(fs, storage_ballast_bytes="0")
+    door.prepare("t")
+    fill(fs, 10)
+    before = door.node.broker.image
+    assert created(door, "u") == FAILED
+    assert deleted(door, "t") == FAILED
+    assert door.node.broker.image is before
+    fs.capacity_bytes = 100 * MEBIBYTE
+    assert created(door, "u") == ErrorCode.NONE
+    door.advance(2_000)
+    assert produced(door, "u") == ErrorCode.NONE
+    restarted = NodeDoor(fs.crashed(()), door.now_ms)
+    assert {"t", "u"} <= {topic.name for topic in restarted.node.broker.image.topics()}
+
+
+def test_topic_whose_logs_found_no_room_is_served_once_there_is_some() -> None:
+    fs = SimFileSystem(capacity_bytes=100 * MEBIBYTE)
+    door = NodeDoor(fs, storage_ballast_bytes="0")
+    fill(fs, 4_000)
+    assert created(door, "wide", 40) == ErrorCode.NONE
+    assert door.node.broker.partitions["wide", 39].offline
+    fs.capacity_bytes = 100 * MEBIBYTE
+    door.advance(3_000)
+    assert not any(each.offline for each in door.node.broker.partitions.values())
+    assert produced(door, "wide") == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("operation", ["write", "open"])
+def test_any_other_error_takes_the_directory_offline_with_one_line(operation: str) -> None:
+    fs = Failing()
+    door = NodeDoor(fs, log_segment_bytes="1048576")
+    for topic in ("t", "u"):
+        door.prepare(topic)
+        assert produced(door, topic) == ErrorCode.NONE
+    fs.fails = (operation, f"{DIRECTORY}/t-0/")
+    for _ in range(1_200):
+        error = produced(door, size_bytes=1_000)
+        if error != ErrorCode.NONE:
+            break
+    assert error == FAILED
+    assert [produced(door, topic) for topic in ("t", "u")] == [FAILED] * 2
+    assert [fetched(door, topic) for topic in ("t", "u")] == [FAILED] * 2
+    assert names(door) == ["log_directory_offline"]
+    reason = door.lines[0][1]["reason"]
+    assert isinstance(reason, Line)
+    assert "t-0" in reason.text
+    door.advance(70_000)
+    assert names(door) == ["log_directory_offline"]
+
+
+def test_log_that_the_disk_does_not_let_go_of_is_not_served_to_its_successor() -> None:
+    fs = Failing()
+    door = NodeDoor(fs)
+    door.prepare("t")
+    assert produced(door) == ErrorCode.NONE
+    fs.fails = ("rename", f"{DIRECTORY}/t-0")
+    assert deleted(door, "t") == ErrorCode.NONE
+    assert created(door, "t") == ErrorCode.NONE
+    assert fetched(door) == FAILED
+    fs.fails = None
+    restarted = NodeDoor(fs.crashed(()), door.now_ms)
+    assert [name for name, _ in restarted.lines] == ["stray_log_set_aside"]
+    assert restarted.node.broker.partitions["t", 0].log_end_offset == 0
+
+
+def test_failed_fsync_leaves_the_node_to_its_host() -> None:
+    fs = Failing()
+    door = NodeDoor(fs, log_flush_interval_messages="1")
+    door.prepare("t")
+    fs.fails = ("fsync", f"{DIRECTORY}/t-0/")
+    with pytest.raises(FsyncFailed):
+        produced(door)
+    fs.fails = ("fsync", "__cluster_metadata-0")
+    with pytest.raises(FsyncFailed):
+        created(door, "u")
+
+
+def test_error_of_the_metadata_log_leaves_the_node_to_its_host() -> None:
+    fs = Failing()
+    door = NodeDoor(fs)
+    fs.fails = ("write", "__cluster_metadata-0")
+    with pytest.raises(StorageError):
+        created(door, "u")

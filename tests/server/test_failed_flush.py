@@ -1,0 +1,67 @@
+"""A disk that does not take a flush ends the process: exit code 70, one line, nothing repeated."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataRequestTopic
+from tests.server.wire_client import WireClient, one_batch, produce_request
+from tests.server_process import ServerProcess
+
+_BROKEN = 70
+_PROGRAM = """
+import errno, os, sys
+real, flag = os.fdatasync, sys.argv.pop(1)
+
+def failing(descriptor):
+    if os.path.exists(flag):
+        raise OSError(errno.EIO, "Input/output error")
+    real(descriptor)
+
+os.fdatasync = failing
+from kraft_wire.cli.main import main
+main()
+"""
+
+
+class ServerOnABadDisk(ServerProcess):
+    """A server whose every fsync fails once the file `flag` exists."""
+
+    @property
+    def flag(self) -> Path:
+        return self.directory / "flag"
+
+    def command(self, ready_file: Path) -> list[str]:
+        _, *arguments = super().command(ready_file)
+        return [sys.executable, "-c", _PROGRAM, str(self.flag), *arguments]
+
+    def exit_code(self) -> int:
+        """Wait for the process to end by itself."""
+        process: subprocess.Popen[bytes] | None = self._process
+        assert process is not None
+        return process.wait(timeout=20)
+
+
+@pytest.mark.parametrize("flushed_by", ["a produce", "the metadata log"])
+def test_process_stops_when_an_fsync_fails(tmp_path: Path, flushed_by: str) -> None:
+    server = ServerOnABadDisk(tmp_path, overrides={"log.flush.interval.messages": "1"})
+    server.start()
+    try:
+        with WireClient(server.bootstrap) as client:
+            topic = client.topic("t")
+            server.flag.touch()
+            if flushed_by == "a produce":
+                client.send(produce_request(topic, one_batch(b"x")), 9)
+            else:
+                client.send(MetadataRequest(topics=[MetadataRequestTopic(name="u")]), 12)
+            assert client.receive_frame() is None
+        assert server.exit_code() == _BROKEN
+    finally:
+        server.kill()
+    log = server.log.read_text()
+    (line,) = [line for line in log.splitlines() if line.startswith("stopped")]
+    assert "clean=False" in line
+    assert "fsync" in line
+    assert "Traceback" not in log
