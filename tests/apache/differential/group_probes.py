@@ -104,7 +104,8 @@ def joining(side: Side, version: int) -> None:
 def clients_without_a_name(side: Side, version: int) -> None:
     for line in ("", NAMELESS, "with space", "x" * 300):
         group = side.group(f"nameless-{version}-{line[:9]}")
-        side.ask(join_request(group), version, f"client {line[:9]!r}", line=line)
+        told = side.ask(join_request(group), version, f"client {line[:9]!r}", line=line)
+        side.ask(join_request(group, told.member_id), version, "with its id", line=line)
         request = DescribeGroupsRequest(groups=[group])
         side.ask(request, min(version, 6), "as described", line=line)
 

@@ -266,14 +266,21 @@ def idempotence(side: Side, version: int) -> None:
 
 @probe(ProduceRequest)
 def timestamps(side: Side, version: int) -> None:
-    plain = side.topic(f"times-{version}")
+    forever: dict[str, Any] = {
+        "retention_ms": "-1"
+    }  # or old records go whenever either broker looks
+    plain = side.topic(f"times-{version}", **forever)
     for question, stamp in {"future": NOW_MS + DAY_MS, "old": 1, "none": -1, "minus 2": -2}.items():
         produce(side, version, plain, batch(b"v", timestamp=stamp), question)
-    bounded = side.topic(f"times-bounded-{version}", message_timestamp_before_max_ms="60000")
+    bounded = side.topic(
+        f"times-bounded-{version}", message_timestamp_before_max_ms="60000", **forever
+    )
     produce(side, version, bounded, batch(b"v", timestamp=NOW_MS - DAY_MS), "too old")
     records = [Record(b"k", b"v", timestamp=t) for t in (NOW_MS, NOW_MS - DAY_MS, NOW_MS)]
     produce(side, version, bounded, bytes(build_batch(records)), "one of three too old")
-    stamped = side.topic(f"times-stamped-{version}", message_timestamp_type="LogAppendTime")
+    stamped = side.topic(
+        f"times-stamped-{version}", message_timestamp_type="LogAppendTime", **forever
+    )
     for stamp in (1, -1, NOW_MS + DAY_MS):
         produce(side, version, stamped, batch(b"v", timestamp=stamp), f"stamped over {stamp}")
     zipped = batch(b"v", b"w", compression=Compression.GZIP)
