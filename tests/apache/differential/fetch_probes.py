@@ -256,6 +256,31 @@ def session_takes_turns(side: Side, version: int) -> None:
 
 
 @probe(FetchRequest)
+def topics_made_anew(side: Side, version: int) -> None:
+    """What a name, an id and a session mean after their topic was deleted and created again."""
+    has_sessions = version >= FIRST_SESSION_VERSION
+    name = side.filled(f"anew-{version}", 1)
+    old = topic(side, version, name, wanted())
+    session = {}
+    if has_sessions:
+        created = fetch(side, version, "create", old, session_epoch=0)
+        session = {"session_id": created.session_id}
+    side.delete_topic(name)
+    fetch(side, version, "deleted", old)
+    if has_sessions:
+        fetch(side, version, "deleted, in a session", session_epoch=1, **session)
+        fetch(side, version, "once more", session_epoch=2, **session)
+    side.filled(f"anew-{version}", 2)
+    fetch(side, version, "made anew, as before", old)
+    if has_sessions:
+        for epoch in (3, 4):
+            fetch(side, version, f"made anew, at {epoch}", session_epoch=epoch, **session)
+        new = topic(side, version, name, wanted())
+        fetch(side, version, "the new one", new, session_epoch=5, **session)
+        fetch(side, version, "and again", session_epoch=6, **session)
+
+
+@probe(FetchRequest)
 def named_twice(side: Side, version: int) -> None:
     name = side.filled("fetch")
     first, second = wanted(0, 16), wanted(0, 18)

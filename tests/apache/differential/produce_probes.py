@@ -331,3 +331,19 @@ def transactional_id_without_transaction(side: Side, version: int) -> None:
     stored(side, name)
     marked = batch(b"v", is_transactional=True, **fields)
     produce(side, version, name, marked, "transactional batch without an id")
+
+
+@probe(ProduceRequest)
+def topics_made_anew(side: Side, version: int) -> None:
+    name = side.filled(f"produce-anew-{version}", 1)
+    old = side.topic_id(name)
+    data = PartitionProduceData(index=0, records=batch(b"v"))
+    for question in ("deleted", "made anew"):
+        if question == "deleted":
+            side.delete_topic(name)
+        else:
+            side.topic(f"produce-anew-{version}")
+        topic = addressed(side, version, name, data, topic_id=old)
+        request = ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=[topic])
+        side.ask(request, version, question)
+    stored(side, name)

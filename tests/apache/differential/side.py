@@ -14,6 +14,7 @@ from kraft_wire.wire.generated.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest
 from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest
 from kraft_wire.wire.generated.incremental_alter_configs import (
     AlterableConfig,
@@ -188,6 +189,19 @@ class Side:
         """Remember the id that a topic got."""
         self._topic_ids[name] = topic_id
         self.drawn.words[uuid_to_text(topic_id)] = f"id of {name}"
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic and wait until the broker knows nothing of it."""
+        self.drawn.words[uuid_to_text(self._topic_ids.pop(name))] = f"old id of {name}"
+        request = DeleteTopicsRequest(topic_names=[name], timeout_ms=30_000)
+        (deleted,) = self.prepare(request, 5).responses
+        assert deleted.error_code == 0, deleted
+        asked = MetadataRequest(
+            topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False
+        )
+        deadline = time.monotonic() + READY_SECONDS_MAX
+        while not self.prepare(asked, 12).topics[0].error_code:
+            assert time.monotonic() < deadline, f"{name} does not go"
 
     def set_cluster_default(self, key: str, value: str) -> None:
         """Give all brokers a dynamic default."""
