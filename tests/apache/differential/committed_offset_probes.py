@@ -1,5 +1,6 @@
 """OffsetCommit 2 to 10, OffsetFetch 1 to 10 and OffsetDelete 0, of members and of nobody."""
 
+import time
 from typing import Any
 
 from kraft_wire.wire.generated.offset_commit import (
@@ -22,6 +23,7 @@ from tests.apache.differential.group_probes import member_of, wrong_identities
 from tests.apache.differential.probes import probe
 from tests.apache.differential.side import STRANGER, Side
 
+SECONDS_MAX = 20
 FIRST_ID_VERSION = 10
 FIRST_STATIC_VERSION = 7
 FIRST_SEVERAL_GROUPS = 8
@@ -171,6 +173,25 @@ def fetches_of_several_groups(side: Side, version: int) -> None:
             wanted = one[0]
             wanted.member_id, wanted.member_epoch = member_id, epoch
             side.ask(OffsetFetchRequest(groups=[wanted]), version, f"{member_id} at {epoch}")
+
+
+@probe(OffsetFetchRequest, (1, 7, 8, 9, 10))
+def offsets_of_a_deleted_topic(side: Side, version: int) -> None:
+    name, group = side.topic(f"gone-{version}"), side.group(f"gone-{version}")
+    kept = side.topic("committed", 3)
+    for topic in (name, kept):
+        topics = [offset(side, 9, topic)]
+        side.prepare(OffsetCommitRequest(group_id=group, topics=topics, **NOBODY), 9)
+    stale = fetch_request(side, version, group, (name, [0]), (kept, [0]))
+    side.delete_topic(name)
+    everything = fetch_request(side, 9, group, everything=True)
+    deadline = time.monotonic() + SECONDS_MAX
+    while len(side.prepare(everything, 9).groups[0].topics) > 1:
+        assert time.monotonic() < deadline, "the offsets stay"
+    side.ask(stale, version, "deleted")
+    side.topic(f"gone-{version}")
+    side.ask(stale, version, "made anew, as before")
+    side.ask(fetch_request(side, version, group, (name, [0])), version, "the new one")
 
 
 @probe(OffsetDeleteRequest)

@@ -47,6 +47,46 @@ def versions_beyond(side: Side, version: int) -> None:
         side.note(f"key {api_key}", _raw(side, api_key, 0))
 
 
+@probe(ApiVersionsRequest, [4])
+def broken_heads(side: Side, version: int) -> None:
+    """Requests for metadata whose header is not what it should be; from v12 on it has tags."""
+    body = {1: struct.pack(">i", 0), 12: bytes.fromhex("01010000")}
+    for asked, rest in body.items():
+        tags = b"\0" if asked == 12 else b""
+        head = struct.pack(">hhi", 3, asked, 5)
+        for question, frame in {
+            "plain": head + b"\0\1t" + tags + rest,
+            "no client id": head + b"\xff\xff" + tags + rest,
+            "an empty client id": head + b"\0\0" + tags + rest,
+            "a client id of -2": head + b"\xff\xfe" + tags + rest,
+            "a client id too long": head + b"\x7f\xff" + tags + rest,
+            "a client id of no text": head + b"\0\2\xff\xfe" + tags + rest,
+            "a tag": head + b"\0\1t" + b"\1\x63\3abc" + rest,
+            "two tags": head + b"\0\1t" + b"\2\x62\1a\x63\3abc" + rest,
+            "a tag twice": head + b"\0\1t" + b"\2\x63\1a\x63\3abc" + rest,
+            "falling tags": head + b"\0\1t" + b"\2\x63\1a\x62\3abc" + rest,
+            "a tag cut": head + b"\0\1t" + b"\1\x63\x7fabc" + rest,
+            "no body": head + b"\0\1t" + tags,
+            "no tags": head + b"\0\1t",
+            "nothing": b"",
+            "a byte": b"\0",
+            "a key": b"\0\3",
+            "a version": head[:4],
+            "a correlation id": head,
+        }.items():
+            side.note(f"{question} v{asked}", _survives(side, frame))
+
+
+def _survives(side: Side, frame: bytes) -> str:
+    client = side.line("head")
+    client.send_frame(frame)
+    answer = client.receive_frame()
+    if answer is None:
+        side.drop("head")
+        return CLOSED
+    return answer[:4].hex()
+
+
 def _raw(side: Side, api_key: int, version: int) -> str:
     """What comes back to a head and some zeros."""
     client = side.line("raw")
