@@ -148,7 +148,9 @@ def _act_follower(quorum: Quorum, role: Follower) -> None:
     if is_late or not quorum.peers.is_trusted(leader_id):
         _fetch_from_anybody(quorum)
         return
-    if quorum.peers.has_any_outstanding:
+    # An answer still due from another node, which may be cut off, must not keep us from the leader:
+    # a fetch answer counts only for the log's end that was asked with.
+    if not quorum.peers.is_ready(leader_id):
         return
     request = request_to_leader(quorum, role)
     if request is None and _may_fetch(quorum):
@@ -177,7 +179,7 @@ def _fetch_from_anybody(quorum: Quorum) -> None:
     ready = [(node_id, at) for node_id, at in known if quorum.peers.is_ready(node_id)]
     if not ready:
         return
-    node_id, address = ready[quorum.draw_one_of(len(ready))]
+    node_id, address = ready[quorum.chance.below(len(ready))]
     request = fetch.build_request(quorum)
     assert quorum.peers.is_ready(node_id), node_id
     quorum.effects.append(quorum.peers.send(node_id, address, request, quorum.now_ms))

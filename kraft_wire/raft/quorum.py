@@ -82,7 +82,7 @@ class Quorum:
         self.shutdown_deadline_ms: int | None = None
         self.shutdown_epoch = LeaderEpoch(0)
         """The epoch in which the graceful stop began."""
-        self._chance = chance
+        self.chance = chance
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -122,11 +122,6 @@ class Quorum:
         node = self.voters.latest.nodes.get(self.leader_id)
         assert node is None or node.key.id == self.leader_id
         return node.endpoints if node is not None else {}
-
-    def draw_one_of(self, count: int) -> int:
-        """Return a random position in a list of `count` entries."""
-        assert count > 0, count
-        return self._chance.below(count)
 
     # -- the door between roles ------------------------------------------------------------------
 
@@ -222,12 +217,6 @@ class Quorum:
             self.high_watermark = offset
             self.effects.append(HighWatermarkAdvanced(offset))
 
-    def begin_shutdown(self, timeout_ms: int) -> None:
-        """Stop serving as leader, and be gone within a time."""
-        self.shutdown_deadline_ms = self.now_ms + timeout_ms
-        self.shutdown_epoch = self.epoch
-        assert self.shutdown_deadline_ms >= self.now_ms
-
     def obey_voters_in_force(self) -> None:
         """Make the role fit after the voter set changed: observers do not campaign, voters do."""
         if not isinstance(self.role, Unattached):
@@ -295,7 +284,7 @@ class Quorum:
         return self.now_ms + self._draw_election_timeout_ms()
 
     def _draw_election_timeout_ms(self) -> int:
-        drawn = self.config.timing.draw_election_timeout_ms(self._chance)
+        drawn = self.config.timing.draw_election_timeout_ms(self.chance)
         assert drawn > 0, drawn
         return drawn
 

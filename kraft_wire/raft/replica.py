@@ -136,7 +136,8 @@ class RaftReplica:
                 version_upgrade.upgrade(quorum, event)
             case ShutdownRequested():
                 assert event.timeout_ms >= 0, event
-                quorum.begin_shutdown(event.timeout_ms)
+                quorum.shutdown_deadline_ms = quorum.now_ms + event.timeout_ms
+                quorum.shutdown_epoch = quorum.epoch
             case _:
                 assert_never(event)
 

@@ -77,7 +77,8 @@ class Ledger(Judge):
         self._watermark(host)
         self._voters_in_force(host)
         if isinstance(role, Candidate | Prospective):
-            check(quorum.is_voter, "S17 OnlyVotersCount", host.id, role)
+            is_voter = quorum.voters.latest.is_voter(host.key)
+            check(is_voter, "S17 OnlyVotersCount", host.id, role)
 
     def _one_leader(self, host: Host, leads: bool) -> None:
         quorum = host.quorum().quorum

@@ -120,8 +120,8 @@ class Day:
         """Whether a leader can be elected at all.
 
         Not where lost disks took the majority. And not where the longest log belongs to a replica
-        that it removes, by a record nobody else has: as an observer it may not stand, and as a voter
-        it must not vote for a shorter log. KIP-853 has no way out of that.
+        that it removes, by a record nobody else has: as an observer it may not stand, and asked for
+        its vote it must not give it to a shorter log. KIP-853 has no way out of that.
         """
         hosts = self.cluster.hosts
         newest = max(

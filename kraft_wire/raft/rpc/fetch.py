@@ -252,11 +252,7 @@ def on_response(quorum: Quorum, sent: SendRequest, response: FetchResponse) -> N
         set_aside(quorum, sent, Ignored.ROLE_CHANGED)
         return
     assert isinstance(sent.request, FetchRequest), sent
-    asked = sent.request.topics[0].partitions[0]
-    if (asked.fetch_offset, asked.last_fetched_epoch) != (
-        quorum.log.log_end_offset,
-        quorum.log.last_epoch,
-    ):
+    if not _asks_for_end(quorum, sent.request):
         set_aside(quorum, sent, Ignored.LATE_ANSWER)
         return
     role.has_fetched = True
@@ -268,6 +264,14 @@ def on_response(quorum: Quorum, sent: SendRequest, response: FetchResponse) -> N
         turn_to_snapshot(quorum, sent, role, snapshot.epoch, snapshot.end_offset)
     else:
         append_fetched(quorum, role, data.records, data.high_watermark)
+
+
+def _asks_for_end(quorum: Quorum, request: FetchRequest) -> bool:
+    """Tell whether a request of ours was made at the end that the log still has."""
+    asked = request.topics[0].partitions[0]
+    position = (quorum.log.log_end_offset, quorum.log.last_epoch)
+    assert asked.partition == METADATA_PARTITION
+    return (asked.fetch_offset, asked.last_fetched_epoch) == position
 
 
 def _sole_answer(response: FetchResponse) -> PartitionData | None:

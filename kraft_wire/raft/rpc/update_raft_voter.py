@@ -9,7 +9,7 @@ from kraft_wire.model import ReplicaId, ReplicaKey
 from kraft_wire.raft.effects import Reply, SendRequest
 from kraft_wire.raft.events import RequestReceived
 from kraft_wire.raft.ignored import Ignored
-from kraft_wire.raft.leaders import learn, set_aside
+from kraft_wire.raft.leaders import learn
 from kraft_wire.raft.leading import note_contact
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.roles import Follower, Leader
@@ -145,5 +145,5 @@ def on_response(quorum: Quorum, sent: SendRequest, response: UpdateRaftVoterResp
     elif error in (ErrorCode.NONE, ErrorCode.UNSUPPORTED_VERSION):
         role.has_updated = True
         role.fetch_deadline_ms = quorum.now_ms + quorum.config.timing.fetch_timeout_ms
-    else:
-        set_aside(quorum, sent, Ignored.PARTITION_ERROR)
+    else:  # the next period tries again; meanwhile fetching goes on
+        quorum.ignored.count(Ignored.PARTITION_ERROR)
