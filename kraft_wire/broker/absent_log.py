@@ -50,9 +50,8 @@ class AbsentLog:
         """Know no epoch."""
         return None
 
-    def assign(self, epoch: LeaderEpoch, start_offset: Offset, *, durable: bool = True) -> bool:
+    def announce(self, epoch: LeaderEpoch, start_offset: Offset) -> None:
         """Take no note."""
-        return False
 
     def active_producers(self) -> Iterable[ProducerStateView]:
         """Know no producers."""

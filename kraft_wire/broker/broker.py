@@ -236,10 +236,7 @@ class Broker:
         if view.leader == self.node_id and view.leader_epoch > (partition.log.epochs.latest or 0):
             # KIP-101: an epoch begins where its leader found the log, records or none.
             epoch = LeaderEpoch(view.leader_epoch)
-            try:
-                partition.log.epochs.assign(epoch, partition.log.log_end_offset, durable=False)
-            except StorageError as error:  # the first append under this epoch notes it too
-                self._disk_failed(name, error)
+            partition.log.epochs.announce(epoch, partition.log.log_end_offset)
         partition.leader_epoch = LeaderEpoch(view.leader_epoch)
         partition.is_leader = view.leader == self.node_id
         partition.in_sync_replicas = len(view.isr)

@@ -200,8 +200,8 @@ class LeaderEpochsView(Protocol):
         """Return the epoch of the record at an offset, None below the log."""
         ...
 
-    def assign(self, epoch: LeaderEpoch, start_offset: Offset, *, durable: bool = True) -> bool:
-        """Note that an epoch begins at an offset; false when that is known."""
+    def announce(self, epoch: LeaderEpoch, start_offset: Offset) -> None:
+        """Note that an epoch without records yet begins at an offset."""
         ...
 
     @property

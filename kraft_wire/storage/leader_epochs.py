@@ -24,13 +24,15 @@ FILE_NAME = "leader-epoch-checkpoint"
 class LeaderEpochs:
     """Epochs in growing order with the offset at which each began."""
 
-    __slots__ = ("_epochs", "_fs", "_offsets", "path")
+    __slots__ = ("_epochs", "_fs", "_offsets", "is_unsaved", "path")
 
     def __init__(self, fs: FileSystem, directory: str) -> None:
         self._fs = fs
         self.path = f"{directory}/{FILE_NAME}"
         self._epochs: list[LeaderEpoch] = []
         self._offsets: list[Offset] = []
+        self.is_unsaved = False
+        """Whether an epoch was announced that the checkpoint does not know yet."""
 
     def load(self) -> None:
         """Read the checkpoint; CorruptCheckpoint when it is damaged, no epochs when missing."""
@@ -73,19 +75,31 @@ class LeaderEpochs:
         """
         if epoch < 0 or (self._epochs and epoch == self._epochs[-1]):
             return False
-        assert start_offset >= 0, start_offset
         before = self._epochs[:], self._offsets[:]
-        while self._epochs and (self._epochs[-1] >= epoch or self._offsets[-1] >= start_offset):
-            self._epochs.pop()
-            self._offsets.pop()
-        self._epochs.append(epoch)
-        self._offsets.append(start_offset)
+        self._begin(epoch, start_offset)
         try:
             self.save(durable=durable)
         except StorageError:
             self._epochs, self._offsets = before
             raise
         return True
+
+    def announce(self, epoch: LeaderEpoch, start_offset: Offset) -> None:
+        """Note an epoch that has no record yet; it is saved before its first record is appended.
+
+        Lost in a crash, it is as if its leader had never been: the next one begins where it did.
+        """
+        assert epoch > (-1 if self.latest is None else self.latest), (epoch, self.path)
+        self._begin(epoch, start_offset)
+        self.is_unsaved = True
+
+    def _begin(self, epoch: LeaderEpoch, start_offset: Offset) -> None:
+        assert start_offset >= 0, start_offset
+        while self._epochs and (self._epochs[-1] >= epoch or self._offsets[-1] >= start_offset):
+            self._epochs.pop()
+            self._offsets.pop()
+        self._epochs.append(epoch)
+        self._offsets.append(start_offset)
 
     def epoch_at(self, offset: Offset) -> LeaderEpoch | None:
         """Return the epoch of the record at `offset`, or None below the first entry."""
@@ -142,3 +156,4 @@ class LeaderEpochs:
         assert self._offsets == sorted(self._offsets), self._offsets
         assert self._epochs == sorted(self._epochs), self._epochs
         write_entries(self._fs, self.path, self.entries, durable=durable)
+        self.is_unsaved = False

@@ -166,6 +166,8 @@ class Log:
             for batch in batches:
                 epoch = LeaderEpoch(batch.partition_leader_epoch)
                 self.epochs.assign(epoch, Offset(batch.base_offset))
+        if self.epochs.is_unsaved:
+            self.epochs.save(durable=False)
         self._active.append(data, batches)
         for batch in batches:
             if batch.producer_id >= 0:

@@ -201,6 +201,7 @@ class LogDirectory:
         assert partition not in self.logs, partition
         assert self.offline is None, self.offline
         directory = f"{self.path}/{partition}"
+        is_new = not self._fs.exists(directory)
         self._fs.make_directory(directory)
         write_topic_id(self._fs, directory, topic_id, durable=durable)
         assert not any(partition in offsets for offsets in self._all_offsets()), partition
@@ -211,6 +212,7 @@ class LogDirectory:
             topic_id,
             config,
             wall_ms=wall_ms,
+            is_clean=is_new and not durable,
             persist_recovery_point=self._write_recovery_points,
             space=self.space,
         )

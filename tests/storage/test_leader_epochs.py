@@ -104,3 +104,18 @@ def test_end_offset_agrees_with_a_list_of_epochs(steps: list[tuple[int, int]], a
     below = [epoch for epoch in twin if epoch <= asked]
     if twin and below:
         assert found == OffsetAndEpoch(Offset(len(below)), LeaderEpoch(below[-1]))
+
+
+def test_announced_epoch_is_known_at_once_and_saved_with_the_next() -> None:
+    fs = SimFileSystem()
+    fs.make_directory("/log")
+    epochs = LeaderEpochs(fs, "/log")
+    epochs.announce(LeaderEpoch(3), Offset(7))
+    assert epochs.latest == 3
+    assert epochs.is_unsaved
+    assert not fs.exists(epochs.path)
+    epochs.save()
+    assert not epochs.is_unsaved
+    again = LeaderEpochs(fs, "/log")
+    again.load()
+    assert again.entries == [(3, 7)]
