@@ -204,6 +204,11 @@ class _Reader:
         listed = self._strings("log.dirs") or self._strings("log.dir")
         if not listed:
             raise self._error("log.dirs", "at least one directory is required")
+        metadata = self._settings.text("metadata.log.dir")
+        if metadata and metadata.rstrip("/") != listed[0].rstrip("/"):
+            raise self._error(
+                "metadata.log.dir", f"the metadata log is in the first of log.dirs, {listed[0]}"
+            )
         return tuple(dict.fromkeys(listed))
 
     def _strings(self, key: str) -> list[str]:

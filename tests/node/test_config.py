@@ -66,6 +66,10 @@ def test_environment_beats_the_file_and_overrides_beat_both() -> None:
         ("listeners=A://:1,A://:2", "each listener must have a different name"),
         ("node.id=-2", "server.properties:8: node.id=-2"),
         ("log.dirs= , ", "server.properties:8: log.dirs="),
+        (
+            "metadata.log.dir=/other",
+            "server.properties:8: metadata.log.dir=/other: the metadata log is in the first of",
+        ),
     ],
 )
 def test_a_wrong_value_names_file_line_key_and_reason(line: str, message: str) -> None:
