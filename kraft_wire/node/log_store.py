@@ -16,7 +16,7 @@ from kraft_wire.settings.values import format_value
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import LogDirectory
+from kraft_wire.storage.log_directory import LogDirectory, log_bytes
 from kraft_wire.storage.segment import CorruptLog
 from kraft_wire.storage.timestamps import offset_for_timestamp, offset_of_max_timestamp
 
@@ -64,7 +64,10 @@ class NodeLogStore:
         try:
             if directory.offline is None:
                 sizes = {name: log.size_bytes for name, log in directory.logs.items()}
-                sizes |= {name: directory.damaged_bytes(name) for name in directory.damaged}
+                sizes |= {
+                    name: log_bytes(self._fs, f"{directory.path}/{name}")
+                    for name in directory.damaged
+                }
                 return LogDirectoryUsage(
                     path=directory.path,
                     total_bytes=self._fs.total_bytes(directory.path),

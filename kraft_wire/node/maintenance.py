@@ -12,7 +12,7 @@ from kraft_wire.model import Offset, StorageError, TopicPartition
 from kraft_wire.node.log_store import NodeLogStore
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.storage.files import FileSystem
-from kraft_wire.storage.log_directory import LogDirectory
+from kraft_wire.storage.log_directory import LogDirectory, note_compaction
 from kraft_wire.storage.retention import apply_retention
 
 __all__ = ["Maintenance"]
@@ -107,7 +107,7 @@ class Maintenance:
                 if not is_compaction_due(log, dirty_from, wall_ms):
                     continue
                 try:
-                    directory.note_compaction(partition, dirty_from)
+                    note_compaction(directory, partition, dirty_from)
                     done = compact(
                         self._fs, log, dirty_from, wall_ms, map_entries_max=_MAP_ENTRIES_MAX
                     )

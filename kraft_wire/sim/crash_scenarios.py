@@ -26,6 +26,7 @@ from kraft_wire.sim.crash_harness import (
 from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.storage.cleaner import compact
 from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.log_directory import note_compaction
 from kraft_wire.storage.meta_properties import (
     MetaProperties,
     read_meta_properties,
@@ -158,7 +159,7 @@ def _compaction(harness: Harness) -> None:
     log.update_high_watermark(log.log_end_offset)
     dirty = Offset(0)
     for _ in range(2):
-        harness.directory.note_compaction(PARTITION, dirty)
+        note_compaction(harness.directory, PARTITION, dirty)
         result = compact(harness.fs, log, dirty, 5_000)
         dirty = harness.directory.cleaner_offsets[PARTITION] = result.next_dirty_offset
         harness.directory.checkpoint()

@@ -31,7 +31,15 @@ from kraft_wire.storage.recovery import open_log
 from kraft_wire.storage.segment import LOG_SUFFIX, CorruptLog
 from kraft_wire.storage.space import DiskSpace
 
-__all__ = ["CLEAN_SHUTDOWN", "LOCK", "METADATA_PARTITION", "LogDirectory", "partition_of_directory"]
+__all__ = [
+    "CLEAN_SHUTDOWN",
+    "LOCK",
+    "METADATA_PARTITION",
+    "LogDirectory",
+    "log_bytes",
+    "note_compaction",
+    "partition_of_directory",
+]
 
 METADATA_PARTITION = TopicPartition("__cluster_metadata", 0)
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
@@ -228,25 +236,6 @@ class LogDirectory:
         write_topic_id(self._fs, log.directory, topic_id)
         log.topic_id = topic_id
 
-    def note_compaction(self, partition: TopicPartition, dirty_from: Offset) -> None:
-        """Have the checkpoint say, durably, that the log has gaps, before it gets the first."""
-        assert partition in self.logs, partition
-        if partition not in self.cleaner_offsets:
-            self.cleaner_offsets[partition] = dirty_from
-            self._write(CLEANER_OFFSETS, self.cleaner_offsets)
-
-    def damaged_bytes(self, partition: TopicPartition) -> int:
-        """Return the size of a refused log: its bytes are still there."""
-        assert partition in self.damaged, partition
-        total = 0
-        directory = f"{self.path}/{partition}"
-        for name in self._fs.names(directory):
-            if name.endswith(LOG_SUFFIX):
-                file = self._fs.open_for_reading(f"{directory}/{name}")
-                total += file.size_bytes()
-                file.close()
-        return total
-
     def open_metadata_log(self, config: LogConfig, wall_ms: int) -> Log:
         """Open `__cluster_metadata-0`: always verified whole, and in none of the checkpoints."""
         path = f"{self.path}/{METADATA_PARTITION}"
@@ -364,6 +353,26 @@ class LogDirectory:
         """Give the lock up without any further write, as a crash would."""
         assert self._lock is not None, self.path
         self._lock.release()
+
+
+def note_compaction(directory: LogDirectory, partition: TopicPartition, dirty_from: Offset) -> None:
+    """Have the checkpoint say, durably, that a log has gaps, before it gets the first."""
+    assert partition in directory.logs, partition
+    if partition not in directory.cleaner_offsets:
+        directory.cleaner_offsets[partition] = dirty_from
+        directory.checkpoint()
+
+
+def log_bytes(fs: FileSystem, directory: str) -> int:
+    """Return the size of a log that is not open, because it was refused: its bytes are there."""
+    assert directory, "a log needs a directory"
+    total = 0
+    for name in fs.names(directory):
+        if name.endswith(LOG_SUFFIX):
+            file = fs.open_for_reading(f"{directory}/{name}")
+            total += file.size_bytes()
+            file.close()
+    return total
 
 
 def partition_of_directory(name: str) -> TopicPartition | None:

@@ -10,7 +10,12 @@ from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.damage import inspect
 from kraft_wire.storage.files import LockHeld, replace_file
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import METADATA_PARTITION, LogDirectory
+from kraft_wire.storage.log_directory import (
+    METADATA_PARTITION,
+    LogDirectory,
+    log_bytes,
+    note_compaction,
+)
 from kraft_wire.storage.meta_properties import MetaProperties, write_meta_properties
 from kraft_wire.storage.repair import cut
 from kraft_wire.storage.space import DiskSpace
@@ -189,7 +194,7 @@ def test_gaps_of_a_log_that_was_compacted_once_are_no_damage() -> None:
     again = LogDirectory.open(fs, D)
     again.load_logs(lambda _: COMPACTED, 1)
     for _ in range(2):
-        again.note_compaction(PARTITION, Offset(0))
+        note_compaction(again, PARTITION, Offset(0))
     again.release()
     assert opened_and_released(fs).logs[PARTITION].log_end_offset == 8
 
@@ -208,7 +213,7 @@ def test_damaged_log_can_be_deleted() -> None:
     directory.release()
     flip(fs, f"{D}/t-0/{0:020d}.log", 70)
     again = opened(fs)
-    assert again.damaged_bytes(PARTITION) == len(fs.read(f"{D}/t-0/{0:020d}.log"))
+    assert log_bytes(fs, f"{D}/t-0") == len(fs.read(f"{D}/t-0/{0:020d}.log"))
     assert again.delete_log(PARTITION).endswith(f"t-0.{'0' * 32}-delete")
     assert again.damaged == {}
 
