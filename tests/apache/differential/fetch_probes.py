@@ -25,7 +25,6 @@ from tests.apache.differential.side import STRANGER, Side, batch
 FIRST_ID_VERSION = 13
 FIRST_SESSION_VERSION = 7
 FIRST_REPLICA_STATE_VERSION = 15
-BATCHES = 10
 
 
 def wanted(index: int = 0, fetch_offset: int = 0, **more: Any) -> FetchPartition:
@@ -255,7 +254,7 @@ def session_takes_turns(side: Side, version: int) -> None:
         fetch(side, version, f"turn {epoch}", session_epoch=epoch, **session)
 
 
-@probe(FetchRequest)
+@probe(FetchRequest, (4, 7, 12, 13, 15, 18))
 def topics_made_anew(side: Side, version: int) -> None:
     """What a name, an id and a session mean after their topic was deleted and created again."""
     has_sessions = version >= FIRST_SESSION_VERSION

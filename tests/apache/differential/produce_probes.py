@@ -23,7 +23,6 @@ from tests.attack import frames
 
 DAY_MS = 86_400_000
 FIRST_ID_VERSION = 13
-ZSTD_VERSIONS = (3, 6, 7, 13)
 
 
 def addressed(
@@ -300,7 +299,7 @@ def compacted(side: Side, version: int) -> None:
     stored(side, name)
 
 
-@probe(ProduceRequest, (3, 6, 7, 9, 13))
+@probe(ProduceRequest, (6, 13))
 def codec_of_the_topic(side: Side, version: int) -> None:
     for wanted in ("gzip", "snappy", "lz4", "zstd", "uncompressed"):
         name = side.topic(f"wanted-{wanted}-{version}", compression_type=wanted)
@@ -333,7 +332,7 @@ def transactional_id_without_transaction(side: Side, version: int) -> None:
     produce(side, version, name, marked, "transactional batch without an id")
 
 
-@probe(ProduceRequest)
+@probe(ProduceRequest, (3, 12, 13))
 def topics_made_anew(side: Side, version: int) -> None:
     name = side.filled(f"produce-anew-{version}", 1)
     old = side.topic_id(name)
