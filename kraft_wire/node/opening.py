@@ -104,14 +104,33 @@ def set_strays_aside(
 
 
 def _open(fs: FileSystem, path: str, ballast_bytes: int) -> LogDirectory:
+    made = _missing(fs, path)
     try:
-        return LogDirectory.open(
+        directory = LogDirectory.open(
             fs, path, ballast_bytes=ballast_bytes, reserve_bytes=_RESERVE_BYTES
         )
+        for each in made:
+            fs.sync_directory(_parent(each))
+        return directory
     except LockHeld:
         raise StartError(f"log directory {path} is locked: another node is using it") from None
     except StorageError as error:
         raise StartError(f"log directory {path} cannot be used: {error}") from error
+
+
+def _missing(fs: FileSystem, path: str) -> list[str]:
+    """Return the directories that opening `path` will make, each of which its parent must keep."""
+    missing = []
+    at = path.rstrip("/")
+    while at and not fs.exists(at):
+        missing.append(at)
+        at = at.rpartition("/")[0]
+    return missing
+
+
+def _parent(path: str) -> str:
+    head, slash, _ = path.rpartition("/")
+    return head or slash or "."
 
 
 def _format(
