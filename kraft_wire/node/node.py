@@ -8,6 +8,7 @@ broker's completions. Nothing here knows sockets, threads or clocks. Read next: 
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -45,6 +46,7 @@ from kraft_wire.node.opening import open_directories, open_metadata, set_strays_
 from kraft_wire.node.outputs import Buffers, Close, NoReply, Output, Peer, Rejection, Reply
 from kraft_wire.node.registration import (
     election_batches,
+    farewell_batches,
     register_broker,
     register_controller,
     unfence,
@@ -230,7 +232,10 @@ class Node:
         self._after()
 
     def stop(self) -> None:
-        """Flush and close everything, leaving the mark of a clean stop."""
+        """Give up leadership, flush and close everything, leaving the mark of a clean stop."""
+        with suppress(StorageError):  # on a full disk it looks like a crash to the next start
+            for batch in list(farewell_batches(self._metadata.image, self.config.node_id)):
+                self._metadata.append(batch, self._wall_ms)
         self._metadata.log.close()
         for directory in self._directories:
             directory.close(broker_epoch=self.broker_epoch)

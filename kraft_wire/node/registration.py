@@ -2,13 +2,14 @@
 
 KIP-631 and KIP-919: the controller registers itself, the broker registers fenced and is unfenced;
 then this broker leads its partitions, under a new leader epoch, because after a crash the same
-offsets may be written again with other records (KIP-101, KIP-320).
+offsets may be written again with other records (KIP-101, KIP-320). At a graceful stop it gives up
+what it leads and is fenced.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kraft_wire.controller.brokers import elections
+from kraft_wire.controller.brokers import elections, shut_down_broker
 from kraft_wire.controller.features import SUPPORTED_FEATURES
 from kraft_wire.controller.image import MetadataImage
 from kraft_wire.controller.records import VersionedRecord, register_broker_version
@@ -30,6 +31,7 @@ from kraft_wire.wire.generated.register_controller_record import (
 
 __all__ = [
     "election_batches",
+    "farewell_batches",
     "register_broker",
     "register_controller",
     "unfence",
@@ -121,8 +123,18 @@ def unfence(node_id: int, broker_epoch: int) -> VersionedRecord:
 
 def election_batches(image: MetadataImage, node_id: int) -> Iterator[list[VersionedRecord]]:
     """Yield batches of records that make this broker lead the partitions that it may lead."""
+    yield from _batches(elections(image, node_id))
+
+
+def farewell_batches(image: MetadataImage, node_id: int) -> Iterator[list[VersionedRecord]]:
+    """Yield the batches of a graceful stop, which Kafka's broker asks its controller for."""
+    for records in shut_down_broker(image, node_id):
+        yield from _batches(records)
+
+
+def _batches(records: Iterable[VersionedRecord]) -> Iterator[list[VersionedRecord]]:
     batch: list[VersionedRecord] = []
-    for record in elections(image, node_id):
+    for record in records:
         batch.append(record)
         if len(batch) == _RECORDS_PER_BATCH:
             yield batch
