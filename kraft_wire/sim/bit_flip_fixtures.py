@@ -59,6 +59,7 @@ class Kind:
     is_checked: bool
     """Whether nothing may pass unseen: a checksum covers it, or it is verified where it is used."""
     fixtures: Callable[[], Iterator[Fixture]]
+    has_checksum: bool = False
 
 
 def _fixture(path: str, fs: SimFileSystem, read: Callable[[FileSystem], object]) -> Fixture:
@@ -280,9 +281,9 @@ def _topic_ids() -> Iterator[Fixture]:
 
 
 KINDS: tuple[Kind, ...] = (
-    Kind(".log", True, _logs),
-    Kind("metadata .checkpoint", True, _metadata_snapshots),
-    Kind("producer .snapshot", True, _producer_snapshots),
+    Kind(".log", True, _logs, has_checksum=True),
+    Kind("metadata .checkpoint", True, _metadata_snapshots, has_checksum=True),
+    Kind("producer .snapshot", True, _producer_snapshots, has_checksum=True),
     Kind(".index", True, _indexes(".index")),
     Kind(".timeindex", True, _indexes(".timeindex")),
     Kind("leader-epoch-checkpoint", False, _epochs),
