@@ -85,11 +85,39 @@ def drawn_setup(seed: int) -> tuple[Setup, Faults, tuple[float, float, int]]:
     return setup, faults, (loss, doubled, chance.choice((2, 5, 40)))
 
 
+def storm_setup(seed: int) -> tuple[Setup, Faults, tuple[float, float, int]]:
+    """Elections without end: short timeouts, no pre-votes, everything lost, doubled and late."""
+    chance = random.Random(f"{seed}/storm")
+    ids = tuple(range(1, chance.choice((3, 3, 5)) + 1))
+    timing = Timing(
+        election_timeout_ms=20,
+        fetch_timeout_ms=40,
+        election_backoff_max_ms=10,
+        request_timeout_ms=20,
+        retry_backoff_ms=2,
+        fetch_max_wait_ms=chance.choice((0, 5)),
+        fetch_max_bytes=chance.choice((1, 64)),
+    )
+    faults = Faults(
+        crash=chance.choice((0, 5, 30)),
+        half_crash=chance.choice((0, 5, 30)),
+        restart=200,
+        cut=chance.choice((0, 10, 30)),
+        heal=chance.choice((10, 40)),
+        append=chance.choice((50, 200)),
+    )
+    old = ids if chance.random() < 0.7 else ()
+    setup = Setup(voters=ids, old=old, timing=timing)
+    return setup, faults, (chance.choice((0.0, 0.1)), chance.choice((0.0, 0.3)), 25)
+
+
 class Day:
     """Runs one seed."""
 
-    def __init__(self, seed: int, events: int = 2_000) -> None:
-        setup, self.faults, (loss, doubled, delay_ms) = drawn_setup(seed)
+    def __init__(self, seed: int, events: int = 2_000, *, storm: bool = False) -> None:
+        setup, self.faults, (loss, doubled, delay_ms) = (storm_setup if storm else drawn_setup)(
+            seed
+        )
         self.seed, self.events = seed, events
         self.cluster = Cluster(seed, setup)
         self.cluster.links.lost, self.cluster.links.doubled = loss, doubled

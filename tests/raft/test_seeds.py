@@ -14,8 +14,8 @@ from tests.raft.invariants import Broken, Canary
 from tests.raft.swarm import Day
 from tests.tidiness import CHECKOUT
 
-EVENTS = 800
-BATCHES = [range(start, start + 10) for start in range(0, 200, 10)]
+EVENTS = 700
+BATCHES = [range(start, start + 10) for start in range(0, 120, 10)]
 KEPT = Path(__file__).with_name("seeds.txt")
 
 

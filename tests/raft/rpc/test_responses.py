@@ -1,0 +1,264 @@
+"""What answers of every shape do to who asked: obeyed, or ignored for a named reason."""
+
+import random
+
+import pytest
+
+from kraft_wire.raft.effects import AppendFetched, AppendSnapshotChunk, InstallSnapshot, TruncateLog
+from kraft_wire.raft.events import RequestFailed, ResponseReceived
+from kraft_wire.raft.ignored import Ignored
+from kraft_wire.raft.roles import Candidate, Follower, Leader, Prospective, Unattached
+from kraft_wire.wire.generated.error_code import ErrorCode as E
+from kraft_wire.wire.generated.fetch import (
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    PartitionData,
+    SnapshotId,
+)
+from kraft_wire.wire.generated.fetch_snapshot import (
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
+    ResponsePartitionSnapshot,
+    ResponseSnapshotId,
+    ResponseTopicSnapshot,
+)
+from kraft_wire.wire.generated.fetch_snapshot import LeaderIdAndEpoch as SnapshotLeader
+from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
+from tests.raft.small import TOPIC, TOPIC_ID, Small, vote_response
+
+
+def fetch_response(**fields: object) -> FetchResponse:
+    """An answer of leader 2 in epoch 3."""
+    given = {"current_leader": LeaderIdAndEpoch(leader_id=2, leader_epoch=3), "records": b""}
+    partition = PartitionData(**{**given, **fields})  # type: ignore[arg-type]  # of the table
+    return FetchResponse(
+        responses=[FetchableTopicResponse(topic_id=TOPIC_ID, partitions=[partition])]  # type: ignore[arg-type]  # bytes will do
+    )
+
+
+def fetching() -> Small:
+    """A follower of 2 in epoch 3 whose fetch is out; its log: epoch 1 to 5, epoch 2 to 8."""
+    small = Small((1, 5), (2, 3)).follower()
+    update = small.effects[-1]
+    small.step(RequestFailed(update.request_id))  # type: ignore[union-attr]  # UpdateRaftVoter first
+    small.pass_ms(50)
+    assert small.sent(FetchRequest), small.effects
+    return small
+
+
+def answered(small: Small, response: FetchResponse) -> Ignored | None:
+    """Answer the fetch; the reason for which it was ignored, if it was."""
+    before = small.quorum.ignored.given()
+    small.answer(small.sent(FetchRequest)[-1], response)
+    for reason, count in small.quorum.ignored.given().items():
+        if count > before.get(reason, 0):
+            return reason
+    return None
+
+
+BAD_FETCHES: list[tuple[FetchResponse, Ignored]] = [
+    (FetchResponse(error_code=E.UNKNOWN_SERVER_ERROR), Ignored.TOP_LEVEL_ERROR),
+    (FetchResponse(), Ignored.BAD_SHAPE),
+    (fetch_response(partition_index=1), Ignored.BAD_SHAPE),
+    (fetch_response(current_leader=None), Ignored.STALE_EPOCH),
+    (
+        fetch_response(current_leader=LeaderIdAndEpoch(leader_id=2, leader_epoch=2)),
+        Ignored.STALE_EPOCH,
+    ),
+    (
+        fetch_response(current_leader=LeaderIdAndEpoch(leader_id=3, leader_epoch=3)),
+        Ignored.CONFLICTING_LEADER,
+    ),
+    (
+        fetch_response(current_leader=LeaderIdAndEpoch(leader_id=1, leader_epoch=3)),
+        Ignored.NAMED_AS_LEADER,
+    ),
+    (
+        fetch_response(current_leader=LeaderIdAndEpoch(leader_id=2, leader_epoch=2**31 - 1)),
+        Ignored.EPOCHS_EXHAUSTED,
+    ),
+    (fetch_response(error_code=E.INVALID_REQUEST), Ignored.PARTITION_ERROR),
+    (fetch_response(error_code=E.UNKNOWN_LEADER_EPOCH), Ignored.STALE_EPOCH),
+    (fetch_response(diverging_epoch=EpochEndOffset(epoch=1, end_offset=-1)), Ignored.BAD_SHAPE),
+    (
+        fetch_response(diverging_epoch=EpochEndOffset(epoch=2, end_offset=8)),
+        Ignored.NOTHING_TO_TRUNCATE,
+    ),
+    (
+        fetch_response(snapshot_id=SnapshotId(end_offset=9, epoch=-1)),
+        Ignored.MALFORMED_SNAPSHOT_ID,
+    ),
+    (
+        fetch_response(snapshot_id=SnapshotId(end_offset=8, epoch=2)),
+        Ignored.SNAPSHOT_NOT_NEEDED,
+    ),
+]
+
+
+@pytest.mark.parametrize(("response", "reason"), BAD_FETCHES, ids=lambda v: getattr(v, "name", ""))
+def test_bad_fetch_answer_is_ignored_for_a_named_reason(
+    response: FetchResponse, reason: Ignored
+) -> None:
+    small = fetching()
+    assert answered(small, response) is reason
+    changing = AppendFetched | TruncateLog
+    assert not [e for e in small.effects if isinstance(e, changing)]
+
+
+@pytest.mark.parametrize(
+    ("epoch", "end", "cut"), [(2, 6, 6), (1, 4, 4), (1, 5, 5), (1, 9, 5), (0, 3, 3)]
+)
+def test_diverging_answer_truncates_to_the_common_part(epoch: int, end: int, cut: int) -> None:
+    small = fetching()
+    answered(small, fetch_response(diverging_epoch=EpochEndOffset(epoch=epoch, end_offset=end)))
+    assert [e.end_offset for e in small.effects if isinstance(e, TruncateLog)] == [cut]
+
+
+def test_nothing_below_the_high_watermark_is_cut_or_replaced() -> None:
+    """M04: what is committed stays, whatever a leader says."""
+    small = fetching()
+    answered(small, fetch_response(high_watermark=7))
+    assert small.quorum.high_watermark == 7
+    told = EpochEndOffset(epoch=1, end_offset=4)
+    reason = answered(small, fetch_response(diverging_epoch=told))
+    assert reason is Ignored.TRUNCATION_BELOW_HIGH_WATERMARK
+    small.pass_ms(50)
+    snapshot = SnapshotId(end_offset=6, epoch=2)
+    reason = answered(small, fetch_response(snapshot_id=snapshot))
+    assert reason is Ignored.SNAPSHOT_BELOW_HIGH_WATERMARK
+
+
+def test_high_watermark_is_clamped_to_the_own_log_and_never_falls() -> None:
+    small = fetching()
+    answered(small, fetch_response(high_watermark=100))
+    assert small.quorum.high_watermark == 8
+    assert answered(small, fetch_response(high_watermark=50)) is Ignored.HIGH_WATERMARK_FELL
+    assert small.quorum.high_watermark == 8
+
+
+def test_answer_counts_once() -> None:
+    """M43: a doubled answer finds its question gone."""
+    small = fetching()
+    sent = small.sent(FetchRequest)[-1]
+    response = fetch_response(diverging_epoch=EpochEndOffset(epoch=1, end_offset=5))
+    small.answer(sent, response)
+    small.step(ResponseReceived(sent.request_id, response))
+    assert small.quorum.ignored[Ignored.LATE_ANSWER] == 1
+    assert not [e for e in small.effects if isinstance(e, TruncateLog)]
+
+
+def chunk(position: int, data: bytes, size: int = 10, **fields: object) -> FetchSnapshotResponse:
+    given: dict[str, object] = {
+        "snapshot_id": ResponseSnapshotId(end_offset=20, epoch=2),
+        "current_leader": SnapshotLeader(leader_id=2, leader_epoch=3),
+        "size": size,
+        "position": position,
+        "unaligned_records": data,
+    }
+    partition = ResponsePartitionSnapshot(**{**given, **fields})  # type: ignore[arg-type]  # of the table
+    topics = [ResponseTopicSnapshot(name=TOPIC, partitions=[partition])]
+    return FetchSnapshotResponse(topics=topics)
+
+
+def transferring() -> Small:
+    small = fetching()
+    answered(small, fetch_response(snapshot_id=SnapshotId(end_offset=20, epoch=2)))
+    assert small.sent(FetchSnapshotRequest)
+    return small
+
+
+def test_chunks_are_written_where_they_were_asked_for_and_the_last_installs() -> None:
+    small = transferring()
+    small.answer(small.sent(FetchSnapshotRequest)[-1], chunk(0, b"abcdef"))
+    assert [(e.position, e.data) for e in small.effects if isinstance(e, AppendSnapshotChunk)] == [
+        (0, b"abcdef")
+    ]
+    sent = small.sent(FetchSnapshotRequest)[-1]
+    assert sent.request.topics[0].partitions[0].position == 6  # type: ignore[attr-defined]  # its request
+    small.answer(sent, chunk(6, b"ghij"))
+    assert [type(e) for e in small.effects][:2] == [AppendSnapshotChunk, InstallSnapshot]
+
+
+BAD_CHUNKS = [
+    (chunk(1, b"x"), Ignored.OTHER_SNAPSHOT),
+    (
+        chunk(0, b"x", snapshot_id=ResponseSnapshotId(end_offset=21, epoch=2)),
+        Ignored.OTHER_SNAPSHOT,
+    ),
+    (chunk(0, b""), Ignored.CHUNK_OUT_OF_RANGE),
+    (chunk(0, b"x" * 11), Ignored.CHUNK_OUT_OF_RANGE),
+    (chunk(0, b"", error_code=98), Ignored.SNAPSHOT_GONE),
+    (chunk(0, b"", snapshot_id=ResponseSnapshotId(end_offset=-1, epoch=-1)), Ignored.SNAPSHOT_GONE),
+]
+
+
+@pytest.mark.parametrize(("response", "reason"), BAD_CHUNKS)
+def test_wrong_chunk_ends_the_transfer(response: FetchSnapshotResponse, reason: Ignored) -> None:
+    small = transferring()
+    small.answer(small.sent(FetchSnapshotRequest)[-1], response)
+    assert small.quorum.ignored[reason] == 1
+    assert isinstance(small.role, Follower)
+    assert small.role.transfer is None
+
+
+def test_position_out_of_range_keeps_the_partial_file() -> None:
+    small = transferring()
+    small.answer(small.sent(FetchSnapshotRequest)[-1], chunk(0, b"", error_code=99))
+    assert isinstance(small.role, Follower)
+    assert small.role.transfer is not None
+
+
+def test_votes_make_a_prospective_a_candidate_a_leader() -> None:
+    small = Small((1, 5)).prospective()
+    assert isinstance(small.role, Prospective)
+    small.answer(small.sent(VoteRequest)[0], vote_response(1, granted=True))
+    assert isinstance(small.role, Candidate)
+    small.answer(small.sent(VoteRequest)[0], vote_response(2, granted=True))
+    assert isinstance(small.role, Leader)
+
+
+def test_lost_pre_vote_goes_back_and_refused_votes_wait() -> None:
+    small = Small((1, 5)).prospective()
+    for sent in small.sent(VoteRequest):
+        small.answer(sent, vote_response(1))
+    assert isinstance(small.role, Unattached)
+    small = Small((1, 5)).candidate()
+    for sent in small.sent(VoteRequest):
+        small.answer(sent, vote_response(2))
+    assert isinstance(small.role, Candidate)
+
+
+def test_voter_without_pre_votes_makes_a_prospective_stand() -> None:
+    small = Small((1, 5)).prospective()
+    response = VoteResponse(error_code=E.UNSUPPORTED_VERSION)
+    small.answer(small.sent(VoteRequest)[0], response)
+    assert isinstance(small.role, Candidate)
+
+
+def test_answer_of_another_kind_is_ignored() -> None:
+    small = Small((1, 5)).prospective()
+    small.answer(small.sent(VoteRequest)[0], FetchResponse())
+    assert small.quorum.ignored[Ignored.UNEXPECTED_KIND] == 1
+
+
+def test_no_request_or_answer_of_any_shape_raises() -> None:
+    """Every message kind with drawn numbers, in every role; what comes out is effects."""
+    from kraft_wire.wire.generated.registry import message_table, request_class, response_class
+    from tests.wire.random_messages import random_message
+
+    chance = random.Random(5)
+    ways = (Small.prospective, Small.candidate, Small.follower, Small.leader, Small.resigned)
+    for key in (1, 52, 53, 54, 55, 59, 80, 81, 82):
+        for round_ in range(60):
+            small = Small((1, 5), is_dynamic=round_ % 2 == 0)
+            ways[round_ % len(ways)](small)
+            kind = request_class(key)
+            request = random_message(message_table(kind.NAME), kind.MAX_VERSION, chance)
+            small.ask(request)
+            for sent in [e for e in small.effects if type(e).__name__ == "SendRequest"]:
+                answer = response_class(sent.request.API_KEY)  # type: ignore[union-attr]  # a request
+                made = random_message(message_table(answer.NAME), answer.MAX_VERSION, chance)
+                small.answer(sent, made)  # type: ignore[arg-type]  # a SendRequest
