@@ -7,7 +7,7 @@ recomputes what it can in the most obvious way.
 
 from __future__ import annotations
 
-from kraft_wire.model import NO_REPLICA, Offset, OffsetAndEpoch, ReplicaKey
+from kraft_wire.model import NO_REPLICA, ReplicaKey
 from kraft_wire.raft.effects import (
     AppendControlRecords,
     AppendRecords,
@@ -21,6 +21,7 @@ from kraft_wire.raft.effects import (
     SendRequest,
     TruncateLog,
 )
+from kraft_wire.raft.events import ControlRecord
 from kraft_wire.raft.roles import Candidate, Leader, Prospective
 from kraft_wire.raft.voters import VoterSet
 from kraft_wire.wire.generated.begin_quorum_epoch import BeginQuorumEpochRequest
@@ -30,7 +31,7 @@ from kraft_wire.wire.generated.leader_change_message import LeaderChangeMessage
 from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
 from kraft_wire.wire.generated.voters_record import VotersRecord
 from tests.raft.cluster import Cluster, Host, Judge
-from tests.raft.memory import Batch, Snapshot, applied
+from tests.raft.memory import Batch, Snapshot, applied, control_records
 
 
 class Broken(AssertionError):
@@ -178,9 +179,8 @@ class Ledger(Judge):
         check(len(changes) <= 1, "S18 OneVoterChange", host.id, changes, reached)
 
     @staticmethod
-    def _set_changes(batch: Batch):  # type: ignore[no-untyped-def]  # control records
-        from tests.raft.memory import control_records
-
+    def _set_changes(batch: Batch) -> list[ControlRecord]:
+        """Changes of membership; what stands beside a LeaderChange only describes it anew."""
         is_lone = len(batch.controls) == 1
         return [one for one in control_records(batch) if is_lone]
 
@@ -315,6 +315,3 @@ class Canary(Judge):
         if host.replica is not None:
             high_watermark = host.replica.quorum.high_watermark
             check(high_watermark is None, "S00 Canary", host.id, high_watermark)
-
-
-__all__ = ["Broken", "Canary", "Ledger", "Offset", "OffsetAndEpoch"]

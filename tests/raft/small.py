@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from kraft_wire.model import (
-    ZERO_UUID,
-    ElectionState,
-    LeaderEpoch,
-    Offset,
-    OffsetAndEpoch,
-    ReplicaId,
-)
+from kraft_wire.model import ZERO_UUID, ElectionState, Offset, ReplicaId, ReplicaKey
 from kraft_wire.raft import RaftConfig, RaftReplica, RaftTiming
-from kraft_wire.raft.effects import Effect, Reply, ReplyWithRecords, SendRequest
+from kraft_wire.raft.effects import (
+    AppendControlRecords,
+    AppendRecords,
+    Effect,
+    FlushLog,
+    Reply,
+    ReplyWithRecords,
+    SendRequest,
+)
 from kraft_wire.raft.events import (
     Event,
     LogFlushed,
@@ -69,8 +70,6 @@ class Small:
         if is_dynamic:
             history.appended_version(Offset(-1), 1)
             history.appended_voters(Offset(-1), members)
-        from kraft_wire.model import ReplicaKey
-
         config = RaftConfig(
             ReplicaKey(ReplicaId(node_id), directory_id(node_id)),
             CLUSTER_ID,
@@ -96,8 +95,6 @@ class Small:
 
     def step(self, event: Event) -> list[Effect]:
         """Take an event; appends and flushes of control batches are performed at once."""
-        from kraft_wire.raft.effects import AppendControlRecords, AppendRecords, FlushLog
-
         self.effects = self.replica.step(event, self.now_ms)
         for effect in list(self.effects):
             if isinstance(effect, AppendControlRecords | AppendRecords):
@@ -248,6 +245,3 @@ def fetch_request(
         max_wait_ms=max_wait_ms,
         topics=[FetchTopic(topic_id=topic_id, partitions=[partition])],  # type: ignore[arg-type]  # bytes will do
     )
-
-
-__all__ = ["LeaderEpoch", "OffsetAndEpoch", "Small"]

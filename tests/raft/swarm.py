@@ -12,9 +12,8 @@ import time
 from dataclasses import dataclass
 
 from kraft_wire.model import ReplicaId, Uuid
-from kraft_wire.raft import RaftTiming
 from kraft_wire.raft.events import ResignRequested
-from kraft_wire.raft.timing import RaftTiming as Timing
+from kraft_wire.raft.timing import RaftTiming
 from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest
 from kraft_wire.wire.generated.add_raft_voter import Listener as AddListener
 from kraft_wire.wire.generated.remove_raft_voter import RemoveRaftVoterRequest
@@ -47,7 +46,7 @@ def drawn_setup(seed: int) -> tuple[Setup, Faults, tuple[float, float, int]]:
     ids = list(range(1, count + 1))
     observers = tuple(range(count + 1, count + 1 + chance.choice((0, 0, 1, 2))))
     is_dynamic = chance.random() < 0.6
-    timing = Timing(
+    timing = RaftTiming(
         election_timeout_ms=chance.choice((50, 100, 300)),
         fetch_timeout_ms=chance.choice((60, 150, 400)),
         election_backoff_max_ms=chance.choice((20, 100)),
@@ -89,7 +88,7 @@ def storm_setup(seed: int) -> tuple[Setup, Faults, tuple[float, float, int]]:
     """Elections without end: short timeouts, no pre-votes, everything lost, doubled and late."""
     chance = random.Random(f"{seed}/storm")
     ids = tuple(range(1, chance.choice((3, 3, 5)) + 1))
-    timing = Timing(
+    timing = RaftTiming(
         election_timeout_ms=20,
         fetch_timeout_ms=40,
         election_backoff_max_ms=10,
@@ -306,6 +305,3 @@ def main(first: int, last: int, events: int = 2_000) -> int:
 
 if __name__ == "__main__":
     sys.exit(main(*(int(word) for word in sys.argv[1:])))
-
-
-__all__ = ["Day", "RaftTiming", "add_request", "drawn_setup", "remove_request"]
