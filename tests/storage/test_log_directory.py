@@ -4,7 +4,15 @@ from contextlib import suppress
 
 import pytest
 
-from kraft_wire.model import DiskFull, FsyncFailed, Offset, StorageError, TopicPartition, Uuid
+from kraft_wire.model import (
+    DiskFull,
+    FsyncFailed,
+    LeaderEpoch,
+    Offset,
+    StorageError,
+    TopicPartition,
+    Uuid,
+)
 from kraft_wire.sim.files import Fault, SimFileSystem
 from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.damage import inspect
@@ -303,6 +311,41 @@ def test_ballast_that_cannot_be_taken_means_full() -> None:
     space.refresh()
     assert space.is_full
     DiskSpace(fs, D).note_full()
+
+
+def test_logs_made_and_deleted_together_are_settled_at_once() -> None:
+    fs = SimFileSystem()
+    directory = opened(fs)
+    for partition in (PARTITION, OTHER):
+        directory.create_log(partition, TOPIC_ID, SMALL, 1, durable=False)
+    directory.settle()
+    added = fill(directory.logs[PARTITION], 2)
+    directory.delete_log(OTHER, durable=False)
+    directory.settle()
+    assert sorted(directory.logs) == [PARTITION]
+    assert b"a-b.c" not in fs.read(f"{D}/recovery-point-offset-checkpoint")
+    directory.close()
+    assert contents(opened(fs).logs[PARTITION]) == added
+
+
+def test_disk_that_fails_while_it_is_noted_as_full_takes_the_directory_offline() -> None:
+    fs = SimFileSystem()
+    directory = opened(fs, ballast_bytes=4096)
+    fs.fault = (fs.calls_count, Fault.EIO)
+    directory.note_error(PARTITION, DiskFull("write", "x", "full"))
+    assert directory.offline is not None
+    assert directory.offline.operation == "unlink"
+
+
+def test_announced_epoch_is_on_the_disk_with_its_first_record() -> None:
+    fs = SimFileSystem()
+    directory = opened(fs)
+    log = directory.create_log(PARTITION, TOPIC_ID, SMALL, 1)
+    path = f"{D}/{PARTITION}/leader-epoch-checkpoint"
+    log.epochs.announce(LeaderEpoch(7), Offset(0))
+    assert not fs.exists(path) or b"7 0" not in fs.read(path)
+    fill(log, 1, epoch=7)
+    assert b"7 0" in fs.read(path)
 
 
 # -- the k-th call -------------------------------------------------------------------------------
