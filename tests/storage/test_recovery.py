@@ -260,13 +260,16 @@ def test_clean_start_reads_the_end_only_and_refuses_a_torn_one() -> None:
 
 
 def test_clean_start_that_has_to_replay_producers_refuses_a_damaged_batch() -> None:
-    fs, _ = disk_with(3)
+    fs, config = SimFileSystem(), LogConfig(index_interval_bytes=100)
+    log = open_at(fs, config)
+    added = fill(log, 20)
+    log.close()
     for name in fs.names(DIRECTORY):
         if name.endswith(".snapshot"):
             fs.unlink(f"{DIRECTORY}/{name}")
-    flip(fs, LOG, 16)
+    flip(fs, LOG, len(added[0]) + 16)
     with pytest.raises(CorruptLog):
-        open_at(fs, is_clean=True)
+        open_at(fs, config, is_clean=True)
 
 
 # -- leftovers -----------------------------------------------------------------------------------
