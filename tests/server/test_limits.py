@@ -1,7 +1,6 @@
 """Limits that are on by default, each at the socket of a server that has it small."""
 
 import resource
-import socket
 import struct
 from pathlib import Path
 
@@ -77,20 +76,6 @@ def large_answers(client: WireClient, requests: int) -> None:
 def with_a_large_topic(server: ServerProcess) -> None:
     with WireClient(server.bootstrap) as client:
         client.topic("large")
-
-
-def test_a_peer_that_takes_no_answers_is_closed_at_the_cap(tmp_path: Path) -> None:
-    overrides = {"connection.write.buffer.max.bytes": "65536", "num.partitions": "1000"}
-    with ServerProcess(tmp_path, overrides=overrides) as server:
-        with_a_large_topic(server)
-        with WireClient(server.bootstrap) as greedy, WireClient(server.bootstrap) as good:
-            greedy.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-            large_answers(greedy, 300)
-            good.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
-            while not lines(server, "write_buffer_full"):
-                good.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
-        (line,) = lines(server, "write_buffer_full")
-        assert "allowed=65536" in line
 
 
 def test_requests_wait_while_their_predecessors_answers_are_not_taken(tmp_path: Path) -> None:
