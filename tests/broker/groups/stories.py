@@ -320,7 +320,7 @@ def deletions(door: Door, group: str, topic_id: Uuid) -> Iterator[Any]:
     member = joined(Member(door, f"{group}-stable"))
     Member(door, f"{group}-simple").commit(TOPIC)
     for version in range(3):
-        names = [f"{group}-stable", f"{group}-simple", f"{group}-unknown", f"{group}-unknown", ""]
+        names = [f"{group}-stable", f"{group}-simple", f"{group}-unknown", f"{group}-unknown"]
         yield door.send(DeleteGroupsRequest(groups_names=names), version).response
     yield door.send(fetch_group(f"{group}-simple"), 9).response
     member.leave()
