@@ -6,10 +6,10 @@ Tagged fields have a function of their own, entered only when there are any.
 """
 
 from codegen.formats import FIXED_SIZES, Formats
-from codegen.layout import FieldLayout, NamedMessage, StructLayout, layout_of
+from codegen.functions import Definition, Functions, by_version
+from codegen.layout import FieldLayout, NamedMessage, StructLayout
 from codegen.literals import default_literal
-from codegen.names import snake_case
-from codegen.source import INDENT, function, indent
+from codegen.source import INDENT, indent
 from codegen.steps import Fixed, Payload, Step, field_steps, steps_of
 
 __all__ = ["plan_decoders"]
@@ -20,11 +20,7 @@ def plan_decoders(
 ) -> tuple[dict[int, str], list[list[str]]]:
     """Return the function of every version, and the functions' lines in definition order."""
     plan = DecoderPlan(formats)
-    by_version = {
-        version: plan.one(layout_of(message, message.spec.root, version))
-        for version in message.spec.versions
-    }
-    return by_version, plan.functions
+    return by_version(message, plan.one), plan.functions.defined
 
 
 class DecoderPlan:
@@ -32,43 +28,32 @@ class DecoderPlan:
 
     def __init__(self, formats: Formats) -> None:
         self.formats = formats
-        self.functions: list[list[str]] = []
-        self.names: dict[tuple[str, StructLayout], str] = {}
-        self.counts: dict[str, int] = {}
-
-    def _name(self, form: str, layout: StructLayout) -> str:
-        """Choose the name of a new function."""
-        stem = f"_read_{snake_case(layout.class_name)}{form}"
-        self.counts[stem] = self.counts.get(stem, 0) + 1
-        return f"{stem}_{self.counts[stem]}"
+        self.functions = Functions("read")
 
     def one(self, layout: StructLayout) -> str:
         """Return the function that reads one struct."""
-        key = ("one", layout)
-        if key not in self.names:
-            body = [*self._struct(layout), "return item, pos"]
-            self.names[key] = self._name("", layout)
-            result = f"tuple[{layout.class_name}, int]"
-            self._define(self.names[key], ["data: Buffer", "pos: int"], result, body)
-        return self.names[key]
+        return self.functions.name("", layout, self._define_one)
+
+    def _define_one(self, layout: StructLayout) -> Definition:
+        body = [*self._struct(layout), "return item, pos"]
+        return Definition(["data: Buffer", "pos: int"], f"tuple[{layout.class_name}, int]", body)
 
     def _array(self, layout: StructLayout) -> str:
         """Return the function that reads `count` structs."""
-        key = ("array", layout)
-        if key not in self.names:
-            steps = steps_of(layout)
-            assert steps, f"{layout.class_name} takes no byte, so its count is not bounded"
-            fixed = [step for step in steps if isinstance(step, Fixed)]
-            if len(fixed) == len(steps) and not layout.tagged:
-                body = self._fixed_array(layout, fixed)
-            else:
-                inner = [*self._struct(layout), "items.append(item)"]
-                body = ["items = []", "for _ in range(count):", *indent(inner)]
-            self.names[key] = self._name("_list", layout)
-            arguments = ["data: Buffer", "pos: int", "count: int"]
-            result = f"tuple[list[{layout.class_name}], int]"
-            self._define(self.names[key], arguments, result, [*body, "return items, pos"])
-        return self.names[key]
+        return self.functions.name("_list", layout, self._define_array)
+
+    def _define_array(self, layout: StructLayout) -> Definition:
+        steps = steps_of(layout)
+        assert steps, f"{layout.class_name} takes no byte, so its count is not bounded"
+        fixed = [step for step in steps if isinstance(step, Fixed)]
+        if len(fixed) == len(steps) and not layout.tagged:
+            body = self._fixed_array(layout, fixed)
+        else:
+            inner = [*self._struct(layout), "items.append(item)"]
+            body = ["items = []", "for _ in range(count):", *indent(inner)]
+        result = f"tuple[list[{layout.class_name}], int]"
+        arguments = ["data: Buffer", "pos: int", "count: int"]
+        return Definition(arguments, result, [*body, "return items, pos"])
 
     def _fixed_array(self, layout: StructLayout, fixed: list[Fixed]) -> list[str]:
         """Read equal runs with one iterator; a struct with tags is left to the reference codec."""
@@ -88,10 +73,6 @@ class DecoderPlan:
             *indent(inner),
             "pos = end",
         ]
-
-    def _define(self, name: str, arguments: list[str], result: str, body: list[str]) -> None:
-        """Add a function."""
-        self.functions.append(function(name, arguments, result, body))
 
     def _read(self, steps: list[Step]) -> list[str]:
         """Read steps into `item`, every payload together with the run behind it."""
@@ -246,14 +227,12 @@ class DecoderPlan:
         """Return the line that reads the tagged fields of an object."""
         if not layout.tagged and not layout.foreign_tags:
             return "item.unknown_tagged_fields, pos = unknown_tags(data, pos, tags)"
-        key = ("tags", layout)
-        if key not in self.names:
-            body = self._tags_body(layout)
-            self.names[key] = self._name("_tags", layout)
-            item = f"item: {layout.class_name}"
-            arguments = [item, "data: Buffer", "pos: int", "count: int"]
-            self._define(self.names[key], arguments, "int", body)
-        return f"pos = {self.names[key]}(item, data, pos, tags)"
+        name = self.functions.name("_tags", layout, self._define_tags)
+        return f"pos = {name}(item, data, pos, tags)"
+
+    def _define_tags(self, layout: StructLayout) -> Definition:
+        arguments = [f"item: {layout.class_name}", "data: Buffer", "pos: int", "count: int"]
+        return Definition(arguments, "int", self._tags_body(layout))
 
     def _tags_body(self, layout: StructLayout) -> list[str]:
         """Read tagged fields: the known, the known of other versions, the unknown."""

@@ -7,10 +7,10 @@ value of a wrong type, are left to the reference codec.
 """
 
 from codegen.formats import Formats
-from codegen.layout import FieldLayout, NamedMessage, StructLayout, layout_of
+from codegen.functions import Definition, Functions, by_version
+from codegen.layout import FieldLayout, NamedMessage, StructLayout
 from codegen.literals import default_literal, is_default_test, not_default_test
-from codegen.names import snake_case
-from codegen.source import INDENT, function, indent
+from codegen.source import INDENT, indent
 from codegen.steps import Fixed, Payload, Step, field_steps, local_name, steps_of
 
 __all__ = ["plan_encoders"]
@@ -24,11 +24,7 @@ def plan_encoders(
 ) -> tuple[dict[int, str], list[list[str]]]:
     """Return the function of every version, and the functions' lines in definition order."""
     plan = EncoderPlan(formats)
-    by_version = {
-        version: plan.one(layout_of(message, message.spec.root, version))
-        for version in message.spec.versions
-    }
-    return by_version, plan.functions
+    return by_version(message, plan.one), plan.functions.defined
 
 
 class EncoderPlan:
@@ -36,39 +32,24 @@ class EncoderPlan:
 
     def __init__(self, formats: Formats) -> None:
         self.formats = formats
-        self.functions: list[list[str]] = []
-        self.names: dict[tuple[str, StructLayout], str] = {}
-        self.counts: dict[str, int] = {}
-
-    def _name(self, form: str, layout: StructLayout) -> str:
-        """Choose the name of a new function."""
-        stem = f"_write_{snake_case(layout.class_name)}{form}"
-        self.counts[stem] = self.counts.get(stem, 0) + 1
-        return f"{stem}_{self.counts[stem]}"
+        self.functions = Functions("write")
 
     def one(self, layout: StructLayout) -> str:
         """Return the function that writes one struct."""
-        key = ("one", layout)
-        if key not in self.names:
-            body = self._struct(layout)
-            self.names[key] = self._name("", layout)
-            arguments = [f"item: {layout.class_name}", "out: Append"]
-            self._define(self.names[key], arguments, body or ["pass"])
-        return self.names[key]
+        return self.functions.name("", layout, self._define_one)
+
+    def _define_one(self, layout: StructLayout) -> Definition:
+        arguments = [f"item: {layout.class_name}", "out: Append"]
+        return Definition(arguments, "None", self._struct(layout) or ["pass"])
 
     def array(self, layout: StructLayout) -> str:
         """Return the function that writes the elements of an array."""
-        key = ("array", layout)
-        if key not in self.names:
-            body = ["for item in items:", *indent(self._struct(layout))]
-            self.names[key] = self._name("_list", layout)
-            arguments = [f"items: list[{layout.class_name}]", "out: Append"]
-            self._define(self.names[key], arguments, body)
-        return self.names[key]
+        return self.functions.name("_list", layout, self._define_array)
 
-    def _define(self, name: str, arguments: list[str], body: list[str]) -> None:
-        """Add a function."""
-        self.functions.append(function(name, arguments, "None", body))
+    def _define_array(self, layout: StructLayout) -> Definition:
+        arguments = [f"items: list[{layout.class_name}]", "out: Append"]
+        body = ["for item in items:", *indent(self._struct(layout))]
+        return Definition(arguments, "None", body)
 
     def _struct(self, layout: StructLayout) -> list[str]:
         """Write the fields of `item`."""
@@ -102,32 +83,31 @@ class EncoderPlan:
 
     def _tags(self, layout: StructLayout) -> str:
         """Return the function that writes the tag section of an object that has tags."""
-        key = ("tags", layout)
-        if key not in self.names:
-            body = [
-                "if item.unknown_tagged_fields is not None:",
-                f"{INDENT}raise Unusual",
-                "fields: list[tuple[int, list[Part]]] = []",
+        return self.functions.name("_tags", layout, self._define_tags)
+
+    def _define_tags(self, layout: StructLayout) -> Definition:
+        body = [
+            "if item.unknown_tagged_fields is not None:",
+            f"{INDENT}raise Unusual",
+            "fields: list[tuple[int, list[Part]]] = []",
+        ]
+        for field in layout.tagged:
+            default_is_none = default_literal(field) == "None"
+            inside = Body(self, "put", is_never_null=default_is_none)
+            value = f"item.{field.name}"
+            if default_is_none:
+                body.append(f"{local_name(field)} = {value}")
+                value = local_name(field)
+            body += [
+                f"if {not_default_test(field, value)}:",
+                f"{INDENT}parts: list[Part] = []",
+                f"{INDENT}put = parts.append",
+                *indent(inside.write(field_steps(field, is_tagged=True))),
+                f"{INDENT}fields.append(({field.tag}, parts))",
             ]
-            for field in layout.tagged:
-                default_is_none = default_literal(field) == "None"
-                inside = Body(self, "put", is_never_null=default_is_none)
-                value = f"item.{field.name}"
-                if default_is_none:
-                    body.append(f"{local_name(field)} = {value}")
-                    value = local_name(field)
-                body += [
-                    f"if {not_default_test(field, value)}:",
-                    f"{INDENT}parts: list[Part] = []",
-                    f"{INDENT}put = parts.append",
-                    *indent(inside.write(field_steps(field, is_tagged=True))),
-                    f"{INDENT}fields.append(({field.tag}, parts))",
-                ]
-            self.names[key] = self._name("_tags", layout)
-            arguments = [f"item: {layout.class_name}", "out: Append"]
-            body = [*without_repeated_annotations(body), "write_tags(fields, out)"]
-            self._define(self.names[key], arguments, body)
-        return self.names[key]
+        arguments = [f"item: {layout.class_name}", "out: Append"]
+        body = [*without_repeated_annotations(body), "write_tags(fields, out)"]
+        return Definition(arguments, "None", body)
 
 
 class Body:

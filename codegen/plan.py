@@ -14,6 +14,7 @@ from codegen.formats import Formats
 from codegen.layout import NamedMessage, name_structs
 from codegen.literals import spell_literal
 from codegen.names import message_kind, module_name, snake_case
+from codegen.notes import Notes, docstring
 from codegen.spec import FieldSpec, MessageSpec, StructSpec
 from codegen.versions import OPEN
 
@@ -46,7 +47,7 @@ class ClassPlan:
 
     name: str
     base: str
-    summary: str
+    docstring: list[str]
     attributes: list[AttributePlan]
     constants: list[tuple[str, str]]
 
@@ -74,7 +75,9 @@ class ModulePlan:
         return [summary_of(message.spec) for message in self.messages]
 
 
-def plan_modules(messages: Iterable[tuple[MessageSpec, str]]) -> list[ModulePlan]:
+def plan_modules(
+    messages: Iterable[tuple[MessageSpec, str]], notes: Notes | None = None
+) -> list[ModulePlan]:
     """Plan all modules; each message comes with the line that names its source file."""
     modules: dict[str, ModulePlan] = {}
     for spec, source in sorted(messages, key=lambda item: (module_name(item[0]), item[0].name)):
@@ -86,7 +89,7 @@ def plan_modules(messages: Iterable[tuple[MessageSpec, str]]) -> list[ModulePlan
         message = name_structs(spec, taken)
         module.messages.append(message)
         for struct in spec.root.walk():
-            module.classes.append(plan_class(message, struct))
+            module.classes.append(plan_class(message, struct, notes or {}))
         add_codecs(module, message)
     return list(modules.values())
 
@@ -99,7 +102,7 @@ def add_codecs(module: ModulePlan, message: NamedMessage) -> None:
     module.codecs.append((message.class_of(message.spec.root), decoders, encoders))
 
 
-def plan_class(message: NamedMessage, struct: StructSpec) -> ClassPlan:
+def plan_class(message: NamedMessage, struct: StructSpec, notes: Notes) -> ClassPlan:
     """Plan the class of one struct, for all versions."""
     is_root = struct is message.spec.root
     attributes = [plan_attribute(message, each) for each in struct.fields]
@@ -114,10 +117,11 @@ def plan_class(message: NamedMessage, struct: StructSpec) -> ClassPlan:
                 str(message.spec.flexible),
             )
         )
+    summary = summary_of(message.spec) if is_root else f"{struct.name} of {message.spec.name}."
     return ClassPlan(
         name=message.class_of(struct),
         base="Message" if is_root else "Struct",
-        summary=summary_of(message.spec) if is_root else f"{struct.name} of {message.spec.name}.",
+        docstring=docstring(summary, notes, message.spec, struct),
         attributes=attributes,
         constants=plan_constants(message.spec) if is_root else [],
     )

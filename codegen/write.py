@@ -11,6 +11,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from codegen.notes import check_notes, read_notes
 from codegen.plan import ModulePlan, plan_modules
 from codegen.spec import MessageSpec, parse_message
 from codegen.tables import plan_registry, plan_tables
@@ -24,6 +25,7 @@ __all__ = [
     "write_tree",
 ]
 
+NOTES = "notes.json"
 WORD = re.compile(r"\w+")
 IMPORTS = {
     "kraft_wire.model": ["ZERO_UUID", "FileSlice", "Uuid"],
@@ -69,7 +71,10 @@ def render_tree(schemas: Path) -> dict[str, str]:
     """Return the text of every generated file by its path below `wire/generated`."""
     environment = open_templates()
     release = (schemas / "VERSION").read_text().split("\n")[0]
-    modules = plan_modules(read_schemas(schemas))
+    messages = read_schemas(schemas)
+    notes = read_notes(schemas / NOTES)
+    check_notes(notes, [spec for spec, _ in messages], f"{schemas.name}/{NOTES}")
+    modules = plan_modules(messages, notes)
     tree = {
         "__init__.py": package_text("Generated codecs; `registry` finds them."),
         "tables/__init__.py": package_text("Generated field tables."),

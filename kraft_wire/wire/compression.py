@@ -1,6 +1,6 @@
 """Compression of record batches: gzip, snappy, lz4 and zstd, with capped decompression.
 
-KIP-110 (zstd), KIP-57 (lz4 framing), RELIABILITY attack "decompression bomb". Output is what
+KIP-110 (zstd), KIP-57 (lz4 framing), safe from decompression bombs. Output is what
 Apache's clients write by default and what every client reads; input is whatever Apache's readers
 accept. The cap is a number of bytes known before the first output byte: a size declared above it is
 refused before anything is allocated, and an undeclared one is met while streaming.

@@ -1,6 +1,6 @@
 """Request and response headers: the four bytes of correlation, and who asks what.
 
-CLIENT-FACTS 9.1; KIP-482 for the tagged fields. Hand-written, although the schemas have headers
+KIP-482 for the tagged fields. Hand-written, although the schemas have headers
 too, because every request passes here and the version is inside what is being read. Three
 oddities: the client id keeps its two-byte length in the flexible header, an ApiVersions response
 always has header version 0 (the asker cannot know what we speak), and header version 0 of a

@@ -14,10 +14,10 @@ from binascii import Error as Base64Error
 from typing import Final, cast
 
 from kraft_wire.model import FileSlice, Uuid, uuid_from_text, uuid_to_text
+from kraft_wire.wire.defaults import default_value, is_default
 from kraft_wire.wire.generated.registry import message_table, struct_class
 from kraft_wire.wire.message import Message, Struct, UnencodableMessage
 from kraft_wire.wire.schema import FieldTable, MessageTable, StructTable, includes
-from kraft_wire.wire.walker import default_value, is_default
 
 __all__ = [
     "InvalidJson",

@@ -93,7 +93,7 @@ class UnencodableMessage(ValueError):
 
 
 class DecodeLimits(NamedTuple):
-    """How much one message from a peer may make us build (RELIABILITY 6.3).
+    """How much one message from a peer may make us build.
 
     A single section of unknown tagged fields is always held against the two tag limits; sums over
     many sections are, in messages of more bytes than `elements`.
@@ -195,6 +195,6 @@ class Message(Struct):
 
     def _encode_slowly(self, version: int) -> list[Part]:
         from kraft_wire.wire.generated.registry import message_table
-        from kraft_wire.wire.walker import encode_slowly
+        from kraft_wire.wire.table_writer import encode_slowly
 
         return encode_slowly(self, message_table(self.NAME), version)

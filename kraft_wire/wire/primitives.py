@@ -1,23 +1,37 @@
-"""Primitive types of the wire: unsigned varints, zig-zag varints, and what generated code calls.
+"""Primitive types of the wire: unsigned varints, and what generated code calls.
 
-CLIENT-FACTS 9.2. The functions at the top are for hand-written code and tests; the second half is
+The functions at the top are for hand-written code and tests; the second half is
 the small runtime of the generated modules. Whatever it cannot do at once it refuses with
 `Unusual`, and the reference codec (`walker`) takes over.
 """
 
-from typing import Any
+import struct
+from typing import Any, Final
 
 from kraft_wire.wire.message import Buffer
 
 __all__ = [
+    "FIXED",
+    "STRING_BYTES_MAX",
     "UNSET",
     "Unusual",
     "decode_unsigned_varint",
-    "decode_varint",
-    "decode_varlong",
     "encode_unsigned_varint",
-    "encode_varint",
 ]
+
+FIXED: Final = {
+    "int8": struct.Struct(">b"),
+    "int16": struct.Struct(">h"),
+    "uint16": struct.Struct(">H"),
+    "int32": struct.Struct(">i"),
+    "uint32": struct.Struct(">I"),
+    "int64": struct.Struct(">q"),
+    "float64": struct.Struct(">d"),
+    "uuid": struct.Struct("16s"),
+    "bool": struct.Struct("B"),
+}
+"""The types of fixed size, as the reference codec reads and writes them."""
+STRING_BYTES_MAX: Final = 32767
 
 UNSET: Any = ()
 """Stands for "no argument" where None is a value; generated constructors compare identity."""
@@ -54,34 +68,4 @@ def encode_unsigned_varint(value: int) -> bytes:
         groups.append(value & 0x7F | 0x80)
         value >>= 7
     groups.append(value)
-    return bytes(groups)
-
-
-def decode_varint(data: Buffer, position: int) -> tuple[int, int]:
-    """Read a zig-zag varint of at most 5 bytes; return it and the position behind it."""
-    raw, position = decode_unsigned_varint(data, position)
-    return (raw >> 1) ^ -(raw & 1), position
-
-
-def decode_varlong(data: Buffer, position: int) -> tuple[int, int]:
-    """Read a zig-zag varint of at most 10 bytes; return it and the position behind it."""
-    raw = 0
-    for shift in range(0, 70, 7):
-        byte = data[position]
-        position += 1
-        raw |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            raw &= 0xFFFFFFFFFFFFFFFF
-            return (raw >> 1) ^ -(raw & 1), position
-    raise ValueError("a varlong of more than 10 bytes")
-
-
-def encode_varint(value: int) -> bytes:
-    """Write a zig-zag varint; any 64-bit value, so that it serves varlongs as well."""
-    raw = (value << 1) ^ (value >> 63)
-    groups = bytearray()
-    while raw >= 0x80:
-        groups.append(raw & 0x7F | 0x80)
-        raw >>= 7
-    groups.append(raw)
     return bytes(groups)

@@ -31,6 +31,7 @@ __all__ = [
     "check_records",
     "increment_sequence",
     "iter_records",
+    "record_values",
 ]
 
 Header = tuple[str, bytes | None]
@@ -92,6 +93,9 @@ def append_record(
     headers: Sequence[Header] = (),
 ) -> None:
     """Append one record to the body of a batch that is being built."""
+    if key is None and value is not None and timestamp_delta == 0 and not headers:
+        _append_value(output, offset_delta, value)
+        return
     record = bytearray(1)  # attributes: none are defined
     append_varint(record, timestamp_delta)
     append_varint(record, offset_delta)
@@ -103,6 +107,18 @@ def append_record(
         _append_blob(record, content)
     append_varint(output, len(record))
     output += record
+
+
+def _append_value(output: bytearray, offset_delta: int, value: bytes | memoryview) -> None:
+    """Append a record with nothing but a value, as all of the metadata are."""
+    head = bytearray(2)  # attributes, timestamp delta
+    append_varint(head, offset_delta)
+    head.append(1)  # no key
+    append_varint(head, len(value))
+    append_varint(output, len(head) + len(value) + 1)
+    output += head
+    output += value
+    output.append(0)  # headers
 
 
 def _append_blob(record: bytearray, blob: bytes | memoryview | None) -> None:
@@ -156,6 +172,49 @@ def iter_records(
         )
     if count and position != len(body):
         raise InvalidRecord(f"{len(body) - position} bytes are left after {count} records")
+
+
+def record_values(body: bytes, count: int) -> list[bytes | None]:
+    """Return the values alone of an uncompressed body; InvalidRecord as `iter_records`.
+
+    Several times faster where the records have neither keys nor headers, as those of the metadata.
+    """
+    try:
+        values = _values_alone(body, count) if count > 0 else None
+    except (IndexError, ValueError):  # cut
+        values = None
+    if values is not None:
+        return values
+    return [record.value for record in iter_records(body, count, 0, 0)]
+
+
+def _values_alone(body: bytes, count: int) -> list[bytes | None] | None:
+    """Read records of the usual shape, with varints of one and two bytes; None for any other."""
+    values: list[bytes | None] = []
+    position = 0
+    for _ in range(count):
+        size = body[position]
+        position += 1
+        if size > 0x7F:
+            size = size & 0x7F | body[position] << 7
+            position += 1
+        end = position + (size >> 1)
+        _, timestamp, offset, second = body[position : position + 4]
+        position += 3 if offset <= 0x7F else 4
+        if timestamp > 0x7F or offset & second > 0x7F or body[position] != 1:
+            return None  # deltas of more bytes, or a key
+        length = body[position + 1]
+        position += 2
+        if length > 0x7F:
+            length = length & 0x7F | body[position] << 7
+            position += 1
+        last = position + (length >> 1)
+        # Of either length the sign and a third byte; the end; headers.
+        if (size | length) & 0x4001 or last + 1 != end or body[last]:
+            return None
+        values.append(body[position:last])
+        position = end
+    return values if position == len(body) else None
 
 
 def check_records(body: bytes, count: int) -> None:

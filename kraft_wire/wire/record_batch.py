@@ -26,6 +26,7 @@ from kraft_wire.wire.record import (
     check_records,
     increment_sequence,
     iter_records,
+    record_values,
 )
 from kraft_wire.wire.varint import wrap_int64
 
@@ -228,6 +229,10 @@ class RecordBatch:
         Errors: CorruptRecordBatch (codec, compressed bytes), DecompressedTooLarge, InvalidRecord.
         """
         return list(self.iter_records(limits))
+
+    def values(self, limits: DecompressionLimits = DEFAULT_LIMITS) -> list[bytes | None]:
+        """Return the records' values alone; errors as `records`."""
+        return record_values(self.body(limits), self.records_count) if self.records_count else []
 
     def check_records(self, limits: DecompressionLimits = DEFAULT_LIMITS) -> None:
         """Raise what `records` would raise, without keeping any record."""

@@ -2,19 +2,17 @@
 
 A broker has to know that a batch can be read before it stores it (KIP-98's record format), but
 needs no record. Accepts and refuses what `record.iter_records` does, several times faster: no
-object is made, and varints of one byte are read in place. A body with anything out of the ordinary
-is read again by `iter_records`, whose verdict counts.
+object is made, and varints of one and two bytes are read in place: sizes up to 8 KiB, deltas up to
+eight seconds. The lowest bit of a length is its sign; all negative ones mean null. A body with
+anything out of the ordinary is read again by `iter_records`, whose verdict counts.
 """
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from kraft_wire.wire.record import iter_records
 from kraft_wire.wire.varint import read_varint, read_varlong
 
 __all__ = ["RecordSkim", "skim_records"]
-
-_NEGATIVE: Final = 1
-"""The bit that every negative length has in its varint; all of them mean null."""
 
 
 class RecordSkim(NamedTuple):
@@ -35,36 +33,27 @@ def skim_records(body: bytes | memoryview, count: int) -> RecordSkim:
 
 
 def _skim(body: bytes | memoryview, count: int) -> RecordSkim | None:  # noqa: C901  # a call per field would double the cost of every produced record
-    """Walk over records of the usual shape; None as soon as one has another.
-
-    Varints of one and two bytes are read in place: sizes up to 8 KiB, deltas up to eight seconds.
-    """
+    """Walk over records of the usual shape; None or ValueError as soon as one has another."""
     position = 0
     lowest = highest = 0
     has_null_key = False
     for _ in range(count):
         size = body[position]
-        if size > 0x7F:
-            second = body[position + 1]
-            if second > 0x7F:
-                size, position = read_varint(body, position)
-                end = position + size
-            elif size & _NEGATIVE:
-                return None
-            else:
-                position += 2
-                end = position + ((size & 0x7F | second << 7) >> 1)
-        elif size & _NEGATIVE:
-            return None
-        else:
+        if size <= 0x7F:
             position += 1
             end = position + (size >> 1)
+        elif (second := body[position + 1]) <= 0x7F:
+            position += 2
+            end = position + ((size & 0x7F | second << 7) >> 1)
+        else:
+            length, position = read_varint(body, position)
+            end, size = position + length, 0  # an end before its record is met by no position
         delta = body[position + 1]
         if delta <= 0x7F:
             delta = (delta >> 1) ^ -(delta & 1)
             position += 2
-        elif body[position + 2] <= 0x7F:
-            delta = delta & 0x7F | body[position + 2] << 7
+        elif (second := body[position + 2]) <= 0x7F:
+            delta = delta & 0x7F | second << 7
             delta = (delta >> 1) ^ -(delta & 1)
             position += 3
         else:
@@ -82,39 +71,35 @@ def _skim(body: bytes | memoryview, count: int) -> RecordSkim | None:  # noqa: C
         else:
             _, position = read_varint(body, position)
         length = body[position]
-        if length > 0x7F:
-            length, position = read_varint(body, position)
-            if length < 0:
-                return None
-            position += length
-        elif length & _NEGATIVE:
-            has_null_key = True
-            position += 1
+        if length <= 0x7F:
+            if length & 1:
+                has_null_key = True
+                position += 1
+            else:
+                position += 1 + (length >> 1)
+        elif (second := body[position + 1]) <= 0x7F and not length & 1:
+            position += 2 + ((length & 0x7F | second << 7) >> 1)
         else:
-            position += 1 + (length >> 1)
+            position = _skip_bytes(body, position)
         length = body[position]
         if length <= 0x7F:
-            position += 1 if length & _NEGATIVE else 1 + (length >> 1)
+            position += 1 if length & 1 else 1 + (length >> 1)
+        elif (second := body[position + 1]) <= 0x7F and not length & 1:
+            position += 2 + ((length & 0x7F | second << 7) >> 1)
         else:
-            second = body[position + 1]
-            if second > 0x7F:
-                length, position = read_varint(body, position)
-                if length < 0:
-                    return None
-                position += length
-            elif length & _NEGATIVE:
-                return None
-            else:
-                position += 2 + ((length & 0x7F | second << 7) >> 1)
-        if body[position]:
-            position = _skip_headers(body, position)
-        else:
-            position += 1
-        if position != end:
+            position = _skip_bytes(body, position)
+        position = _skip_headers(body, position) if body[position] else position + 1
+        if position != end or size & 1:
             return None
-    if position != len(body):
-        return None
-    return RecordSkim(lowest, highest, has_null_key)
+    return RecordSkim(lowest, highest, has_null_key) if position == len(body) else None
+
+
+def _skip_bytes(body: bytes | memoryview, position: int) -> int:
+    """Return the position after a long key or value; ValueError for a negative length."""
+    length, position = read_varint(body, position)
+    if length < 0:
+        raise ValueError(length)
+    return position + length
 
 
 def _skip_headers(body: bytes | memoryview, position: int) -> int:
@@ -123,10 +108,7 @@ def _skip_headers(body: bytes | memoryview, position: int) -> int:
     if count < 0:
         raise ValueError(count)
     for _ in range(count):
-        length, position = read_varint(body, position)
-        if length < 0:
-            raise ValueError(length)
-        length, position = read_varint(body, position + length)
+        length, position = read_varint(body, _skip_bytes(body, position))
         position += max(length, 0)
     return position
 

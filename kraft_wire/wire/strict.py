@@ -1,6 +1,6 @@
 """What Apache's decoders let pass and its encoders never write: the findings of strict mode.
 
-A finding is no error: the same bytes are decoded all the same (CLIENT-FACTS 9.5). Looks for bytes
+A finding is no error: the same bytes are decoded all the same. Looks for bytes
 after a message, malformed UTF-8, odd booleans, overlong varints, tags that are repeated, unordered
 or of a wrong size, lengths below -1, and record batches whose fields contradict each other.
 

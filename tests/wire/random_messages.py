@@ -3,10 +3,10 @@
 from random import Random
 
 from kraft_wire.model import Uuid
+from kraft_wire.wire.defaults import default_value
 from kraft_wire.wire.generated.registry import message_class, struct_class
 from kraft_wire.wire.message import Message, Struct
 from kraft_wire.wire.schema import FieldTable, MessageTable, StructTable, includes
-from kraft_wire.wire.walker import default_value
 
 INTEGERS = {
     "int8": (-128, 127),

@@ -8,6 +8,7 @@ import struct
 import sys
 import warnings
 import zlib
+from collections.abc import Callable
 
 import cramjam
 import lz4.frame
@@ -19,6 +20,8 @@ from kraft_wire.wire.compression import Compression, DecompressionLimits, compre
 from kraft_wire.wire.corruption import CorruptRecordBatch, DecompressedTooLarge
 from kraft_wire.wire.lz4_frame import lz4_compress_magic_0, xxh32_short
 from kraft_wire.wire.snappy_framing import snappy_compress, snappy_compress_raw
+
+Codec = Callable[[bytes], bytes]
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # of how kafka-python reads its schemas
@@ -43,7 +46,9 @@ def test_every_codec_gives_back_what_it_was_given(codec: Compression, data: byte
         (Compression.ZSTD, theirs.zstd_encode, theirs.zstd_decode),
     ],
 )
-def test_kafka_python_reads_ours_and_we_read_its(codec: Compression, encode, decode) -> None:  # type: ignore[no-untyped-def]
+def test_kafka_python_reads_ours_and_we_read_its(
+    codec: Compression, encode: Codec, decode: Codec
+) -> None:
     assert decode(compress(codec, TEXT)) == TEXT
     assert decompress(codec, encode(TEXT)) == TEXT
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kraft_wire.wire.corruption import InvalidRecord
-from kraft_wire.wire.record import Record, append_record, increment_sequence, iter_records
+from kraft_wire.wire.record import (
+    Record,
+    append_record,
+    increment_sequence,
+    iter_records,
+    record_values,
+)
 from kraft_wire.wire.varint import (
     append_varint,
     read_varint,
@@ -147,3 +155,64 @@ def test_any_bytes_give_records_or_the_declared_error(body: bytes, count: int) -
     except InvalidRecord:
         return
     assert len(records) == count
+
+
+VALUES = st.lists(st.none() | st.binary(max_size=70) | st.just(bytes(9_000)), max_size=5)
+
+
+def outcome(read: Callable[[], list[bytes | None]]) -> list[bytes | None] | str:
+    try:
+        return read()
+    except InvalidRecord as bad:
+        return bad.reason
+
+
+def assert_same_values(body: bytes, count: int) -> None:
+    slowly = outcome(lambda: [record.value for record in iter_records(body, count, 0, 0)])
+    assert outcome(lambda: record_values(body, count)) == slowly
+
+
+@given(VALUES, st.sampled_from([0, 1, 64, 9_000]), st.data())
+def test_values_alone_are_those_of_the_records_whatever_is_spoilt(
+    values: list[bytes | None], timestamp: int, data: st.DataObject
+) -> None:
+    body = bytearray()
+    for index, value in enumerate(values):
+        append_record(body, index * 70, timestamp, None, value)
+    assert_same_values(bytes(body), len(values))
+    if body:
+        body[data.draw(st.integers(0, min(len(body), 99) - 1))] = data.draw(st.integers(0, 255))
+        assert_same_values(bytes(body), len(values))
+        assert_same_values(bytes(body[: data.draw(st.integers(0, len(body)))]), len(values))
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        ("0e 00 00 00 01 02 61 00", 1),
+        ("0e 00 00 00 01 02 61 00 ff", 1),
+        ("0c 00 00 00 01 01 00", 1),
+        ("0e 00 00 00 00 02 61 00", 1),
+        ("10 00 00 80 01 01 02 61 00", 1),
+        ("12 00 00 80 81 01 01 02 61 00", 1),
+        ("10 00 80 01 01 01 02 61 00", 1),
+        ("8e 00 00 00 00 01 82 00 61 00", 1),
+        ("14 00 00 00 01 02 61 02 02 6b 01", 1),
+        ("0f 00 00 00 01 02 61 00", 1),
+        ("0e 00 00 00 01 02 61 00", -1),
+        ("", 0),
+        ("61", 0),
+    ],
+)
+def test_values_alone_of_odd_records_are_those_that_the_whole_reading_finds(
+    body: str, count: int
+) -> None:
+    assert_same_values(bytes.fromhex(body), count)
+
+
+@given(st.integers(0, 10_000), st.binary(max_size=200))
+def test_record_with_nothing_but_a_value_has_the_form_of_kip_98(offset: int, value: bytes) -> None:
+    body = bytearray()
+    append_record(body, offset, 0, None, value)
+    inner = b"\0\0" + varint(offset) + b"\1" + varint(len(value)) + value + b"\0"
+    assert bytes(body) == varint(len(inner)) + inner

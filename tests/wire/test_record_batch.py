@@ -45,6 +45,13 @@ def test_builder_writes_the_bytes_that_apaches_builder_wrote() -> None:
         assert rebuilt == batch.view
 
 
+def test_values_alone_are_those_of_the_records_that_apache_wrote() -> None:
+    batches = plain_batches()
+    assert any(not batch.records_count for batch in batches), "an emptied one is among them"
+    for batch in batches:
+        assert batch.values() == [record.value for record in batch.records()]
+
+
 def test_checksum_is_castagnoli() -> None:
     assert crc32c(b"123456789") == 0xE3069283
     assert crc32c(memoryview(b"6789"), crc32c(b"12345")) == 0xE3069283

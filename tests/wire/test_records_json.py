@@ -34,13 +34,13 @@ def changed(**fields: object) -> Any:
 def test_batches_that_apache_wrote_come_back_byte_for_byte() -> None:
     for batch in plain_batches():
         if not batch.is_log_append_time:
-            assert records_from_json(records_to_json(batch.view)) == bytes(batch.view)  # type: ignore[arg-type]
+            assert records_from_json(records_to_json(batch.view)) == bytes(batch.view)
 
 
 def test_several_batches_and_a_cut_one_are_counted() -> None:
     json = records_to_json(BATCH + BATCH + BATCH[:30])
     assert json["trailingBytes"] == 30
-    assert records_from_json(json) == BATCH + BATCH  # type: ignore[arg-type]
+    assert records_from_json(json) == BATCH + BATCH
 
 
 def test_old_formats_have_fewer_keys() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kraft_wire.wire.defaults import default_value, is_default
 from kraft_wire.wire.generated.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatResponse,
@@ -14,7 +15,7 @@ from kraft_wire.wire.generated.fetch import EpochEndOffset
 from kraft_wire.wire.generated.registry import message_table
 from kraft_wire.wire.message import MalformedMessage
 from kraft_wire.wire.schema import FieldTable, includes
-from kraft_wire.wire.walker import decode_slowly, default_value, is_default
+from kraft_wire.wire.walker import decode_slowly
 
 
 def field_of(message: str, *path: str) -> FieldTable:

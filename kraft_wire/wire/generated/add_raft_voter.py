@@ -78,7 +78,15 @@ class Listener(Struct):
 
 
 class AddRaftVoterRequest(Message):
-    """AddRaftVoterRequest, API key 80, versions 0-1, flexible 0+."""
+    """AddRaftVoterRequest, API key 80, versions 0-1, flexible 0+.
+
+    cluster_id: Null is not checked.
+    timeout_ms: How long the leader may wait for the new voter to catch up.
+    voter_directory_id: The disk that joins: the same id with another disk is another voter.
+    listeners: Where the other voters will reach it.
+    ack_when_committed: False to be answered once the change is in the leader's log, which a voter
+        that adds itself needs.
+    """
 
     __slots__ = (
         "cluster_id",

@@ -60,7 +60,11 @@ pack_t = Codec(">?").pack
 
 
 class ApiVersionsRequest(Message):
-    """ApiVersionsRequest, API key 18, versions 0-4, flexible 3+."""
+    """ApiVersionsRequest, API key 18, versions 0-4, flexible 3+.
+
+    client_software_name: Letters, digits, dots and dashes; anything else is refused (KIP-511).
+    client_software_version: Of the same alphabet as the name.
+    """
 
     __slots__ = (
         "client_software_name",
@@ -179,7 +183,14 @@ class FinalizedFeatureKey(Struct):
 
 
 class ApiVersionsResponse(Message):
-    """ApiVersionsResponse, API key 18, versions 0-4, flexible 3+."""
+    """ApiVersionsResponse, API key 18, versions 0-4, flexible 3+.
+
+    error_code: UNSUPPORTED_VERSION comes in the form of version 0, whatever was asked.
+    supported_features: Ranges of feature levels that this node understands.
+    finalized_features_epoch: Offset of the metadata that FinalizedFeatures comes from; -1 for
+        unknown.
+    finalized_features: Levels that the whole cluster has agreed on.
+    """
 
     __slots__ = (
         "error_code",

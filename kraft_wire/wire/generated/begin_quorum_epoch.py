@@ -70,7 +70,11 @@ pack_i_Bs_Hx = packers("iB", "s", "Hx", 1, 1)
 
 
 class PartitionData(Struct):
-    """PartitionData of BeginQuorumEpochRequest."""
+    """PartitionData of BeginQuorumEpochRequest.
+
+    leader_id: The sender, which has won the election.
+    leader_epoch: The epoch that it won.
+    """
 
     __slots__ = (
         "partition_index",
@@ -157,7 +161,11 @@ class LeaderEndpoint(Struct):
 
 
 class BeginQuorumEpochRequest(Message):
-    """BeginQuorumEpochRequest, API key 53, versions 0-1, flexible 1+."""
+    """BeginQuorumEpochRequest, API key 53, versions 0-1, flexible 1+.
+
+    voter_id: Whom the request is meant for; -1 is not checked.
+    leader_endpoints: Where the new leader can be reached (KIP-853).
+    """
 
     __slots__ = (
         "cluster_id",
@@ -197,7 +205,10 @@ class BeginQuorumEpochRequest(Message):
 
 
 class ResponsePartitionData(Struct):
-    """PartitionData of BeginQuorumEpochResponse."""
+    """PartitionData of BeginQuorumEpochResponse.
+
+    leader_epoch: The voter's epoch; a larger one ends the leadership.
+    """
 
     __slots__ = (
         "partition_index",

@@ -40,7 +40,13 @@ pack_ihtttx = Codec(">ih???x").pack
 
 
 class BrokerHeartbeatRequest(Message):
-    """BrokerHeartbeatRequest, API key 63, versions 0-2, flexible 0+."""
+    """BrokerHeartbeatRequest, API key 63, versions 0-2, flexible 0+.
+
+    current_metadata_offset: How far the broker has followed the metadata: it is unfenced once it is
+        near the end.
+    want_fence: Asks to be kept out of leaderships.
+    want_shut_down: Asks to be relieved of its leaderships before it stops.
+    """
 
     __slots__ = (
         "broker_id",

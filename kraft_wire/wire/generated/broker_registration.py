@@ -131,7 +131,12 @@ class Feature(Struct):
 
 
 class BrokerRegistrationRequest(Message):
-    """BrokerRegistrationRequest, API key 62, versions 0-4, flexible 0+."""
+    """BrokerRegistrationRequest, API key 62, versions 0-4, flexible 0+.
+
+    incarnation_id: Drawn at each start: tells a restart from a second broker of the same id.
+    log_dirs: Ids of the directories that are online.
+    previous_broker_epoch: From the clean-shutdown marker, -1 without one (KIP-966).
+    """
 
     __slots__ = (
         "broker_id",

@@ -145,7 +145,12 @@ class DescribeQuorumRequest(Message):
 
 
 class ReplicaState(Struct):
-    """ReplicaState of DescribeQuorumResponse."""
+    """ReplicaState of DescribeQuorumResponse.
+
+    log_end_offset: What the replica asked for last; -1 when it never did.
+    last_fetch_timestamp: Wall clock of the leader at the last fetch, -1 for never.
+    last_caught_up_timestamp: When the replica last had all that the leader had, -1 for never.
+    """
 
     __slots__ = (
         "replica_id",
@@ -182,7 +187,12 @@ class ReplicaState(Struct):
 
 
 class ResponsePartitionData(Struct):
-    """PartitionData of DescribeQuorumResponse."""
+    """PartitionData of DescribeQuorumResponse.
+
+    leader_id: -1 while there is none.
+    high_watermark: -1 while the leader does not know it yet.
+    observers: Replicas that fetch without a vote, as far as the leader has seen them of late.
+    """
 
     __slots__ = (
         "partition_index",
@@ -310,7 +320,10 @@ class Node(Struct):
 
 
 class DescribeQuorumResponse(Message):
-    """DescribeQuorumResponse, API key 55, versions 0-2, flexible 0+."""
+    """DescribeQuorumResponse, API key 55, versions 0-2, flexible 0+.
+
+    nodes: Endpoints of all voters and observers, from version 2 on.
+    """
 
     __slots__ = (
         "error_code",

@@ -101,7 +101,13 @@ class ReplicaInfo(Struct):
 
 
 class PartitionData(Struct):
-    """PartitionData of EndQuorumEpochRequest."""
+    """PartitionData of EndQuorumEpochRequest.
+
+    leader_id: The sender, which resigns.
+    preferred_successors: Up to version 0: voters in the order of their progress, the first may
+        stand at once.
+    preferred_candidates: From version 1 on, the same with directory ids.
+    """
 
     __slots__ = (
         "partition_index",
@@ -192,7 +198,10 @@ class LeaderEndpoint(Struct):
 
 
 class EndQuorumEpochRequest(Message):
-    """EndQuorumEpochRequest, API key 54, versions 0-1, flexible 1+."""
+    """EndQuorumEpochRequest, API key 54, versions 0-1, flexible 1+.
+
+    leader_endpoints: Where the leader that resigns can still be reached.
+    """
 
     __slots__ = (
         "cluster_id",

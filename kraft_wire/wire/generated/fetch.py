@@ -122,7 +122,10 @@ pack_i_Bs_x = packers("iB", "s", "x", 1, 1)
 
 
 class ReplicaState(Struct):
-    """ReplicaState of FetchRequest."""
+    """ReplicaState of FetchRequest.
+
+    replica_epoch: The follower's broker epoch, by which a leader knows an old incarnation.
+    """
 
     __slots__ = (
         "replica_id",
@@ -147,7 +150,17 @@ class ReplicaState(Struct):
 
 
 class FetchPartition(Struct):
-    """FetchPartition of FetchRequest."""
+    """FetchPartition of FetchRequest.
+
+    current_leader_epoch: The epoch in which the fetcher believes the leader to be; -1 leaves it
+        unchecked.
+    last_fetched_epoch: Epoch of the record before FetchOffset: a leader that disagrees answers
+        where the logs part (KIP-595).
+    log_start_offset: A follower's; -1 from consumers.
+    partition_max_bytes: Bound for this partition, with the same exception for the first batch.
+    replica_directory_id: Tells apart voters of one id with different disks (KIP-853).
+    high_watermark: What the follower knows of it: the leader answers at once when it knows more.
+    """
 
     __slots__ = (
         "partition",
@@ -254,7 +267,22 @@ class ForgottenTopic(Struct):
 
 
 class FetchRequest(Message):
-    """FetchRequest, API key 1, versions 4-18, flexible 12+."""
+    """FetchRequest, API key 1, versions 4-18, flexible 12+.
+
+    cluster_id: Null from consumers; a quorum's leader refuses another cluster's.
+    replica_id: -1 for consumers; up to version 14, later replaced by ReplicaState.
+    replica_state: Who fetches, from version 15 on; absent for consumers.
+    max_wait_ms: How long to wait for MinBytes.
+    min_bytes: 0 or 1 answers as soon as there is anything.
+    max_bytes: A bound, but the first batch is returned however large it is.
+    isolation_level: 0 reads up to the high watermark, 1 up to the last stable offset.
+    session_id: 0 without a session or to ask for one.
+    session_epoch: -1 outside of sessions, 0 for a full request that asks for a session, then one
+        more each time.
+    topics: In a session only what is new or changed.
+    forgotten_topics_data: What the session shall drop.
+    rack_id: Where the client is; empty for no preference.
+    """
 
     __slots__ = (
         "cluster_id",
@@ -426,7 +454,20 @@ class AbortedTransaction(Struct):
 
 
 class PartitionData(Struct):
-    """PartitionData of FetchResponse."""
+    """PartitionData of FetchResponse.
+
+    high_watermark: Records below it are committed.
+    last_stable_offset: Where a read_committed consumer stops: at the oldest open transaction.
+    diverging_epoch: Largest epoch up to the follower's last with its end: the follower truncates to
+        it and fetches again.
+    current_leader: Where to ask instead.
+    snapshot_id: Set when the log no longer reaches back to FetchOffset: fetch this snapshot first
+        (KIP-630).
+    aborted_transactions: What a read_committed consumer leaves out of these records; null for
+        read_uncommitted.
+    preferred_read_replica: -1 to stay with the leader.
+    records: May end in the middle of a batch; whole batches may begin before FetchOffset.
+    """
 
     __slots__ = (
         "partition_index",
@@ -549,7 +590,12 @@ class NodeEndpoint(Struct):
 
 
 class FetchResponse(Message):
-    """FetchResponse, API key 1, versions 4-18, flexible 12+."""
+    """FetchResponse, API key 1, versions 4-18, flexible 12+.
+
+    error_code: Concerns the session or the whole request.
+    session_id: 0 when the answer belongs to none.
+    responses: In a session only partitions with news.
+    """
 
     __slots__ = (
         "throttle_time_ms",

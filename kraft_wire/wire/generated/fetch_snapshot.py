@@ -97,7 +97,12 @@ class SnapshotId(Struct):
 
 
 class PartitionSnapshot(Struct):
-    """PartitionSnapshot of FetchSnapshotRequest."""
+    """PartitionSnapshot of FetchSnapshotRequest.
+
+    current_leader_epoch: Fences a leader that is no more, as in Fetch.
+    snapshot_id: The one that Fetch named.
+    position: First byte wanted: what the asker has already.
+    """
 
     __slots__ = (
         "partition",
@@ -159,7 +164,12 @@ class TopicSnapshot(Struct):
 
 
 class FetchSnapshotRequest(Message):
-    """FetchSnapshotRequest, API key 59, versions 0-1, flexible 0+."""
+    """FetchSnapshotRequest, API key 59, versions 0-1, flexible 0+.
+
+    cluster_id: Null is not checked.
+    replica_id: The voter or observer that wants the snapshot.
+    max_bytes: Bound on the bytes of all slices together.
+    """
 
     __slots__ = (
         "cluster_id",
@@ -249,7 +259,13 @@ class LeaderIdAndEpoch(Struct):
 
 
 class ResponsePartitionSnapshot(Struct):
-    """PartitionSnapshot of FetchSnapshotResponse."""
+    """PartitionSnapshot of FetchSnapshotResponse.
+
+    snapshot_id: The one that was asked for; another ends the transfer.
+    size: Bytes of the whole snapshot.
+    position: Of the first byte of this slice; another than asked for ends the transfer.
+    unaligned_records: A slice of the file, cut anywhere: only the whole can be read as batches.
+    """
 
     __slots__ = (
         "index",

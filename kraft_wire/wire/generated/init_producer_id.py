@@ -57,7 +57,13 @@ pack_ihqhqhx = Codec(">ihqhqhx").pack
 
 
 class InitProducerIdRequest(Message):
-    """InitProducerIdRequest, API key 22, versions 0-6, flexible 2+, latest version unstable."""
+    """InitProducerIdRequest, API key 22, versions 0-6, flexible 2+, latest version unstable.
+
+    transactional_id: Null for a producer that is only idempotent.
+    producer_id: The id that the producer had, to go on with its next epoch (KIP-360); -1 for a
+        fresh one.
+    producer_epoch: Belongs to ProducerId; -1 with a fresh one.
+    """
 
     __slots__ = (
         "transactional_id",
@@ -105,7 +111,10 @@ class InitProducerIdRequest(Message):
 
 
 class InitProducerIdResponse(Message):
-    """InitProducerIdResponse, API key 22, versions 0-6, flexible 2+."""
+    """InitProducerIdResponse, API key 22, versions 0-6, flexible 2+.
+
+    producer_epoch: Fences everybody who writes under the same id with a smaller one.
+    """
 
     __slots__ = (
         "throttle_time_ms",

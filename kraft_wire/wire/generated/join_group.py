@@ -96,7 +96,17 @@ class JoinGroupRequestProtocol(Struct):
 
 
 class JoinGroupRequest(Message):
-    """JoinGroupRequest, API key 11, versions 0-9, flexible 6+."""
+    """JoinGroupRequest, API key 11, versions 0-9, flexible 6+.
+
+    session_timeout_ms: Silence after which the member counts as dead.
+    rebalance_timeout_ms: How long others are waited for in a rebalance.
+    member_id: Empty at first; MEMBER_ID_REQUIRED then brings the one to use.
+    group_instance_id: Names a static member, which may restart without a rebalance (KIP-345); null
+        for none.
+    protocol_type: \"consumer\", \"connect\" and so on: equal for all members.
+    protocols: Assignors in the order of preference; one that all members know is chosen.
+    reason: Why it joins, for the log.
+    """
 
     __slots__ = (
         "group_id",
@@ -181,7 +191,13 @@ class JoinGroupResponseMember(Struct):
 
 
 class JoinGroupResponse(Message):
-    """JoinGroupResponse, API key 11, versions 0-9, flexible 6+."""
+    """JoinGroupResponse, API key 11, versions 0-9, flexible 6+.
+
+    generation_id: Counts rebalances; requests of an older one are refused.
+    leader: The member that is to make the assignment.
+    skip_assignment: For a static leader that comes back: the old assignment stays (KIP-814).
+    members: All of them for the leader, none for the others.
+    """
 
     __slots__ = (
         "throttle_time_ms",

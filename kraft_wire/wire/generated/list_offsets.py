@@ -66,7 +66,12 @@ pack_iB = Codec(">iB").pack
 
 
 class ListOffsetsPartition(Struct):
-    """ListOffsetsPartition of ListOffsetsRequest."""
+    """ListOffsetsPartition of ListOffsetsRequest.
+
+    current_leader_epoch: -1 leaves it unchecked.
+    timestamp: A time, or -1 latest, -2 earliest, -3 largest time, -4 earliest local, -5 and -6 for
+        tiered storage.
+    """
 
     __slots__ = (
         "partition_index",
@@ -120,7 +125,11 @@ class ListOffsetsTopic(Struct):
 
 
 class ListOffsetsRequest(Message):
-    """ListOffsetsRequest, API key 2, versions 1-11, flexible 6+."""
+    """ListOffsetsRequest, API key 2, versions 1-11, flexible 6+.
+
+    replica_id: -1 for consumers; a follower's sees beyond the high watermark.
+    isolation_level: 1 makes \"latest\" the last stable offset.
+    """
 
     __slots__ = (
         "replica_id",
@@ -160,7 +169,12 @@ class ListOffsetsRequest(Message):
 
 
 class ListOffsetsPartitionResponse(Struct):
-    """ListOffsetsPartitionResponse of ListOffsetsResponse."""
+    """ListOffsetsPartitionResponse of ListOffsetsResponse.
+
+    timestamp: Of the record that was found, -1 for the named offsets.
+    offset: -1 when no record is that new.
+    leader_epoch: Of the record that was found, -1 for unknown.
+    """
 
     __slots__ = (
         "partition_index",

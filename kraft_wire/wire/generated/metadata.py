@@ -108,7 +108,11 @@ pack_hx = Codec(">hx").pack
 
 
 class MetadataRequestTopic(Struct):
-    """MetadataRequestTopic of MetadataRequest."""
+    """MetadataRequestTopic of MetadataRequest.
+
+    topic_id: Zero to ask by name.
+    name: Null to ask by id, from version 12 on.
+    """
 
     __slots__ = (
         "topic_id",
@@ -133,7 +137,12 @@ class MetadataRequestTopic(Struct):
 
 
 class MetadataRequest(Message):
-    """MetadataRequest, API key 3, versions 0-13, flexible 9+."""
+    """MetadataRequest, API key 3, versions 0-13, flexible 9+.
+
+    topics: Null asks for all topics, an empty list for none; in version 0 an empty list asks for
+        all.
+    allow_auto_topic_creation: Counts only where the broker allows it too.
+    """
 
     __slots__ = (
         "topics",
@@ -206,7 +215,11 @@ class MetadataResponseBroker(Struct):
 
 
 class MetadataResponsePartition(Struct):
-    """MetadataResponsePartition of MetadataResponse."""
+    """MetadataResponsePartition of MetadataResponse.
+
+    leader_id: -1 while there is none, together with LEADER_NOT_AVAILABLE.
+    offline_replicas: Replicas on brokers or disks that are down.
+    """
 
     __slots__ = (
         "error_code",
@@ -251,7 +264,11 @@ class MetadataResponsePartition(Struct):
 
 
 class MetadataResponseTopic(Struct):
-    """MetadataResponseTopic of MetadataResponse."""
+    """MetadataResponseTopic of MetadataResponse.
+
+    name: Null for an id that is not known.
+    topic_authorized_operations: A set of bits; the smallest int32 says that nobody asked.
+    """
 
     __slots__ = (
         "error_code",
@@ -292,7 +309,12 @@ class MetadataResponseTopic(Struct):
 
 
 class MetadataResponse(Message):
-    """MetadataResponse, API key 3, versions 0-13, flexible 9+."""
+    """MetadataResponse, API key 3, versions 0-13, flexible 9+.
+
+    controller_id: Any live broker, which passes requests on: clients do not see KRaft's
+        controllers.
+    error_code: Concerns the request as a whole, from version 13 on.
+    """
 
     __slots__ = (
         "throttle_time_ms",

@@ -76,7 +76,11 @@ pack_iB = Codec(">iB").pack
 
 
 class OffsetCommitRequestPartition(Struct):
-    """OffsetCommitRequestPartition of OffsetCommitRequest."""
+    """OffsetCommitRequestPartition of OffsetCommitRequest.
+
+    committed_offset: The next record to read, not the last one read.
+    committed_leader_epoch: Epoch of the last record read, -1 for unknown.
+    """
 
     __slots__ = (
         "partition_index",
@@ -138,7 +142,12 @@ class OffsetCommitRequestTopic(Struct):
 
 
 class OffsetCommitRequest(Message):
-    """OffsetCommitRequest, API key 8, versions 2-10, flexible 8+."""
+    """OffsetCommitRequest, API key 8, versions 2-10, flexible 8+.
+
+    generation_id_or_member_epoch: -1 for commits outside of a group's membership, as by admin
+        clients.
+    retention_time_ms: Versions 2 to 4 only; -1 leaves it to the broker.
+    """
 
     __slots__ = (
         "group_id",

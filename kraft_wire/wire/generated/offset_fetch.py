@@ -170,7 +170,12 @@ class OffsetFetchRequestGroup(Struct):
 
 
 class OffsetFetchRequest(Message):
-    """OffsetFetchRequest, API key 9, versions 1-10, flexible 6+."""
+    """OffsetFetchRequest, API key 9, versions 1-10, flexible 6+.
+
+    topics: Up to version 7; null asks for all partitions of the group.
+    groups: From version 8 on: several groups at once.
+    require_stable: Wait for open transactions that committed offsets (KIP-447).
+    """
 
     __slots__ = (
         "group_id",

@@ -56,7 +56,10 @@ pack_hiiqx = Codec(">hiiqx").pack
 
 
 class OffsetForLeaderPartition(Struct):
-    """OffsetForLeaderPartition of OffsetForLeaderEpochRequest."""
+    """OffsetForLeaderPartition of OffsetForLeaderEpochRequest.
+
+    leader_epoch: The epoch of which the end is wanted.
+    """
 
     __slots__ = (
         "partition",

@@ -87,7 +87,10 @@ pack_i_Bs = packers("iB", "s", "", 1, 1)
 
 
 class PartitionProduceData(Struct):
-    """PartitionProduceData of ProduceRequest."""
+    """PartitionProduceData of ProduceRequest.
+
+    records: Exactly one batch of format 2; null is refused.
+    """
 
     __slots__ = (
         "index",
@@ -112,7 +115,11 @@ class PartitionProduceData(Struct):
 
 
 class TopicProduceData(Struct):
-    """TopicProduceData of ProduceRequest."""
+    """TopicProduceData of ProduceRequest.
+
+    name: Up to version 12; later ones name the topic by its id alone.
+    topic_id: From version 13 on, in place of the name.
+    """
 
     __slots__ = (
         "name",
@@ -141,7 +148,13 @@ class TopicProduceData(Struct):
 
 
 class ProduceRequest(Message):
-    """ProduceRequest, API key 0, versions 3-13, flexible 9+."""
+    """ProduceRequest, API key 0, versions 3-13, flexible 9+.
+
+    transactional_id: Null outside of transactions; with an id, every batch must be transactional.
+    acks: 0 asks for no answer at all, 1 for the leader's own log, -1 for all in-sync replicas.
+    timeout_ms: How long the leader may wait for the replicas; the records stay appended when it
+        runs out.
+    """
 
     __slots__ = (
         "transactional_id",
@@ -231,7 +244,14 @@ class LeaderIdAndEpoch(Struct):
 
 
 class PartitionProduceResponse(Struct):
-    """PartitionProduceResponse of ProduceResponse."""
+    """PartitionProduceResponse of ProduceResponse.
+
+    base_offset: Of the first record as it was appended, or of the first copy when the batch was a
+        duplicate; -1 with an error.
+    log_append_time_ms: -1 unless the topic stamps records with the time of the append.
+    record_errors: Which records had the batch refused; none of it was appended.
+    current_leader: For a client that asked the wrong node, so that it need not ask for metadata.
+    """
 
     __slots__ = (
         "index",
@@ -342,7 +362,11 @@ class NodeEndpoint(Struct):
 
 
 class ProduceResponse(Message):
-    """ProduceResponse, API key 0, versions 3-13, flexible 9+."""
+    """ProduceResponse, API key 0, versions 3-13, flexible 9+.
+
+    node_endpoints: Where the leaders named below can be reached; sent only with
+        NOT_LEADER_OR_FOLLOWER.
+    """
 
     __slots__ = (
         "responses",

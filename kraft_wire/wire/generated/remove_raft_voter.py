@@ -32,7 +32,10 @@ pack_ih = Codec(">ih").pack
 
 
 class RemoveRaftVoterRequest(Message):
-    """RemoveRaftVoterRequest, API key 81, versions 0, flexible 0+."""
+    """RemoveRaftVoterRequest, API key 81, versions 0, flexible 0+.
+
+    voter_directory_id: Must match the voter set's: a replaced disk is not removed by mistake.
+    """
 
     __slots__ = (
         "cluster_id",

@@ -81,7 +81,10 @@ class SyncGroupRequestAssignment(Struct):
 
 
 class SyncGroupRequest(Message):
-    """SyncGroupRequest, API key 14, versions 0-5, flexible 4+."""
+    """SyncGroupRequest, API key 14, versions 0-5, flexible 4+.
+
+    assignments: From the leader only; the others wait for it.
+    """
 
     __slots__ = (
         "group_id",
@@ -133,7 +136,10 @@ class SyncGroupRequest(Message):
 
 
 class SyncGroupResponse(Message):
-    """SyncGroupResponse, API key 14, versions 0-5, flexible 4+."""
+    """SyncGroupResponse, API key 14, versions 0-5, flexible 4+.
+
+    assignment: The member's share in the form of its assignor: the broker does not look into it.
+    """
 
     __slots__ = (
         "throttle_time_ms",

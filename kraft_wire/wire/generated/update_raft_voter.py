@@ -112,7 +112,11 @@ class KRaftVersionFeature(Struct):
 
 
 class UpdateRaftVoterRequest(Message):
-    """UpdateRaftVoterRequest, API key 82, versions 0, flexible 0+."""
+    """UpdateRaftVoterRequest, API key 82, versions 0, flexible 0+.
+
+    kraft_version_feature: Levels of kraft.version that the voter can do: the leader raises the
+        level only where all can.
+    """
 
     __slots__ = (
         "cluster_id",

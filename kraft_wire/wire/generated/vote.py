@@ -61,7 +61,17 @@ pack_Hx = Codec(">Hx").pack
 
 
 class PartitionData(Struct):
-    """PartitionData of VoteRequest."""
+    """PartitionData of VoteRequest.
+
+    replica_epoch: The epoch of the election; with PreVote the candidate's current one.
+    replica_id: The candidate.
+    replica_directory_id: The candidate's disk, zero before KIP-853.
+    voter_directory_id: The disk whose vote is wanted: another disk with the same id must not vote.
+    last_offset_epoch: Epoch of the candidate's last record: a log is as good as its last epoch,
+        then as its length.
+    last_offset: End of the candidate's log.
+    pre_vote: Asks whether it would get the vote, without any effect on epochs (KIP-996).
+    """
 
     __slots__ = (
         "partition_index",
@@ -135,7 +145,11 @@ class TopicData(Struct):
 
 
 class VoteRequest(Message):
-    """VoteRequest, API key 52, versions 0-2, flexible 0+."""
+    """VoteRequest, API key 52, versions 0-2, flexible 0+.
+
+    cluster_id: Null is not checked; another cluster's is refused.
+    voter_id: Whom the request is meant for; -1 is not checked.
+    """
 
     __slots__ = (
         "cluster_id",
@@ -171,7 +185,12 @@ class VoteRequest(Message):
 
 
 class ResponsePartitionData(Struct):
-    """PartitionData of VoteResponse."""
+    """PartitionData of VoteResponse.
+
+    leader_id: Whom the voter follows in LeaderEpoch, -1 when nobody.
+    leader_epoch: The voter's epoch, which may make the candidate give up.
+    vote_granted: Meaningless with an error.
+    """
 
     __slots__ = (
         "partition_index",

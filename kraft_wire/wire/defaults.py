@@ -1,0 +1,50 @@
+"""What a field holds when the wire does not say, and whether a value is that.
+
+Both directions ask: a decoder fills fields that a version lacks, an encoder leaves tagged fields
+out and refuses to drop what is not a default.
+"""
+
+from kraft_wire.wire.schema import NO_VERSIONS, FieldTable, MessageTable
+
+__all__ = ["default_value", "is_default"]
+
+
+def default_value(field: FieldTable, table: MessageTable) -> object:
+    """Return what a field holds when the wire does not say: None, a value, a fresh list or struct.
+
+    A tagged struct that is never null stays None, which stands for its default.
+    """
+    if field.default != ():
+        return field.default
+    if field.is_array:
+        return []
+    if none_is_default(field):
+        return None
+    from kraft_wire.wire.generated.registry import struct_class
+
+    assert field.struct is not None
+    return struct_class(table, field.struct)()
+
+
+def none_is_default(field: FieldTable) -> bool:
+    """Whether None stands for a struct of defaults: tagged, and never null on the wire."""
+    return field.tag >= 0 and field.nullable == NO_VERSIONS
+
+
+def is_default(field: FieldTable, value: object) -> bool:
+    """Whether a value is the field's default; a struct is when all its fields are."""
+    if field.is_array:
+        return value is None if field.default is None else value == []
+    if field.kind == "struct":
+        if value is None:
+            return field.default is None or none_is_default(field)
+        return field.default is not None and is_default_struct(field, value)
+    return value == field.default and (value is None) == (field.default is None)
+
+
+def is_default_struct(field: FieldTable, value: object) -> bool:
+    """Whether all fields of a struct hold their defaults and nothing unknown came along."""
+    assert field.struct is not None
+    return getattr(value, "unknown_tagged_fields", None) is None and all(
+        is_default(inner, getattr(value, inner.name)) for inner in field.struct.fields
+    )
