@@ -42,6 +42,7 @@ def read_offsets(fs: FileSystem, path: str) -> dict[TopicPartition, Offset]:
         if known in offsets:
             raise CorruptCheckpoint(path, f"{known} stands there twice")
         offsets[known] = Offset(offset)
+    assert all(offset >= 0 for offset in offsets.values()), path
     return offsets
 
 

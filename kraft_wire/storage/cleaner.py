@@ -18,15 +18,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
+from kraft_wire.frozen import frozen
 from kraft_wire.model import Offset, StorageError
 from kraft_wire.storage.files import FileSystem, MissingFile
 from kraft_wire.storage.indexes import AbortedTransaction
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.producer_state import ProducerStates, read_marker
 from kraft_wire.storage.recovery import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
+from kraft_wire.storage.retention import newest_ms
 from kraft_wire.storage.segment import INDEX_SUFFIXES, LOG_SUFFIX, Segment, file_name
+from kraft_wire.storage.stored_records import UnreadableRecords
 from kraft_wire.wire.batch_builder import BatchBuilder
 from kraft_wire.wire.compression import STORED_LIMITS
+from kraft_wire.wire.corruption import CorruptRecordBatch
 from kraft_wire.wire.record import Record
 from kraft_wire.wire.record_batch import RecordBatch, parse_batches
 
@@ -36,7 +40,7 @@ _KEY_BYTES_MAX = 16
 _INT32_MAX = (1 << 31) - 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompactionResult:
     """What a pass did; `next_dirty_offset` belongs into the cleaner checkpoint."""
 
@@ -51,7 +55,7 @@ def first_uncleanable_offset(log: Log, wall_ms: int) -> Offset:
     lag_ms = log.config.min_compaction_lag_ms
     if lag_ms > 0:
         for segment in log.segments[:-1]:
-            if segment.largest_timestamp() > wall_ms - lag_ms:
+            if newest_ms(segment) > wall_ms - lag_ms:
                 limit = min(limit, segment.base_offset)
                 break
     assert limit >= log.segments[0].base_offset or limit == log.high_watermark, limit
@@ -69,9 +73,8 @@ def is_compaction_due(log: Log, first_dirty_offset: Offset, wall_ms: int) -> boo
             clean_bytes += segment.size_bytes
         elif segment.base_offset < limit:
             dirty_bytes += segment.size_bytes
-            segment.load_indexes()
             lag_ms = log.config.max_compaction_lag_ms
-            if 0 <= segment.first_timestamp < wall_ms - lag_ms:
+            if 0 <= segment.indexes.first_timestamp < wall_ms - lag_ms:
                 return True
     total = clean_bytes + dirty_bytes
     assert total >= dirty_bytes, (clean_bytes, dirty_bytes)
@@ -89,7 +92,8 @@ def compact(
     """Compact what lies below `first_uncleanable_offset`; durable when it returns.
 
     A first dirty offset outside the log counts as its start. Errors: CorruptLog for a damaged
-    segment, DiskFull and StorageError with the log as it was (leftovers are removed at start).
+    segment, UnreadableRecords, DiskFull and StorageError, with the segments that it was at as they
+    were (leftovers are removed at start).
     """
     assert map_entries_max > 0, map_entries_max
     start = log.segments[0].base_offset
@@ -118,7 +122,8 @@ def build_offset_map(
     """Return key -> newest offset over whole segments of [start, limit), and where it ends.
 
     Control records and records of aborted transactions have no say. When the map is full it ends
-    before the segment that did not fit, but it takes one segment at least.
+    before the segment that did not fit, but it takes one segment at least. Errors: CorruptLog,
+    UnreadableRecords.
     """
     assert start >= 0, start
     newest: dict[bytes, Offset] = {}
@@ -131,14 +136,23 @@ def build_offset_map(
         if segment_end > limit or (newest and len(newest) >= entries_max):
             break
         for _, batch in segment.batches_from(0):
-            if batch.last_offset < start or aborted.is_discardable(batch):
+            if batch.last_offset < start:
                 continue
-            if not batch.is_control:
-                for record in batch.iter_records(STORED_LIMITS):
-                    if record.key is not None:
-                        newest[_map_key(record.key)] = Offset(record.offset)
+            try:
+                if not aborted.is_discardable(batch) and not batch.is_control:
+                    _note_keys(newest, batch)
+            except CorruptRecordBatch as cause:
+                raise UnreadableRecords(segment.path, batch, cause) from cause
         end = segment_end
     return newest, end
+
+
+def _note_keys(newest: dict[bytes, Offset], batch: RecordBatch) -> None:
+    """Take the keys of a batch of data into the map."""
+    assert not batch.is_control, batch
+    for record in batch.iter_records(STORED_LIMITS):
+        if record.key is not None:
+            newest[_map_key(record.key)] = Offset(record.offset)
 
 
 def _map_key(key: bytes) -> bytes:
@@ -337,7 +351,8 @@ def _clean_group(
     rewrite.transactions.kept.clear()
     try:
         _fill(cleaned, group, rewrite)
-        cleaned.save_indexes(sync=True)
+        cleaned.file.set_modified_ms(group[-1].file.modified_ms())  # retention may go by it
+        cleaned.indexes.save(sync=True)
         cleaned.file.fsync()
     except StorageError:
         with suppress(StorageError):
@@ -352,11 +367,14 @@ def _fill(cleaned: Segment, group: Sequence[Segment], rewrite: _Rewrite) -> None
     """Append what stays of the group."""
     for segment in group:
         for _, batch in segment.batches_from(0):
-            data = rewrite.rewritten(batch)
+            try:
+                data = rewrite.rewritten(batch)
+            except CorruptRecordBatch as cause:
+                raise UnreadableRecords(segment.path, batch, cause) from cause
             if data is not None:
                 cleaned.append(data, parse_batches(data))
     for aborted in rewrite.transactions.kept:
-        cleaned.note_aborted(aborted)
+        cleaned.indexes.note_aborted(aborted)
     cleaned.seal()
     assert cleaned.size_bytes >= 0, cleaned.path
 

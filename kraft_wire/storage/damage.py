@@ -22,6 +22,7 @@ from kraft_wire.storage.files import File, FileSystem
 from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.log_directory import METADATA_PARTITION, partition_of_directory
 from kraft_wire.storage.partition_metadata import read_topic_id
+from kraft_wire.storage.producer_state import read_marker
 from kraft_wire.storage.quorum_state import read_quorum_state
 from kraft_wire.storage.recovery import SWAP_SUFFIX
 from kraft_wire.storage.scan import BadBatch, find_batch_after
@@ -33,6 +34,8 @@ from kraft_wire.storage.snapshots import (
     snapshot_name,
 )
 from kraft_wire.storage.verification import LogVerifier, damage_behind, right_batches
+from kraft_wire.wire.corruption import CorruptRecordBatch
+from kraft_wire.wire.record_batch import RecordBatch
 
 __all__ = ["Damage", "FoundSegment", "inspect", "partitions_of", "segments_of"]
 
@@ -104,6 +107,7 @@ def inspect(fs: FileSystem, path: str, partition: TopicPartition | None) -> list
 
 def _has_gaps(fs: FileSystem, path: str, partition: TopicPartition) -> bool:
     """Tell whether compaction may have taken offsets out of a log; its checkpoint says so first."""
+    assert path, partition
     if partition == METADATA_PARTITION:
         return False
     try:
@@ -135,6 +139,7 @@ def _log_damage(
     start = segments[0].base_offset if segments else Offset(0)
     verifier = LogVerifier(start, epochs, is_contiguous=is_contiguous)
     stopped = _walk(verifier, segments)
+    assert verifier.expected >= start, (verifier.expected, start)
     if stopped is not None:
         index, bad = stopped
         alone = _walk(LogVerifier(start, no_epochs, is_contiguous=is_contiguous), segments)
@@ -163,12 +168,26 @@ def _log_damage(
 def _walk(verifier: LogVerifier, segments: list[FoundSegment]) -> "tuple[int, BadBatch] | None":
     """Verify the segments; return where and why that stopped, None when all are right."""
     for index, segment in enumerate(segments):
+        assert index == 0 or segments[index - 1].base_offset < segment.base_offset, segment.path
         try:
-            for _ in verifier.batches_of(segment):
-                pass
+            for position, size, base, *_, producer_id, view, at in verifier.batches_of(segment):
+                if producer_id >= 0 and not _says_what_it_ends(RecordBatch(view[at : at + size])):
+                    verifier.expected = Offset(base)
+                    raise BadBatch(position, "a marker cannot be read", is_damage=True)
         except BadBatch as bad:
             return index, bad
     return None
+
+
+def _says_what_it_ends(batch: RecordBatch) -> bool:
+    """Tell whether a transaction's marker can be read, without which recovery cannot go on."""
+    assert batch.producer_id >= 0, batch
+    if batch.is_control:
+        try:
+            read_marker(batch)
+        except CorruptRecordBatch:
+            return False
+    return True
 
 
 def segments_of(fs: FileSystem, directory: str) -> Iterator[FoundSegment]:
@@ -188,6 +207,7 @@ def _damage_at(
     expected: Offset,
 ) -> Damage:
     """Count what lies at and behind a bad batch in the first of `segments`."""
+    assert segments, "something is damaged"
     position = max(0, bad.position)
     readable, last_offset = 0, None
     for index, segment in enumerate(segments):
@@ -232,6 +252,7 @@ def _epoch_damage(epochs: LeaderEpochs, partition: TopicPartition, reason: str) 
 
 def _swap_damage(fs: FileSystem, directory: str, partition: TopicPartition) -> Iterator[Damage]:
     """Look at replacements that compaction had finished when the process was killed."""
+    assert directory, partition
     for name in fs.names(directory):
         if not name.endswith(LOG_SUFFIX + SWAP_SUFFIX):
             continue
@@ -253,6 +274,7 @@ def _swap_damage(fs: FileSystem, directory: str, partition: TopicPartition) -> I
 
 
 def _topic_id_damage(fs: FileSystem, directory: str, partition: TopicPartition) -> Iterator[Damage]:
+    assert directory, partition
     try:
         read_topic_id(fs, directory)
     except CorruptCheckpoint as error:
@@ -267,6 +289,7 @@ def _topic_id_damage(fs: FileSystem, directory: str, partition: TopicPartition) 
 def _snapshot_damage(fs: FileSystem, directory: str) -> Iterator[Damage]:
     """Look at the newest snapshot, the one that a start loads."""
     known = list_snapshots(fs, directory)
+    assert known == sorted(known, key=lambda each: (each.epoch, each.offset)), known
     for snapshot_id in known[-1:]:
         try:
             for _ in SnapshotReader(fs, directory, snapshot_id).batches():
@@ -285,6 +308,7 @@ def _snapshot_damage(fs: FileSystem, directory: str) -> Iterator[Damage]:
 
 
 def _vote_damage(fs: FileSystem, directory: str) -> Iterator[Damage]:
+    assert directory, "a quorum's state has a directory"
     try:
         read_quorum_state(fs, directory)
     except StorageError as error:
@@ -299,6 +323,7 @@ def _vote_damage(fs: FileSystem, directory: str) -> Iterator[Damage]:
 
 def _shared_damage(fs: FileSystem, path: str) -> list[Damage]:
     """Look at what the logs share and nothing else can restore."""
+    assert path, "logs share a directory"
     try:
         read_offsets(fs, f"{path}/{LOG_START_OFFSETS}")
     except CorruptCheckpoint as error:

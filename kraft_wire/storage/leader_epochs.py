@@ -82,6 +82,7 @@ class LeaderEpochs:
         except StorageError:
             self._epochs, self._offsets = before
             raise
+        assert self._epochs[-1] == epoch, (epoch, self.path)
         return True
 
     def announce(self, epoch: LeaderEpoch, start_offset: Offset) -> None:

@@ -4,7 +4,7 @@ Reading order: `Log.append`, `Log.read`, then `flush`, `truncate_to` and the res
 recovery are `recovery.open_log`; look-ups by time are `timestamps`, retention is `retention`,
 compaction is `cleaner`. Offsets are record offsets, ranges half-open.
 
-Durability (RELIABILITY, section 1.1): an append promises nothing until `flush`; truncation is
+Durability: an append promises nothing until `flush`; truncation is
 durable when it returns. A flush can run elsewhere: `begin_flush` names the files,
 `PendingFlush.run` touches nothing else, `complete_flush` moves the recovery point.
 
@@ -13,7 +13,7 @@ storage, and validation of what clients send, which is the broker's.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -31,6 +31,7 @@ from kraft_wire.storage.files import Buffer, File, FileSystem
 from kraft_wire.storage.indexes import AbortedTransaction
 from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.partition_metadata import write_topic_id
 from kraft_wire.storage.producer_snapshots import load_producers, remove_snapshots, take_snapshot
 from kraft_wire.storage.producer_state import ProducerStates
 from kraft_wire.storage.segment import Segment
@@ -105,6 +106,7 @@ class Log:
         "recovery_point",
         "segments",
         "topic_id",
+        "topic_id_is_saved",
         "topic_partition",
     )
 
@@ -120,12 +122,17 @@ class Log:
         producer_states: ProducerStates,
         persist_recovery_point: Callable[[], None],
         space: DiskSpace,
+        *,
+        is_synced: bool,
     ) -> None:
+        """`is_synced`: every name in the directory is durable, as a clean stop leaves it."""
         assert segments, directory
         self._fs = fs
         self.directory = directory
         self.topic_partition = topic_partition
         self.topic_id = topic_id
+        self.topic_id_is_saved = True
+        """Whether `partition.metadata` holds it, as it must before the first record is written."""
         self.config = config
         self.segments = segments
         self.epochs = epochs
@@ -133,7 +140,7 @@ class Log:
         self._persist_recovery_point = persist_recovery_point
         self._space = space
         self._directory_changes = 1  # of which the first ones are durable:
-        self._directory_synced = 0
+        self._directory_synced = int(is_synced)
         self._cuts_count = 0
         self.first_unflushed_ms: int | None = None
         self.log_start_offset = segments[0].base_offset
@@ -155,17 +162,17 @@ class Log:
         """
         if self._space.is_full:
             raise DiskFull("append", self.directory, "too little space is left")
+        if not self.topic_id_is_saved:
+            self._save_topic_id()
         first, last = batches[0], batches[-1]
         assert first.base_offset >= self.log_end_offset, (first, self.log_end_offset)
         end_offset = Offset(last.base_offset + last.last_offset_delta + 1)
         if not self._active.has_room_for(
-            len(data), Offset(end_offset - 1), self.config
+            len(data), end_offset - 1, self.config
         ) or self._is_time_to_roll(last.max_timestamp, wall_ms):
             self.roll(wall_ms, Offset(first.base_offset))
         if last.partition_leader_epoch != self.epochs.latest:
-            for batch in batches:
-                epoch = LeaderEpoch(batch.partition_leader_epoch)
-                self.epochs.assign(epoch, Offset(batch.base_offset))
+            self._assign_epochs(batches)
         if self.epochs.is_unsaved:
             self.epochs.save(durable=False)
         self._active.append(data, batches)
@@ -173,10 +180,24 @@ class Log:
             if batch.producer_id >= 0:
                 aborted = self.producer_states.update(batch)
                 if aborted is not None:
-                    self._active.note_aborted(aborted)
+                    self._active.indexes.note_aborted(aborted)
         self.log_end_offset = self.producer_states.map_end_offset = end_offset
         if self.first_unflushed_ms is None:
             self.first_unflushed_ms = now_ms
+
+    def _assign_epochs(self, batches: Sequence[RecordBatch]) -> None:
+        """Note where new leader epochs begin."""
+        assert batches, self.directory
+        for batch in batches:
+            epoch = LeaderEpoch(batch.partition_leader_epoch)
+            self.epochs.assign(epoch, Offset(batch.base_offset))
+
+    def _save_topic_id(self) -> None:
+        """Write `partition.metadata`; the next flush makes its name durable with the records."""
+        assert any(self.topic_id), self.directory
+        write_topic_id(self._fs, self.directory, self.topic_id, durable=False)
+        self._directory_changes += 1
+        self.topic_id_is_saved = True
 
     def _is_time_to_roll(self, timestamp: int, wall_ms: int) -> bool:
         """Tell whether the active segment is `segment.ms` old, by its first batch's time."""
@@ -184,9 +205,12 @@ class Log:
         if active.size_bytes == 0:
             return False
         assert wall_ms >= 0, wall_ms
-        due_ms = self.config.segment_ms - self._jitter_ms(active.base_offset)
-        if active.first_timestamp >= 0 and timestamp >= 0:
-            return timestamp - active.first_timestamp > due_ms
+        due_ms = self.config.segment_ms
+        if self.config.segment_jitter_ms > 0:
+            due_ms -= self._jitter_ms(active.base_offset)
+        first_timestamp = active.unread_indexes.first_timestamp
+        if first_timestamp >= 0 and timestamp >= 0:
+            return timestamp - first_timestamp > due_ms
         return wall_ms - active.created_ms > due_ms
 
     def _jitter_ms(self, base_offset: Offset) -> int:
@@ -195,8 +219,7 @@ class Log:
         Drawn from the segment's name, which spreads as well as chance and stays the same.
         """
         jitter_ms = min(self.config.segment_jitter_ms, self.config.segment_ms)
-        if jitter_ms <= 0:
-            return 0
+        assert jitter_ms > 0, jitter_ms
         return crc32c(f"{self.topic_partition}:{base_offset}".encode()) % jitter_ms
 
     def roll(self, wall_ms: int, base_offset: Offset | None = None) -> None:
@@ -292,7 +315,7 @@ class Log:
         assert first <= end, (first, end)
         found: list[AbortedTransaction] = []
         for segment in self.segments_from(first):
-            found += segment.aborted_transactions(first, end)
+            found += segment.indexes.aborted_transactions(first, end)
         return found
 
     # -- offsets ---------------------------------------------------------------------------------
@@ -313,11 +336,6 @@ class Log:
     def latest_epoch(self) -> LeaderEpoch | None:
         """The newest leader epoch in the log."""
         return self.epochs.latest
-
-    @property
-    def config_values(self) -> Mapping[str, str]:
-        """The topic's own settings as texts."""
-        return self.config.texts
 
     @property
     def last_stable_offset(self) -> Offset:
@@ -346,7 +364,7 @@ class Log:
         assert config.segment_bytes > 0, config
         self.config = config
         for segment in self.segments:
-            segment.configure(config)
+            segment.unread_indexes.interval_bytes = config.index_interval_bytes
         assert self._active.size_bytes >= 0
 
     # -- durability ------------------------------------------------------------------------------
@@ -362,7 +380,7 @@ class Log:
         segments = [segment for segment in self.segments if segment.is_unflushed]
         for segment in segments:
             if segment is not self._active:
-                segment.save_indexes(sync=True)
+                segment.indexes.save(sync=True)
         sync = None
         if self._directory_synced < self._directory_changes:
             sync = self._sync_directory
@@ -431,7 +449,10 @@ class Log:
         while self._active.base_offset >= offset:
             self._remove_last_segment()
         segment = self._active
-        segment.truncate_to(offset)
+        first_cut = segment.locate(offset)
+        if first_cut is not None:
+            segment.cut(first_cut.position, first_cut.base_offset)
+            segment.file.fsync()
         frame = segment.last_frame()
         end = segment.base_offset if frame is None else Offset(min(offset, frame.last_offset + 1))
         self._end_changed(end)
@@ -510,10 +531,13 @@ class Log:
     def close(self) -> None:
         """Flush and leave every file as Kafka leaves it after a clean stop."""
         assert self.segments, self.directory
+        if not self.topic_id_is_saved:
+            self._save_topic_id()
         self.flush()
         self.producer_states.map_end_offset = self.log_end_offset
-        take_snapshot(self._fs, self.directory, self.producer_states)
+        is_new = take_snapshot(self._fs, self.directory, self.producer_states)
         for segment in self.segments:
             segment.close()
-        self._sync_directory()
+        if is_new:
+            self._sync_directory()
         assert self.unflushed_records == 0, self.directory

@@ -30,6 +30,7 @@ from kraft_wire.storage.partition_metadata import read_topic_id, write_topic_id
 from kraft_wire.storage.recovery import open_log
 from kraft_wire.storage.segment import LOG_SUFFIX, CorruptLog
 from kraft_wire.storage.space import DiskSpace
+from kraft_wire.storage.stored_records import UnreadableRecords
 
 __all__ = [
     "CLEAN_SHUTDOWN",
@@ -56,6 +57,8 @@ class LogDirectory:
         self.path = path
         self.logs: dict[TopicPartition, Log] = {}
         self.damaged: dict[TopicPartition, StorageError] = {}
+        self.unreadable: dict[TopicPartition, UnreadableRecords] = {}
+        """Logs that are served, but not compacted: a batch in them cannot be looked into."""
         self.offline: StorageError | None = None
         self.meta: MetaProperties | None = None
         self.was_clean = False
@@ -112,6 +115,7 @@ class LogDirectory:
         try:
             text = self._fs.read(path)
         except MissingFile:
+            self._keep_names()
             return
         self.was_clean = True
         with suppress(ValueError):
@@ -121,6 +125,14 @@ class LogDirectory:
         self._fs.unlink(path)
         self._fs.sync_directory(self.path)
         assert not self._fs.exists(path), path
+
+    def _keep_names(self) -> None:
+        """Sync the directory: a process that was killed may have made logs in it just before.
+
+        They are seen now, and records in them would be promised before their names are durable.
+        """
+        self._fs.sync_directory(self.path)
+        assert not self.was_clean, self.path
 
     # -- logs ------------------------------------------------------------------------------------
 
@@ -204,14 +216,16 @@ class LogDirectory:
     ) -> Log:
         """Make the directory and the empty log of a new partition.
 
-        Without `durable`, `settle` must follow before a record of it is acknowledged.
+        Without `durable`, `settle` must follow before a record of it is acknowledged, and the topic
+        id is saved with the first record: a thousand partitions would be a thousand fsyncs.
         """
         assert partition not in self.logs, partition
         assert self.offline is None, self.offline
         directory = f"{self.path}/{partition}"
         is_new = not self._fs.exists(directory)
         self._fs.make_directory(directory)
-        write_topic_id(self._fs, directory, topic_id, durable=durable)
+        if durable:
+            write_topic_id(self._fs, directory, topic_id)
         assert not any(partition in offsets for offsets in self._all_offsets()), partition
         log = open_log(
             self._fs,
@@ -224,6 +238,7 @@ class LogDirectory:
             persist_recovery_point=self._write_recovery_points,
             space=self.space,
         )
+        log.topic_id_is_saved = durable
         self.logs[partition] = log
         if durable:
             self._fs.sync_directory(self.path)
@@ -274,6 +289,7 @@ class LogDirectory:
         """Know nothing of a log any more; what is on the disk stays."""
         self.logs.pop(partition, None)
         self.damaged.pop(partition, None)
+        self.unreadable.pop(partition, None)
         for offsets in self._all_offsets():
             offsets.pop(partition, None)
         self._has_forgotten = True
@@ -292,7 +308,7 @@ class LogDirectory:
         remove_tree(self._fs, doomed)
 
     def note_error(self, partition: TopicPartition | None, error: StorageError) -> None:
-        """Draw the consequence of an error: wait for space, set a log aside, or go offline."""
+        """Draw the consequence: wait for space, spare or set aside one log, or go offline."""
         if isinstance(error, DiskFull):
             try:
                 self.space.note_full()
@@ -301,9 +317,12 @@ class LogDirectory:
         elif partition is not None and isinstance(error, CorruptLog | CorruptCheckpoint):
             self.damaged[partition] = error
             self.logs.pop(partition, None)
+        elif partition is not None and isinstance(error, UnreadableRecords):
+            self.unreadable[partition] = error
         elif self.offline is None:
             self.offline = error
-        assert self.offline or self.space.is_full or self.damaged, error
+        known = self.damaged.keys() | self.unreadable.keys()
+        assert self.offline or self.space.is_full or partition in known, error
 
     # -- checkpoints -----------------------------------------------------------------------------
 

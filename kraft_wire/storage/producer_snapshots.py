@@ -14,6 +14,7 @@ from kraft_wire.storage.producer_state import CorruptSnapshot, ProducerStates
 from kraft_wire.storage.scan import BadBatch
 from kraft_wire.storage.segment import CorruptLog, Segment, file_name
 from kraft_wire.storage.verification import right_batches
+from kraft_wire.wire.corruption import CorruptRecordBatch
 
 __all__ = ["load_producers", "remove_snapshots", "snapshot_offsets", "take_snapshot"]
 
@@ -28,12 +29,19 @@ def snapshot_offsets(fs: FileSystem, directory: str) -> list[Offset]:
     return offsets
 
 
-def take_snapshot(fs: FileSystem, directory: str, states: ProducerStates) -> None:
-    """Write the table at its end offset."""
+def take_snapshot(fs: FileSystem, directory: str, states: ProducerStates) -> bool:
+    """Write the table at its end offset, unless it stands there; tell whether it was written.
+
+    A node that stops has thousands of logs, most of them as they were at its start.
+    """
     assert states.map_end_offset >= 0, states.map_end_offset
     path = f"{directory}/{file_name(states.map_end_offset, _SUFFIX)}"
-    replace_file(fs, path, states.snapshot(), durable=False)
+    table = states.snapshot()
+    if fs.exists(path) and fs.read(path) == table:
+        return False
+    replace_file(fs, path, table, durable=False)
     assert fs.exists(path), path
+    return True
 
 
 def remove_snapshots(fs: FileSystem, directory: str, is_unwanted: Callable[[Offset], bool]) -> None:
@@ -88,10 +96,12 @@ def _replay_segment(
     assert position < segment.size_bytes, (position, segment.path)
     try:
         for found in right_batches(segment.file, position, segment.size_bytes):
-            _, size, base_offset, _, _, _, producer_id, view, at = found
+            position, size, base_offset, _, _, _, producer_id, view, at = found
             if base_offset >= end_offset:
                 return
             if producer_id >= 0:
                 replay.take(producer_id, view, at, size)
     except BadBatch as bad:
         raise CorruptLog(segment.path, bad.position, bad.reason) from bad
+    except CorruptRecordBatch as error:  # a marker that says nothing of its transaction
+        raise CorruptLog(segment.path, position, error.reason) from error

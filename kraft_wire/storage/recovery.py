@@ -1,16 +1,16 @@
 """Opening a log: leftovers of interrupted work, then verification, then the tables.
 
 After a clean stop nothing is read but what the end of the log needs. Otherwise every batch from the
-segment of the recovery point on is checked: length, magic, CRC, place in the sequence of offsets,
-leader epoch. Bytes that are no batch are a **torn tail** only if no valid batch follows and nothing
-that was known to be durable is lost; they are cut, and the result is flushed. Anything else is
-damage: `CorruptLog` names file and position, nothing is changed, and the log is not served, because
-cutting there could lose acknowledged records (RELIABILITY, section 5.1 rule 4).
+segment of the recovery point on is checked, as the disk has it (`_read_anew`): length, magic, CRC,
+place in the sequence of offsets, leader epoch. Bytes that are no batch are a **torn tail** only if
+no valid batch follows and nothing that was known to be durable is lost; they are cut, and the
+result is flushed. Anything else is damage: `CorruptLog` names file and position, nothing is
+changed, and the log is not served, because cutting there could lose acknowledged records.
 
 Order: `open_log`, `finish_swaps`, `_Recovery`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from kraft_wire.model import LeaderEpoch, Offset, TopicPartition, Uuid
 from kraft_wire.storage.files import FileSystem
@@ -24,6 +24,7 @@ from kraft_wire.storage.scan import BadBatch, batches
 from kraft_wire.storage.segment import INDEX_SUFFIXES, LOG_SUFFIX, CorruptLog, Segment, file_name
 from kraft_wire.storage.space import DiskSpace
 from kraft_wire.storage.verification import BEFORE_FIRST, LogVerifier, damage_behind
+from kraft_wire.wire.corruption import CorruptRecordBatch
 
 __all__ = ["CLEANED_SUFFIX", "DELETED_SUFFIX", "SWAP_SUFFIX", "finish_swaps", "open_log"]
 
@@ -59,7 +60,8 @@ def open_log(
     fs.make_directory(directory)
     finish_swaps(fs, directory)
     segments = _existing_segments(fs, directory, config, wall_ms)
-    if not segments:
+    is_new = not segments
+    if is_new:
         segments = [Segment.create(fs, directory, log_start_offset, config, wall_ms)]
     epochs = LeaderEpochs(fs, directory)
     epochs.load()
@@ -83,19 +85,25 @@ def open_log(
         recovery.producers,
         persist_recovery_point,
         space or DiskSpace(fs, directory),
+        is_synced=is_clean and not is_new,
     )
-    log.log_end_offset = end
     log.recovery_point = end if is_clean else min(recovery_point, end)
-    if log_start_offset > end:
-        log.truncate_fully_and_start_at(log_start_offset)
-    else:
-        log.log_start_offset = max(log.log_start_offset, log_start_offset)
-        epochs.truncate_from_end(end)
-    log.high_watermark = log.log_start_offset
+    _bound(log, log_start_offset, end)
     if not is_clean:
         log.flush()
-    assert log.log_start_offset <= log.log_end_offset, directory
     return log
+
+
+def _bound(log: Log, start: Offset, end: Offset) -> None:
+    """Give an opened log its bounds; one whose checkpoint starts it behind its end begins there."""
+    log.log_end_offset = end
+    if start > end:
+        log.truncate_fully_and_start_at(start)
+    else:
+        log.log_start_offset = max(log.log_start_offset, start)
+        log.epochs.truncate_from_end(end)
+    log.high_watermark = log.log_start_offset
+    assert log.log_start_offset <= log.log_end_offset, log.directory
 
 
 def finish_swaps(fs: FileSystem, directory: str) -> None:
@@ -167,6 +175,20 @@ def _existing_segments(
     return [Segment.open_existing(fs, directory, Offset(base), config, wall_ms) for base in known]
 
 
+def _read_anew(segments: Sequence[Segment]) -> None:
+    """Have verification see what is on the disk, where a failed fsync may have left it.
+
+    The process that met the failure is gone, and with it the knowledge which file it was. What is
+    only not written yet is written now, so that nothing but the disk's own bytes is left to read.
+    """
+    assert segments, "a log has a segment"
+    for segment in segments:
+        if segment.size_bytes:
+            segment.file.fsync()
+            segment.file.forget_clean_pages()
+            segment.size_bytes = segment.file.size_bytes()
+
+
 class _Recovery:
     """One verification of one log; changes `segments`, `epochs` and files in place."""
 
@@ -209,6 +231,7 @@ class _Recovery:
         for index, segment in enumerate(self._segments):
             if segment.base_offset <= self._recovery_point:
                 first = index
+        _read_anew(self._segments[first:])
         start = self._segments[first].base_offset
         self._verifier.expected = start
         self.producers = load_producers(self._fs, self._directory, self._segments, start)
@@ -225,9 +248,9 @@ class _Recovery:
     def _verify(self, index: int) -> bool:
         """Check one segment and rebuild its indexes; False when the log was cut in it."""
         segment = self._segments[index]
-        segment.clear_indexes()
-        segment.clear_transactions()
-        note, replay = segment.note_place, ProducerReplay(self.producers)
+        indexes = segment.unread_indexes
+        indexes.clear()
+        note, replay = indexes.note, ProducerReplay(self.producers)
         try:
             for found in self._verifier.batches_of(segment):
                 position, size, base, last, epoch, timestamp, producer_id, view, at = found
@@ -237,17 +260,19 @@ class _Recovery:
                 if producer_id >= 0:
                     aborted = replay.take(producer_id, view, at, size)
                     if aborted is not None:
-                        segment.note_aborted(aborted)
+                        indexes.note_aborted(aborted)
         except BadBatch as bad:
             self._cut_torn_tail(index, bad)
             return False
+        except CorruptRecordBatch as error:  # a marker that says nothing of its transaction
+            raise CorruptLog(segment.path, position, error.reason) from error
         finally:
             replay.settle()
         segment.is_unflushed = True
         if index < len(self._segments) - 1:
             segment.seal()
         else:
-            segment.save_indexes()
+            indexes.save()
         assert segment.size_bytes >= 0, segment.path
         return True
 

@@ -67,6 +67,7 @@ def _cut_log(fs: FileSystem, directory: str, damage: Damage) -> list[str]:
         fs.sync_directory(directory)
         if segment.path == damage.path:
             break
+    assert len(kept) <= len(segments), (kept, directory)
     return kept
 
 

@@ -1,7 +1,8 @@
 """Removing old segments: by time, by size, and below the log's start (KIP-107).
 
 Only whole segments go, oldest first, and never one that reaches the high watermark. `-1` means no
-limit. A segment without any timestamp is never too old: there is nothing to judge it by.
+limit. A segment whose records have no timestamps is as old as its file, by the time of its last
+write: a copy of a directory should keep those times, as it should for Kafka.
 """
 
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.segment import Segment
 
-__all__ = ["apply_retention"]
+__all__ = ["apply_retention", "newest_ms"]
 
 
 def apply_retention(log: Log, wall_ms: int) -> int:
@@ -36,9 +37,14 @@ def _is_expired(log: Log, segment: Segment, wall_ms: int) -> bool:
     retention_ms = log.config.retention_ms
     if retention_ms < 0 or segment.size_bytes == 0:
         return False
-    newest = segment.largest_timestamp()
+    return wall_ms - newest_ms(segment) > retention_ms
+
+
+def newest_ms(segment: Segment) -> int:
+    """Return the largest time of a segment's records; without any, when its file was written."""
+    newest = segment.indexes.max_timestamp
     assert newest >= -1, newest
-    return newest >= 0 and wall_ms - newest > retention_ms
+    return newest if newest >= 0 else segment.file.modified_ms()
 
 
 def _remove_while(log: Log, is_due: Callable[[Segment], bool], wall_ms: int) -> int:

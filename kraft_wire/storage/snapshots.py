@@ -5,15 +5,18 @@ largest by epoch, then offset. A snapshot is written under a `.part` name and fr
 read-only, rename, fsync of the directory; so it is there whole or not at all. It begins with a
 header record and ends with a footer; a file without them, or with a bad batch, is refused.
 
-What stands between header and footer is the controller's; when to take or drop one is raft's.
+What stands between header and footer is the controller's; `snapshots_store` keeps the snapshots of
+one log, `snapshots_cleaning` says which may go.
 """
 
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 
 from kraft_wire.model import FileSlice, LeaderEpoch, Offset, OffsetAndEpoch, StorageError
 from kraft_wire.storage.files import Buffer, File, FileSystem
-from kraft_wire.storage.scan import BadBatch, batches
+from kraft_wire.storage.scan import BadBatch, batches, frames
+from kraft_wire.wire.corruption import CorruptRecordBatch
 from kraft_wire.wire.record_batch import RecordBatch
 
 __all__ = [
@@ -63,7 +66,10 @@ def list_snapshots(fs: FileSystem, directory: str) -> list[OffsetAndEpoch]:
 
 
 class SnapshotWriter:
-    """A snapshot that is being written or fetched; nobody sees it before `freeze`."""
+    """A snapshot that is being written or fetched; nobody sees it before `freeze`.
+
+    `attempt` keeps the files of two attempts at one snapshot apart.
+    """
 
     def __init__(
         self, fs: FileSystem, directory: str, snapshot_id: OffsetAndEpoch, attempt: int
@@ -74,15 +80,40 @@ class SnapshotWriter:
         self.size_bytes = 0
         self._fs = fs
         self._directory = directory
-        self._path = f"{directory}/{stem}-{attempt}{_PART_SUFFIX}"
-        self._file: File | None = fs.open(self._path, create=True)
+        self.path = f"{directory}/{stem}-{attempt}{_PART_SUFFIX}"
+        self._file: File | None = fs.open(self.path, create=True)
         self._file.truncate(0)
+        self._walk = _Walk(self.path, snapshot_id)
 
     def append(self, data: Buffer) -> None:
         """Add bytes at the end; they may be any chunk of the file."""
         assert self._file is not None, "frozen or abandoned"
         self._file.pwrite(data, self.size_bytes)
         self.size_bytes += len(data)
+
+    @property
+    def read_bytes(self) -> int:
+        """How much of it `arrived` has read."""
+        return self._walk.position
+
+    def arrived(self) -> Iterator[RecordBatch]:
+        """Read back the batches that are whole by now, each once, as `SnapshotReader.batches` does.
+
+        One counts as read when the next is asked for. What is no batch is left to `check_end`.
+        """
+        assert self._file is not None, "frozen or abandoned"
+        end = self._walk.position
+        with suppress(BadBatch):
+            for frame in frames(self._file, end, self.size_bytes):
+                end += frame.size_bytes
+        return self._walk.batches(self._file, end)
+
+    def check_end(self) -> None:
+        """Raise CorruptMetadataSnapshot unless what `arrived` yielded is a whole snapshot."""
+        assert self._file is not None, "frozen or abandoned"
+        unread = list(self._walk.batches(self._file, self.size_bytes))
+        assert not unread, unread
+        self._walk.check_end()
 
     def freeze(self) -> None:
         """Make it the snapshot of its id, durably. A snapshot that is there already stays."""
@@ -94,8 +125,8 @@ class SnapshotWriter:
         self._file.fsync()
         self._file.close()
         self._file = None
-        self._fs.make_read_only(self._path)
-        self._fs.rename(self._path, final)
+        self._fs.make_read_only(self.path)
+        self._fs.rename(self.path, final)
         self._fs.sync_directory(self._directory)
 
     def abandon(self) -> None:
@@ -103,7 +134,7 @@ class SnapshotWriter:
         if self._file is not None:
             self._file.close()
             self._file = None
-            self._fs.unlink(self._path)
+            self._fs.unlink(self.path)
         assert self._file is None
 
 
@@ -124,40 +155,70 @@ class SnapshotReader:
         return FileSlice(self._file, position, min(max_bytes, self.size_bytes - position))
 
     def batches(self) -> Iterator[RecordBatch]:
-        """Yield every batch, verified; CorruptMetadataSnapshot at the first thing that is wrong.
-
-        Errors, in this order: bad batch, offsets with a gap, another epoch than the id's, no
-        header first, no footer last.
-        """
-        expected, last_position, is_closed = 0, 0, False
-        try:
-            for position, batch in batches(self._file, 0, self.size_bytes):
-                self._check(batch, position, expected)
-                yield batch
-                expected, last_position = batch.next_offset, position
-                is_closed = _holds(batch, _FOOTER_TYPE)
-        except BadBatch as bad:
-            raise CorruptMetadataSnapshot(self.path, bad.position, bad.reason) from bad
-        if not is_closed:
-            raise CorruptMetadataSnapshot(self.path, last_position, "no footer at the end")
-        assert expected > 0, self.path
-
-    def _check(self, batch: RecordBatch, position: int, expected: int) -> None:
-        reason = ""
-        if batch.base_offset != expected:
-            reason = f"base offset {batch.base_offset} where {expected} is next"
-        elif batch.partition_leader_epoch != self.snapshot_id.epoch:
-            reason = f"leader epoch {batch.partition_leader_epoch} is not the snapshot's"
-        elif position == 0 and not _holds(batch, _HEADER_TYPE):
-            reason = "no header at the beginning"
-        if reason:
-            raise CorruptMetadataSnapshot(self.path, position, reason)
-        assert expected >= 0, expected
+        """Yield every batch, verified; CorruptMetadataSnapshot at the first thing that is wrong."""
+        assert self.size_bytes >= 0, self.path
+        walk = _Walk(self.path, self.snapshot_id)
+        yield from walk.batches(self._file, self.size_bytes)
+        walk.check_end()
 
     def close(self) -> None:
         """Close the file."""
         assert self._file is not None
         self._file.close()
+
+
+class _Walk:
+    """How far a snapshot's batches were read, a stretch of the file in memory at a time.
+
+    CorruptMetadataSnapshot, in this order: bad batch, offsets with a gap, another epoch than the
+    id's, no header first, no footer last.
+    """
+
+    def __init__(self, path: str, snapshot_id: OffsetAndEpoch) -> None:
+        assert snapshot_id.offset >= 0, snapshot_id
+        self.position = 0
+        self._path = path
+        self._snapshot_id = snapshot_id
+        self._next_offset = 0
+        self._last_at = 0
+        self._is_closed = False
+
+    def batches(self, file: File, end_position: int) -> Iterator[RecordBatch]:
+        """Go on up to a position; a batch is behind us when the next one is asked for."""
+        assert self.position <= end_position, (self.position, end_position)
+        at = self._last_at
+        try:
+            for at, batch in batches(file, self.position, end_position):
+                reason = _what_is_wrong(batch, at, self._next_offset, self._snapshot_id)
+                if reason is not None:
+                    raise CorruptMetadataSnapshot(self._path, at, reason)
+                is_closed = _holds(batch, _FOOTER_TYPE)
+                yield batch
+                self.position, self._last_at = at + batch.size_bytes, at
+                self._next_offset, self._is_closed = batch.next_offset, is_closed
+        except BadBatch as bad:
+            raise CorruptMetadataSnapshot(self._path, bad.position, bad.reason) from bad
+        except CorruptRecordBatch as bad:
+            raise CorruptMetadataSnapshot(self._path, at, bad.reason) from bad
+
+    def check_end(self) -> None:
+        """Raise CorruptMetadataSnapshot unless the last batch holds the footer."""
+        if not self._is_closed:
+            raise CorruptMetadataSnapshot(self._path, self._last_at, "no footer at the end")
+        assert self._next_offset > 0, self._path
+
+
+def _what_is_wrong(
+    batch: RecordBatch, position: int, expected: int, snapshot_id: OffsetAndEpoch
+) -> str | None:
+    assert expected >= 0, expected
+    if batch.base_offset != expected:
+        return f"base offset {batch.base_offset} where {expected} is next"
+    if batch.partition_leader_epoch != snapshot_id.epoch:
+        return f"leader epoch {batch.partition_leader_epoch} is not the snapshot's"
+    if position == 0 and not _holds(batch, _HEADER_TYPE):
+        return "no header at the beginning"
+    return None
 
 
 def _holds(batch: RecordBatch, kind: int) -> bool:

@@ -1,4 +1,4 @@
-"""Running out of disk space without breaking (RELIABILITY, section 5.1 rule 6).
+"""Running out of disk space without breaking.
 
 Appends of records are refused *before* anything is written while less than a reserve is free. A
 ballast file holds blocks that nothing uses; when a write meets a full disk all the same, the

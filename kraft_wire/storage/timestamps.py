@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kraft_wire.model import LeaderEpoch, Offset
 from kraft_wire.storage.log import Log
-from kraft_wire.wire.compression import STORED_LIMITS
+from kraft_wire.storage.stored_records import stored_records
 from kraft_wire.wire.record_batch import RecordBatch
 
 __all__ = ["TimestampAndOffset", "offset_for_timestamp", "offset_of_max_timestamp"]
@@ -27,61 +27,64 @@ def offset_for_timestamp(
 ) -> TimestampAndOffset | None:
     """Return the first record at or after the log start whose time is at least `timestamp`.
 
-    None when there is none below `upper_bound`. CorruptLog and CorruptRecordBatch when the disk
-    holds no readable batch there.
+    None when there is none below `upper_bound`. Errors: CorruptLog for a batch that is none,
+    UnreadableRecords for one that cannot be looked into.
     """
     assert upper_bound <= log.log_end_offset, (upper_bound, log.log_end_offset)
     for segment in log.segments_from(log.log_start_offset):
         if segment.base_offset >= upper_bound:
             return None
-        if segment.largest_timestamp() < timestamp:
+        if segment.indexes.max_timestamp < timestamp:
             continue
-        position = segment.position_before_timestamp(timestamp)
+        position = segment.indexes.position_before_timestamp(segment, timestamp)
         for _, batch in segment.batches_from(position):
             if batch.max_timestamp >= timestamp and batch.last_offset >= log.log_start_offset:
-                found = _first_in(batch, timestamp, log.log_start_offset)
+                found = _first_in(batch, segment.path, timestamp, log.log_start_offset)
                 if found is not None:
                     return found if found.offset < upper_bound else None
     return None
 
 
 def offset_of_max_timestamp(log: Log, *, upper_bound: Offset) -> TimestampAndOffset | None:
-    """Return the first record with the largest time below `upper_bound` (KIP-734), or None."""
+    """Return the first record with the largest time below `upper_bound` (KIP-734), or None.
+
+    Errors: those of `offset_for_timestamp`.
+    """
     assert upper_bound >= 0, upper_bound
-    newest, holder = -1, None
+    newest, holder, path = -1, None, ""
     for segment in log.segments_from(log.log_start_offset):
-        if segment.base_offset >= upper_bound or segment.largest_timestamp() <= newest:
+        if segment.base_offset >= upper_bound or segment.indexes.max_timestamp <= newest:
             continue
-        position = segment.position_before_timestamp(segment.largest_timestamp())
+        position = segment.indexes.position_before_timestamp(segment, segment.indexes.max_timestamp)
         if segment.locate(upper_bound) is not None:
             position = 0  # the largest time may lie beyond the bound
         for _, batch in segment.batches_from(position):
             if batch.base_offset >= upper_bound:
                 break
-            timestamp = _newest_in(batch, log.log_start_offset)
+            timestamp = _newest_in(batch, segment.path, log.log_start_offset)
             if timestamp > newest:
-                newest, holder = timestamp, batch
-    return None if holder is None else _first_in(holder, newest, log.log_start_offset)
+                newest, holder, path = timestamp, batch, segment.path
+    return None if holder is None else _first_in(holder, path, newest, log.log_start_offset)
 
 
-def _newest_in(batch: RecordBatch, start: Offset) -> int:
+def _newest_in(batch: RecordBatch, path: str, start: Offset) -> int:
     """Return the largest time among the batch's records at or after `start`, -1 for none."""
     assert start >= 0, start
     if batch.base_offset >= start:
         return batch.max_timestamp
     if batch.last_offset < start:
         return -1
-    times = [
-        record.timestamp for record in batch.iter_records(STORED_LIMITS) if record.offset >= start
-    ]
+    times = [record.timestamp for record in stored_records(batch, path) if record.offset >= start]
     return max(times, default=-1)
 
 
-def _first_in(batch: RecordBatch, timestamp: int, start: Offset) -> TimestampAndOffset | None:
+def _first_in(
+    batch: RecordBatch, path: str, timestamp: int, start: Offset
+) -> TimestampAndOffset | None:
     """Return the batch's first record at or after `start` with at least that time, or None."""
     epoch = LeaderEpoch(batch.partition_leader_epoch)
     assert batch.max_timestamp >= timestamp, (batch, timestamp)
-    for record in batch.iter_records(STORED_LIMITS):
+    for record in stored_records(batch, path):
         if record.timestamp >= timestamp and record.offset >= start:
             return TimestampAndOffset(record.timestamp, Offset(record.offset), epoch)
     return None

@@ -74,6 +74,7 @@ class LogVerifier:
                 self._check_place(position, base_offset, epoch)
                 self._least_epoch = epoch
             self.expected = Offset(last_offset + 1)
+            assert self.expected > base_offset, found
             yield found
 
     def _pass_known_epochs(self, offset: int) -> None:

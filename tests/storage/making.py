@@ -1,6 +1,8 @@
 """Batches and logs for the storage tests, with no defaults that hide what a test is about."""
 
-from kraft_wire.model import Offset, TopicPartition, Uuid
+from collections.abc import Iterable
+
+from kraft_wire.model import Offset, OffsetAndEpoch, TopicPartition, Uuid
 from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.storage.damage import Damage, inspect
 from kraft_wire.storage.files import FileSystem
@@ -8,6 +10,8 @@ from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.recovery import open_log
 from kraft_wire.storage.repair import cut
+from kraft_wire.storage.snapshots_contents import SnapshotHead
+from kraft_wire.storage.snapshots_store import MetadataSnapshots
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.compression import Compression
 from kraft_wire.wire.record import Record
@@ -90,7 +94,7 @@ def fill(log: Log, count: int, **settings: int) -> list[bytes]:
     """Append `count` batches of one record each."""
     added: list[bytes] = []
     for _ in range(count):
-        added.append(batch_bytes(log.log_end_offset, **settings))  # type: ignore[arg-type]
+        added.append(batch_bytes(log.log_end_offset, **settings))  # type: ignore[arg-type]  # of a batch
         append(log, added[-1])
     return added
 
@@ -143,3 +147,14 @@ def flip(fs: SimFileSystem, path: str, position: int, mask: int = 1) -> None:
     """Change bits of one byte at rest."""
     file = fs.open(path)
     file.pwrite(bytes([file.pread(1, position)[0] ^ mask]), position)
+
+
+def take_snapshot(
+    snapshots: MetadataSnapshots,
+    snapshot_id: OffsetAndEpoch,
+    head: SnapshotHead,
+    values: Iterable[bytes],
+) -> None:
+    """Write a snapshot of record values, all steps at once."""
+    for _ in snapshots.writing(snapshot_id, head, values):
+        pass

@@ -38,7 +38,7 @@ CONFIG = LogConfig(
 
 
 def put(log: Log, key: bytes, value: bytes | None, **more: int) -> None:
-    data = batch_bytes(log.log_end_offset, key=key, value=value, **more)  # type: ignore[arg-type]
+    data = batch_bytes(log.log_end_offset, key=key, value=value, **more)  # type: ignore[arg-type]  # of a batch
     append(log, data)
     log.update_high_watermark(log.log_end_offset)
 
@@ -311,3 +311,19 @@ def test_batch_that_unfolds_beyond_what_clients_may_send_is_compacted_all_the_sa
     close_segment(log)
     compact(fs, log, Offset(0), 5000)
     assert records(log) == [(1, b"k", b"new")]
+
+
+def test_segments_without_times_keep_those_of_their_files() -> None:
+    fs = SimFileSystem()
+    fs.wall_ms = 5_000
+    log = open_at(fs, CONFIG)
+    for offset in range(6):
+        append(log, batch_bytes(offset, key=b"k", timestamp=-1))
+    close_segment(log)
+    lagging = replace(CONFIG, min_compaction_lag_ms=1_000)
+    log.update_config(lagging)
+    assert first_uncleanable_offset(log, 5_999) == 0
+    assert first_uncleanable_offset(log, 6_000) == 6
+    fs.wall_ms = 90_000
+    compact(fs, log, Offset(0), 90_000)
+    assert log.segments[0].file.modified_ms() == 5_000

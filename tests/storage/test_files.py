@@ -2,23 +2,25 @@
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kraft_wire.model import DiskFull, FsyncFailed, StorageError
 from kraft_wire.storage.files import (
+    File,
     LockHeld,
     MissingFile,
-    OsFileSystem,
     remove_tree,
     replace_file,
 )
+from kraft_wire.storage.os_files import OsFileSystem
 
 FS = OsFileSystem()
 
 
-def failing(number: int):  # type: ignore[no-untyped-def]
+def failing(number: int) -> Callable[..., None]:
     """A function that fails as the system would."""
 
     def fail(*_: object, **__: object) -> None:
@@ -40,6 +42,15 @@ def test_write_reads_back_and_truncate_extends_with_zeros(tmp_path: Path) -> Non
     file.fsync()
     file.close()
     file.close()
+
+
+def test_time_of_the_last_write_can_be_kept_over_a_rewrite(tmp_path: Path) -> None:
+    old, new = FS.open(f"{tmp_path}/old", create=True), FS.open(f"{tmp_path}/new", create=True)
+    os.utime(f"{tmp_path}/old", ns=(1, 1_700_000_000_123_456_789))
+    new.pwrite(b"x", 0)
+    assert new.modified_ms() > old.modified_ms() == 1_700_000_000_123
+    new.set_modified_ms(old.modified_ms())
+    assert os.stat(f"{tmp_path}/new").st_mtime_ns == 1_700_000_000_123_000_000
 
 
 def test_short_write_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,10 +79,12 @@ def test_full_disk_is_told_apart_as_it_heals(
         ("pwrite", lambda file: file.pwrite(b"x", 0)),
         ("ftruncate", lambda file: file.truncate(1)),
         ("posix_fallocate", lambda file: file.reserve(1)),
+        ("fstat", lambda file: file.modified_ms()),
+        ("utime", lambda file: file.set_modified_ms(1)),
     ],
 )
-def test_error_of_an_open_file_names_operation_and_path(  # type: ignore[no-untyped-def]
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, call
+def test_error_of_an_open_file_names_operation_and_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, call: Callable[[File], object]
 ) -> None:
     file = FS.open(f"{tmp_path}/f", create=True)
     monkeypatch.setattr(os, name, failing(errno.EIO))
@@ -97,8 +110,8 @@ def test_error_of_an_open_file_names_operation_and_path(  # type: ignore[no-unty
         ("statvfs", lambda path: FS.total_bytes(path)),
     ],
 )
-def test_error_by_path_names_the_path(  # type: ignore[no-untyped-def]
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, call
+def test_error_by_path_names_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, call: Callable[[str], object]
 ) -> None:
     monkeypatch.setattr(os, name, failing(errno.EROFS))
     with pytest.raises(StorageError, match=f"{tmp_path}: Read-only file system"):
@@ -121,6 +134,20 @@ def test_failed_fsync_is_not_retried(tmp_path: Path, monkeypatch: pytest.MonkeyP
             file.fsync()
     with pytest.raises(FsyncFailed, match="Input/output error"):
         file.fsync()
+
+
+def test_forgotten_pages_are_read_from_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = FS.open(f"{tmp_path}/f", create=True)
+    file.pwrite(b"dirty" * 1000, 0)
+    file.forget_clean_pages()
+    file.fsync()
+    file.forget_clean_pages()
+    assert file.pread(10_000, 0) == b"dirty" * 1000
+    monkeypatch.setattr(os, "posix_fadvise", failing(errno.EIO))
+    with pytest.raises(StorageError, match="fadvise"):
+        file.forget_clean_pages()
 
 
 def test_failed_directory_sync_stops_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,11 +17,15 @@ from kraft_wire.model import (
     StorageError,
 )
 from kraft_wire.sim.files import Fault, SimFileSystem
-from kraft_wire.storage.files import OsFileSystem
 from kraft_wire.storage.log import Log, OffsetOutOfRange
 from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.log_directory import LogDirectory
+from kraft_wire.storage.os_files import OsFileSystem
+from kraft_wire.storage.partition_metadata import read_topic_id
 from tests.storage.making import (
     DIRECTORY,
+    PARTITION,
+    TOPIC_ID,
     append,
     batch_bytes,
     contents,
@@ -373,7 +377,7 @@ def test_config_changes_take_effect() -> None:
     log = open_at(SimFileSystem())
     fill(log, 3)
     log.update_config(LogConfig.from_mapping({"segment.bytes": "100", "x": "y"}))
-    assert log.config_values == {"segment.bytes": "100", "x": "y"}
+    assert log.config.texts == {"segment.bytes": "100", "x": "y"}
     fill(log, 1)
     assert len(log.segments) == 2
 
@@ -462,3 +466,37 @@ def test_same_code_runs_on_the_real_disk(tmp_path_factory: pytest.TempPathFactor
     assert contents(open_at(fs, SMALL, directory=directory)) == added
     log.close()
     assert contents(open_at(fs, SMALL, directory=directory, is_clean=True)) == added
+
+
+def test_topic_id_is_on_the_disk_before_the_first_record_and_after_a_stop_without_any() -> None:
+    for appends in (0, 1):
+        fs = SimFileSystem()
+        fs.make_directory("disk")
+        fs.sync_directory("")
+        directory = LogDirectory.open(fs, "disk")
+        log = directory.create_log(PARTITION, TOPIC_ID, LogConfig(), 1, durable=False)
+        directory.settle()
+        assert read_topic_id(fs, DIRECTORY) is None
+        fill(log, appends)
+        assert read_topic_id(fs, DIRECTORY) == (TOPIC_ID if appends else None)
+        directory.close()
+        assert read_topic_id(fs.crashed(()), DIRECTORY) == TOPIC_ID
+
+
+def test_log_that_nobody_wrote_to_is_closed_without_touching_the_disk() -> None:
+    fs = SimFileSystem()
+    fs.make_directory("disk")
+    fs.sync_directory("")
+    directory = LogDirectory.open(fs, "disk")
+    log = directory.create_log(PARTITION, TOPIC_ID, SMALL, 1)
+    added = fill(log, 5)
+    log.close()
+    again = open_at(fs, SMALL, is_clean=True)
+    before = fs.changes_count
+    again.close()
+    assert fs.changes_count == before
+    after_power_loss = open_at(fs.crashed(()), SMALL, is_clean=True)
+    assert contents(after_power_loss) == added
+    fill(after_power_loss, 1)
+    after_power_loss.close()
+    assert after_power_loss.recovery_point == 6

@@ -1,14 +1,18 @@
 """One entry of log.dirs: lock, identity, checkpoints, clean stops, damage, a full disk."""
 
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import pytest
 
 from kraft_wire.model import (
     DiskFull,
+    ElectionState,
     FsyncFailed,
     LeaderEpoch,
     Offset,
+    ReplicaId,
     StorageError,
     TopicPartition,
     Uuid,
@@ -25,6 +29,7 @@ from kraft_wire.storage.log_directory import (
     note_compaction,
 )
 from kraft_wire.storage.meta_properties import MetaProperties, write_meta_properties
+from kraft_wire.storage.quorum_state import read_quorum_state, write_quorum_state
 from kraft_wire.storage.repair import cut
 from kraft_wire.storage.space import DiskSpace
 from tests.storage.making import (
@@ -51,6 +56,9 @@ def opened(fs: SimFileSystem, **settings: int) -> LogDirectory:
 
 def test_clean_stop_leaves_kafkas_files_and_is_believed_once() -> None:
     fs = SimFileSystem()
+    fs.make_directory(D)
+    for parent in ("", "disk"):
+        fs.sync_directory(parent)
     directory = opened(fs)
     log = directory.create_log(PARTITION, TOPIC_ID, SMALL, 1)
     added = fill(log, 3)
@@ -63,6 +71,9 @@ def test_clean_stop_leaves_kafkas_files_and_is_believed_once() -> None:
     assert fs.read(f"{D}/log-start-offset-checkpoint") == b"0\n0\n"
     again = opened(fs)
     assert (again.was_clean, again.previous_broker_epoch) == (True, 15)
+    after_power_loss = fs.crashed(())
+    assert after_power_loss.exists(f"{D}/recovery-point-offset-checkpoint")
+    assert not opened(after_power_loss).was_clean, "nor again if the power is lost now"
     assert sorted(again.logs) == [OTHER, PARTITION]
     assert contents(again.logs[PARTITION]) == added
     assert (again.logs[PARTITION].high_watermark, again.logs[PARTITION].topic_id) == (2, TOPIC_ID)
@@ -387,3 +398,103 @@ def test_whichever_call_fails_nothing_acknowledged_is_lost(fault: Fault) -> None
         found = contents(directory.logs[PARTITION]) if PARTITION in directory.logs else []
         assert found[: len(acknowledged)] == acknowledged, number
         assert not directory.damaged
+
+
+def formatted() -> SimFileSystem:
+    """An empty directory whose own name is durable, as `format` leaves it."""
+    fs = SimFileSystem()
+    fs.make_directory(D)
+    return SimFileSystem.from_image(fs.everything())
+
+
+class Killed(BaseException):
+    """SIGKILL: nothing runs behind it."""
+
+
+def killed_at(fs: SimFileSystem, number: int, doing: Callable[[], None]) -> None:
+    """Do something until it begins the change of that number; what was written stays."""
+    left = number
+
+    def before_change() -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Killed
+
+    fs.before_change = before_change
+    with suppress(Killed):
+        doing()
+    fs.before_change = None
+    fs.release_locks()
+
+
+def test_records_after_a_kill_at_any_change_and_a_restart_outlast_a_loss_of_power() -> None:
+    counting = formatted()
+    work(counting, [])
+    for number in range(counting.changes_count):
+        fs = formatted()
+        acknowledged: list[bytes] = []
+        killed_at(fs, number, partial(work, fs, acknowledged))
+        directory = opened(fs)
+        log = directory.logs.get(PARTITION)
+        if log is None:
+            log = directory.create_log(PARTITION, TOPIC_ID, SMALL, 1)
+        found = contents(log)
+        assert found[: len(acknowledged)] == acknowledged, number
+        found += fill(log, 1)
+        log.flush()
+        after = opened(SimFileSystem.from_image(fs.image([])))
+        assert PARTITION in after.logs, number
+        assert contents(after.logs[PARTITION]) == found, number
+
+
+def work_on_metadata(fs: SimFileSystem) -> None:
+    """A life of a controller: votes, records, a snapshot, another vote."""
+    directory = LogDirectory.open(fs, D)
+    log = directory.open_metadata_log(SMALL, 1)
+    for epoch in range(1, 4):
+        write_quorum_state(fs, log.directory, ElectionState(LeaderEpoch(epoch), ReplicaId(2)), 1)
+        fill(log, 3, epoch=epoch)
+        log.flush()
+
+
+def metadata_seen(fs: SimFileSystem) -> object:
+    """What a start finds."""
+    directory = LogDirectory.open(fs, D)
+    log = directory.open_metadata_log(SMALL, 1)
+    return contents(log), read_quorum_state(fs, log.directory)
+
+
+def test_vote_and_metadata_seen_after_a_kill_at_any_change_outlast_a_loss_of_power() -> None:
+    counting = formatted()
+    work_on_metadata(counting)
+    for number in range(counting.changes_count):
+        fs = formatted()
+        killed_at(fs, number, partial(work_on_metadata, fs))
+        seen = metadata_seen(fs)
+        assert metadata_seen(SimFileSystem.from_image(fs.image([]))) == seen, number
+
+
+@pytest.mark.parametrize("has_reached", [False, True])
+def test_start_after_any_failed_call_serves_only_what_outlasts_a_loss_of_power(
+    has_reached: bool,
+) -> None:
+    """The same kernel serves the next process, with the pages that a failed fsync left clean."""
+    counting = formatted()
+    work(counting, [])
+    for number in range(counting.calls_count):
+        fs = formatted()
+        fs.reached = lambda _: has_reached
+        fs.fault = (number, Fault.EIO)
+        acknowledged: list[bytes] = []
+        with suppress(StorageError, FsyncFailed):
+            work(fs, acknowledged)
+        fs.fault = None
+        fs.release_locks()
+        directory = opened(fs)
+        assert not directory.damaged
+        found = contents(directory.logs[PARTITION]) if PARTITION in directory.logs else []
+        assert found[: len(acknowledged)] == acknowledged, number
+        after = opened(SimFileSystem.from_image(fs.image([])))
+        kept = contents(after.logs[PARTITION]) if PARTITION in after.logs else []
+        assert kept[: len(found)] == found, number

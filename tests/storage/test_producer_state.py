@@ -46,7 +46,9 @@ def written(offset: int, sequence: int, *, count: int = 1, epoch: int = 0) -> by
     return batch_bytes(offset, count=count, producer_id=7, producer_epoch=epoch, sequence=sequence)
 
 
-def verdict(states: ProducerStates, sequence: int, *, count: int = 1, epoch: int = 0):  # type: ignore[no-untyped-def]
+def verdict(
+    states: ProducerStates, sequence: int, *, count: int = 1, epoch: int = 0
+) -> SequenceVerdict:
     return states.check(parsed(written(99, sequence, count=count, epoch=epoch))).verdict
 
 
@@ -67,7 +69,7 @@ def test_any_of_the_last_five_batches_is_a_duplicate_and_says_where_it_lies() ->
 
 def test_sequences_wrap_after_the_largest_int32() -> None:
     states = table(written(0, LAST - 1, count=4))
-    (kept,) = states.get(7).batches  # type: ignore[union-attr]
+    (kept,) = states.get(7).batches  # type: ignore[union-attr]  # it is known
     assert (kept.base_sequence, kept.last_sequence) == (LAST - 1, 1)
     assert verdict(states, LAST - 1, count=4) is DUPLICATE
     assert verdict(states, 2) is OK
@@ -80,7 +82,7 @@ def test_epochs_fence_and_begin_at_sequence_zero() -> None:
     assert verdict(states, 5, epoch=3) is OUT_OF_ORDER
     assert verdict(states, 0, epoch=3) is OK
     states.update(parsed(written(1, 0, epoch=3)))
-    assert len(states.get(7).batches) == 1  # type: ignore[union-attr]
+    assert len(states.get(7).batches) == 1  # type: ignore[union-attr]  # it is known
 
 
 def test_unknown_producer_may_begin_anywhere_as_its_state_may_have_expired() -> None:

@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from kraft_wire.model import Offset, StorageError
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.model import FsyncFailed, Offset, StorageError
+from kraft_wire.sim.files import Fault, SimFileSystem
 from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.files import replace_file
 from kraft_wire.storage.log_config import LogConfig
@@ -40,6 +40,36 @@ def test_every_length_of_a_torn_last_batch_is_cut() -> None:
         log = open_at(torn)
         assert contents(log) == added[:2]
         assert torn.read(LOG) == whole[: len(added[0]) + len(added[1])]
+
+
+def test_what_a_failed_fsync_lost_silently_is_not_served_by_the_next_process() -> None:
+    """Every choice of what the disk took all the same; the fsync of the new process succeeds."""
+    ends: set[int] = set()
+    refused = 0
+    for choice in range(1 << 5):
+        fs, added = disk_with(2)
+        log = open_at(fs)
+        fs.sync_directory("")
+        fs.sync_directory("disk")
+        first = fs.next_atom
+        fs.reached = {first + at for at in range(5) if choice >> at & 1}.__contains__
+        added += fill(log, 2, size=300)
+        fs.fault = (fs.calls_count, Fault.EIO)
+        with pytest.raises(FsyncFailed):
+            log.flush()
+        try:
+            again = open_at(fs)
+        except CorruptLog:
+            refused += 1
+            continue
+        found = contents(again)
+        assert found == added[: len(found)]
+        assert len(found) >= 2, "what was flushed before stays"
+        power_lost = SimFileSystem.from_image(fs.image([]))
+        assert contents(open_at(power_lost)) == found, "served, so it is on the disk"
+        ends.add(len(found))
+    assert ends == {2, 3, 4}
+    assert refused, "a hole before a batch that reached the disk"
 
 
 def test_zeros_and_garbage_at_the_tail_are_cut() -> None:
@@ -100,8 +130,10 @@ def test_damage_in_a_segment_before_a_good_one_is_refused_and_cut_on_demand() ->
 def test_torn_batch_below_the_recovery_point_is_no_torn_tail() -> None:
     fs, added = disk_with(3)
     fs.open(LOG).truncate(sum(map(len, added)) - 3)
+    torn = fs.read(LOG)
     with pytest.raises(CorruptLog, match="offsets below 3 were durable"):
         open_at(fs, recovery_point=3)
+    assert fs.read(LOG) == torn, "what is refused is not cut"
 
 
 def test_log_that_ends_between_batches_below_the_recovery_point_is_refused() -> None:
@@ -243,8 +275,9 @@ def test_index_files_are_rebuilt(is_clean: bool, suffix: str, damage: str) -> No
     again = open_at(fs, LogConfig(index_interval_bytes=100), is_clean=is_clean)
     assert contents(again) == added
     for offset in (0, 7, 19):
-        position = again.segments[0].position_before_timestamp(1000 + offset)
-        _, batch = next(again.segments[0].batches_from(position))
+        first = again.segments[0]
+        position = first.indexes.position_before_timestamp(first, 1000 + offset)
+        _, batch = next(first.batches_from(position))
         assert batch.base_offset <= offset
     again.close()
     assert fs.read(path) == good

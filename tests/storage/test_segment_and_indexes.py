@@ -36,7 +36,7 @@ def filled(count: int, **settings: int) -> tuple[SimFileSystem, Segment]:
     fs = disk()
     segment = Segment.create(fs, "d", BASE, CONFIG, 1)
     for at in range(count):
-        data = batch_bytes(BASE + at, **settings)  # type: ignore[arg-type]
+        data = batch_bytes(BASE + at, **settings)  # type: ignore[arg-type]  # of a batch
         segment.append(data, [parsed(data)])
     return fs, segment
 
@@ -172,7 +172,7 @@ def test_impossible_transaction_index_is_refused_as_the_log_alone_cannot_rebuild
     segment.close()
     replace_file(fs, f"d/{BASE:020d}.txnindex", content)
     with pytest.raises(CorruptLog, match="txnindex"):
-        reopened(fs).aborted_transactions(BASE, BASE)
+        reopened(fs).indexes.aborted_transactions(BASE, BASE)
 
 
 # -- walks ---------------------------------------------------------------------------------------
@@ -297,7 +297,7 @@ def test_lying_time_index_is_rebuilt_when_it_is_hit() -> None:
         flip(fs, f"d/{BASE:020d}.timeindex", 12 + shift + (7 if shift == 0 else 3), 1)
         again = reopened(fs)
         for offset in range(30):
-            position = again.position_before_timestamp(1000 + BASE + offset)
+            position = again.indexes.position_before_timestamp(again, 1000 + BASE + offset)
             _, batch = next(again.batches_from(position))
             assert batch.base_offset <= BASE + offset
 
@@ -309,7 +309,7 @@ def test_newest_time_is_checked_against_the_log() -> None:
     good = fs.read(path)
     for entry in (struct.pack(">qi", 1 << 60, 29), struct.pack(">qi", 1 << 60, 1 << 20)):
         fs.open(path).pwrite(entry, len(good) - 12)
-        assert reopened(fs).largest_timestamp() == 1000 + BASE + 29
+        assert reopened(fs).indexes.max_timestamp == 1000 + BASE + 29
 
 
 def test_damaged_log_is_refused_wherever_it_is_walked() -> None:
@@ -335,10 +335,8 @@ def test_damage_that_comes_later_is_noticed_by_the_next_walk() -> None:
         segment.last_frame()
 
 
-def test_truncation_beyond_the_end_does_nothing_and_removal_leaves_readers_alone() -> None:
+def test_removal_leaves_readers_alone() -> None:
     fs, segment = filled(3)
-    segment.truncate_to(Offset(BASE + 3))
-    assert segment.size_bytes == 3 * len(batch_bytes(BASE))
     file = segment.file
     segment.remove()
     assert fs.names("d") == ["f"]
@@ -383,7 +381,7 @@ def test_time_entry_before_the_newest_is_checked_when_it_is_hit() -> None:
         fs.open(path).pwrite(good, 0)
         fs.open(path).pwrite(struct.pack(">qi", *entry), 12)
         again = reopened(fs)
-        position = again.position_before_timestamp(timestamp)
+        position = again.indexes.position_before_timestamp(again, timestamp)
         _, batch = next(again.batches_from(position))
         assert batch.max_timestamp <= timestamp
     fs.open(path).pwrite(good, 0)
@@ -392,7 +390,7 @@ def test_time_entry_before_the_newest_is_checked_when_it_is_hit() -> None:
 
 def test_index_entry_beyond_the_log_is_no_hit() -> None:
     _, segment = filled(30)
-    segment._offsets.append(Offset(BASE + 40), segment.size_bytes + 5)
+    segment.indexes._offsets.append(Offset(BASE + 40), segment.size_bytes + 5)
     assert segment.last_frame() is not None
 
 

@@ -130,7 +130,7 @@ def test_search_works_after_a_restart(is_clean: bool) -> None:
 
 def test_expired_segments_go_oldest_first_with_their_producer_snapshots() -> None:
     log = log_with([1000] * 6 + [5000] * 3, LogConfig(segment_bytes=400, retention_ms=1000))
-    last_old = [segment for segment in log.segments if segment.largest_timestamp() == 1000][-1]
+    last_old = [segment for segment in log.segments if segment.indexes.max_timestamp == 1000][-1]
     assert apply_retention(log, 2000) == 0
     assert apply_retention(log, 2001) > 0
     assert log.segments[0].base_offset > last_old.base_offset
@@ -172,5 +172,17 @@ def test_compacted_only_logs_keep_old_segments_but_not_deleted_ones() -> None:
     assert apply_retention(log, 9000) == 2
 
 
-def test_segment_without_times_is_never_too_old() -> None:
-    assert apply_retention(log_with([-1] * 9), 1 << 50) == 0
+def test_segment_without_times_is_as_old_as_its_file() -> None:
+    fs = SimFileSystem()
+    fs.wall_ms = 10_000
+    log = open_at(fs, LogConfig(segment_bytes=400, retention_ms=1_000))
+    for offset in range(9):
+        fs.wall_ms += 100
+        append(log, batch_bytes(offset, timestamp=-1))
+    log.update_high_watermark(Offset(9))
+    written = [segment.file.modified_ms() for segment in log.segments]
+    assert written == sorted(written)
+    assert written[-1] == 10_900
+    assert apply_retention(log, written[0] + 1_000) == 0
+    assert apply_retention(log, written[0] + 1_001) == 1
+    assert apply_retention(log, 11_901) == len(written) - 1

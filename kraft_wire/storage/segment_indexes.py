@@ -1,0 +1,235 @@
+"""The three indexes of a segment as one: noted while appending, proven or rebuilt when read.
+
+What an index says is checked against the batch it points at, and an index that lies is rebuilt from
+the log, so that a flipped bit in a file without checksum costs time and nothing else. The log is an
+argument of what needs it: an object that held its segment would keep the segment's file open.
+"""
+
+from kraft_wire.model import Offset
+from kraft_wire.storage.files import FileSystem, MissingFile
+from kraft_wire.storage.indexes import (
+    AbortedTransaction,
+    CorruptIndex,
+    OffsetIndex,
+    TimeIndex,
+    TransactionIndex,
+)
+from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.log_file import CorruptLog, LogFile, batches_of, frame_of
+from kraft_wire.storage.scan import BadBatch, frames
+
+__all__ = ["SegmentIndexes"]
+
+_NO_TIMESTAMP = -1
+_INT32_MAX = (1 << 31) - 1
+_OFFSET_ENTRY_BYTES = 8
+_TIME_ENTRY_BYTES = 12
+
+
+class SegmentIndexes:
+    """Where offsets, times and aborted transactions of one segment are."""
+
+    __slots__ = (
+        "_bytes_since_entry",
+        "_fs",
+        "_offset_of_max_timestamp",
+        "_offsets",
+        "_times",
+        "_transactions",
+        "base_offset",
+        "first_timestamp",
+        "interval_bytes",
+        "is_loaded",
+        "max_timestamp",
+    )
+
+    def __init__(self, fs: FileSystem, stem: str, suffix: str, base_offset: Offset) -> None:
+        assert base_offset >= 0, base_offset
+        self._fs = fs
+        self.base_offset = base_offset
+        self.is_loaded = True
+        self.interval_bytes = LogConfig().index_interval_bytes
+        self.first_timestamp = _NO_TIMESTAMP
+        """Of the first batch, -1 when it has none."""
+        self.max_timestamp = _NO_TIMESTAMP
+        self._offset_of_max_timestamp = base_offset
+        self._bytes_since_entry = 0
+        self._offsets = OffsetIndex(f"{stem}.index{suffix}", base_offset)
+        self._times = TimeIndex(f"{stem}.timeindex{suffix}", base_offset)
+        self._transactions = TransactionIndex(f"{stem}.txnindex{suffix}")
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def note(self, position: int, size_bytes: int, last_offset: int, timestamp: int) -> None:
+        """Take in the next batch, known by what indexes need of it."""
+        assert last_offset >= self.base_offset, (last_offset, self.base_offset)
+        if timestamp > self.max_timestamp:
+            self.max_timestamp = timestamp
+            self._offset_of_max_timestamp = Offset(last_offset)
+        if position == 0:
+            self.first_timestamp = timestamp
+        if self._bytes_since_entry > self.interval_bytes:
+            self._offsets.append(Offset(last_offset), position)
+            self._times.maybe_append(self.max_timestamp, self._offset_of_max_timestamp)
+            self._bytes_since_entry = 0
+        self._bytes_since_entry += size_bytes
+
+    def note_aborted(self, aborted: AbortedTransaction) -> None:
+        """Add an aborted transaction whose marker was just appended."""
+        assert aborted.last_offset >= self.base_offset, aborted
+        self._transactions.append(aborted)
+
+    def has_room(self, index_bytes_max: int) -> bool:
+        """Tell whether one more entry fits into files of that size."""
+        assert index_bytes_max > 0, index_bytes_max
+        entries_max = index_bytes_max // _OFFSET_ENTRY_BYTES
+        time_entries_max = index_bytes_max // _TIME_ENTRY_BYTES - 1
+        return len(self._offsets) < entries_max and len(self._times) < time_entries_max
+
+    def cut(self, log: LogFile, offset: Offset) -> None:
+        """Forget what stood at `offset` and above in the log, which is already cut."""
+        assert offset >= self.base_offset, (offset, self.base_offset)
+        self._offsets.truncate_to(offset)
+        self._times.truncate_to(offset)
+        self._transactions.truncate_to(offset)
+        self.save()
+        self._load_tail(log)
+
+    def seal(self) -> None:
+        """Finish a segment that gets no more appends: last time entry, exact file sizes."""
+        self._times.maybe_append(self.max_timestamp, self._offset_of_max_timestamp)
+        self.save()
+        assert not self._offsets.has_unsaved, self._offsets.path
+
+    def save(self, *, sync: bool = False) -> None:
+        """Bring the files up to the entries in memory."""
+        assert self.is_loaded, self._offsets.path
+        self._offsets.save(self._fs, sync=sync)
+        self._times.save(self._fs, sync=sync)
+        self._transactions.save(self._fs, sync=sync)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The three files, of which the last may not exist."""
+        assert self._offsets.path != self._times.path, self._offsets.path
+        return self._offsets.path, self._times.path, self._transactions.path
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def start_position(self, log: LogFile, offset: Offset) -> int:
+        """Return where a walk towards `offset` may begin, proven by the batch that is there."""
+        assert self.is_loaded, log.path
+        entry = self._offsets.entry_before(offset)
+        if entry is None:
+            return 0
+        if not _ends_at(log, *entry):
+            self.rebuild(log)
+            entry = self._offsets.entry_before(offset)
+            assert entry is None or _ends_at(log, *entry), (log.path, entry)
+        return entry[1] if entry is not None else 0
+
+    def position_before_timestamp(self, log: LogFile, timestamp: int) -> int:
+        """Return a position at or before the first batch with a timestamp of at least that."""
+        assert self.is_loaded, log.path
+        entry = self._times.entry_before(timestamp)
+        if entry is not None and not self._is_time_right(log, *entry):
+            self.rebuild(log)
+            entry = self._times.entry_before(timestamp)
+        if entry is None:
+            return 0
+        frame = frame_of(log, self.start_position(log, entry[1]), entry[1])
+        assert frame is not None, (log.path, entry)
+        return frame.position
+
+    def aborted_transactions(self, first: Offset, end: Offset) -> list[AbortedTransaction]:
+        """Return aborted transactions that touch [first, end)."""
+        assert first <= end, (first, end)
+        entries = self._transactions.entries
+        return [e for e in entries if e.last_offset >= first and e.first_offset < end]
+
+    # -- loading ---------------------------------------------------------------------------------
+
+    def load(self, log: LogFile) -> None:
+        """Read the files; rebuild them when they cannot be right."""
+        assert not self.is_loaded, log.path
+        self.is_loaded = True
+        try:
+            self._offsets.load(self._fs, log.size_bytes)
+            self._times.load(self._fs)
+            self._transactions.load(self._fs)
+            last_time = self._times.last_entry()
+            is_right = last_time is None or self._is_time_right(log, *last_time)
+        except (CorruptIndex, MissingFile):
+            is_right = False
+        if is_right:
+            self._load_tail(log)
+        else:
+            self.rebuild(log)
+
+    def _is_time_right(self, log: LogFile, timestamp: int, offset: Offset) -> bool:
+        """Tell whether a time entry names a batch that has this time and ends there."""
+        frame = frame_of(log, self.start_position(log, offset), offset)
+        if frame is None or frame.last_offset != offset:
+            return False
+        assert frame.position < log.size_bytes, (frame, log.path)
+        _, batch = next(batches_of(log, frame.position))
+        return batch.max_timestamp == timestamp
+
+    def _load_tail(self, log: LogFile) -> None:
+        """Find the time bounds and the distance to the last entry after a load or a cut."""
+        last_time = self._times.last_entry()
+        self.max_timestamp, self._offset_of_max_timestamp = last_time or (
+            _NO_TIMESTAMP,
+            self.base_offset,
+        )
+        self._bytes_since_entry = 0
+        self.first_timestamp = _NO_TIMESTAMP
+        if log.size_bytes == 0:
+            return
+        start = self.start_position(log, Offset(self.base_offset + _INT32_MAX))
+        for _, batch in batches_of(log, start):
+            self._bytes_since_entry += batch.size_bytes
+            if batch.max_timestamp > self.max_timestamp:
+                self.max_timestamp = batch.max_timestamp
+                self._offset_of_max_timestamp = Offset(batch.last_offset)
+        _, first = next(batches_of(log, 0))
+        self.first_timestamp = first.max_timestamp
+        assert self.max_timestamp >= _NO_TIMESTAMP, log.path
+
+    def clear(self, *, keeps_transactions: bool = False) -> None:
+        """Forget all entries; who calls this notes every batch again."""
+        self.is_loaded = True
+        self._offsets.truncate_to(self.base_offset)
+        self._times.truncate_to(self.base_offset)
+        if not keeps_transactions:
+            self._transactions.entries.clear()
+        self.max_timestamp = self.first_timestamp = _NO_TIMESTAMP
+        self._offset_of_max_timestamp = self.base_offset
+        self._bytes_since_entry = 0
+        assert len(self._offsets) == len(self._times) == 0, self._offsets.path
+
+    def rebuild(self, log: LogFile) -> None:
+        """Derive offsets and times from the log; CorruptLog when that is damaged."""
+        assert log.size_bytes >= 0, log.path
+        self.clear(keeps_transactions=True)
+        for position, batch in batches_of(log, 0):
+            self.note(position, batch.size_bytes, batch.last_offset, batch.max_timestamp)
+        try:
+            self._transactions.load(self._fs)
+        except CorruptIndex as error:
+            # Markers alone do not tell where their transactions began: only recovery can rebuild.
+            raise CorruptLog(error.path, 0, error.reason) from error
+        self.save()
+        assert self.is_loaded
+
+
+def _ends_at(log: LogFile, last_offset: Offset, position: int) -> bool:
+    """Tell whether the batch at `position` ends at `last_offset`."""
+    assert position >= 0, position
+    if position >= log.size_bytes:
+        return False
+    try:
+        frame = next(frames(log.file, position, log.size_bytes))
+    except BadBatch:
+        return False
+    return frame.last_offset == last_offset
