@@ -1,6 +1,6 @@
 """The metadata quorum as a deterministic core: `RaftReplica` takes events and returns effects.
 
-Read `replica`, then `roles` and `transitions`. Not yet hosted by `node`: that is the next step.
+Read `replica`, then `roles` and `transitions`. `node.raft_io` hosts it; `effects` has its duties.
 """
 
 from kraft_wire.raft.config import RaftConfig

@@ -5,9 +5,9 @@ the leader's verdict on (fetch offset, last fetched epoch), the follower's trunc
 where a snapshot may end.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 
+from kraft_wire.frozen import frozen
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
 from kraft_wire.raft.ports import LogView, SnapshotView
 
@@ -23,19 +23,19 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Agrees:
     """The logs agree up to the fetch offset: records may follow."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Diverges:
     """The replica must cut its log first; the largest epoch both may share, and its end here."""
 
     point: OffsetAndEpoch
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NeedsSnapshot:
     """What the replica asks for is no longer in the log; it has to load this snapshot."""
 
@@ -121,4 +121,8 @@ def snapshot_refusal(
     end = log.end_offset_for_epoch(snapshot_id.epoch)
     if end.epoch != snapshot_id.epoch or end.offset < snapshot_id.offset:
         return SnapshotRefusal.UNKNOWN_TO_LOG
+    before = LeaderEpoch(max(0, snapshot_id.epoch - 1))
+    begins_later = log.end_offset_for_epoch(before).offset >= snapshot_id.offset
+    if before < snapshot_id.epoch and snapshot_id.offset > log.log_start_offset and begins_later:
+        return SnapshotRefusal.UNKNOWN_TO_LOG  # where an epoch begins, another stands before
     return None

@@ -1,14 +1,21 @@
 """What a replica wants done. The list that `step` returns is a program: the host runs it in order.
 
-Durable before the next effect runs: PersistElectionState, TruncateLog, InstallSnapshot, FlushLog
-(a host may defer the rest of its work instead of blocking, but nothing that follows in the list may
-leave before). AppendRecords, AppendControlRecords, AppendFetched and AppendSnapshotChunk promise
-nothing until the flush or the installation.
+Durable before the next effect runs: PersistElectionState, TruncateLog, InstallSnapshot.
+AppendRecords, AppendControlRecords, AppendFetched and AppendSnapshotChunk promise nothing until the
+flush or the installation.
+
+FlushLog may run elsewhere while the list and later steps go on, and one flush may serve several:
+whatever acknowledges waits for `LogView.flushed_end_offset`, which must never claim too much: a
+flush that began before a TruncateLog says nothing of what was appended after it.
+
+At start, before `Started`, the host brings log and snapshots in line: power may have been lost
+between the two halves of InstallSnapshot. Where the newest snapshot's end is not part of the log,
+the log is dropped and begins anew at that end; unfinished snapshots go.
 """
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from kraft_wire.frozen import frozen
 from kraft_wire.model import ElectionState, LeaderEpoch, Offset, OffsetAndEpoch, ReplicaId
 from kraft_wire.raft.voters import Address
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -40,7 +47,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PersistElectionState:
     """Replace quorum-state."""
 
@@ -49,7 +56,7 @@ class PersistElectionState:
     """0 with a static voter set, 1 from kraft.version 1 on."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AppendRecords:
     """Append the state machine's records as one batch at `base_offset`, the log's end."""
 
@@ -59,7 +66,7 @@ class AppendRecords:
     values: tuple[bytes, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AppendControlRecords:
     """Append control records of ours as one batch at `base_offset`, the log's end."""
 
@@ -68,7 +75,7 @@ class AppendControlRecords:
     messages: tuple[Message, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AppendFetched:
     """Append what a leader sent: the longest good prefix of its batches, possibly none of it.
 
@@ -81,35 +88,41 @@ class AppendFetched:
     records: Part
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FlushLog:
     """Make everything appended so far durable; LogFlushed is due afterwards."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TruncateLog:
-    """Cut the log at `end_offset`, durably; LogFlushed is due afterwards."""
+    """Cut the log at `end_offset` and make what is left durable; LogFlushed is due afterwards."""
 
     end_offset: Offset
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AppendSnapshotChunk:
-    """Write a chunk into the partial file of a snapshot; position 0 starts it anew."""
+    """Write a chunk into the partial file of a snapshot; position 0 starts it anew.
+
+    SnapshotRefused is due where it cannot be written.
+    """
 
     snapshot_id: OffsetAndEpoch
     position: int
     data: Part
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InstallSnapshot:
-    """Freeze the partial file and make it the whole log, durably; SnapshotInstalled is due."""
+    """Freeze the partial file and make it the whole log, durably; SnapshotInstalled is due.
+
+    SnapshotRefused is due instead, with the log as it was, where the file is no whole snapshot.
+    """
 
     snapshot_id: OffsetAndEpoch
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SendRequest:
     """Send a request to a peer, in the newest version that both sides have.
 
@@ -124,7 +137,7 @@ class SendRequest:
     request: Message
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reply:
     """Answer a request."""
 
@@ -132,7 +145,7 @@ class Reply:
     response: Message
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReplyWithRecords:
     """Answer a fetch; the host fills in whole batches from `offset`, at least one if there is."""
 
@@ -142,7 +155,7 @@ class ReplyWithRecords:
     bytes_max: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReplyWithSnapshotSlice:
     """Answer a FetchSnapshot; the host fills in bytes of the snapshot from `position`."""
 
@@ -153,14 +166,14 @@ class ReplyWithSnapshotSlice:
     bytes_max: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HighWatermarkAdvanced:
     """Everything below this offset is committed, and in the log."""
 
     high_watermark: Offset
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeaderChanged:
     """Who leads, as far as this replica knows; for hints to clients, not for the state machine."""
 
@@ -169,7 +182,7 @@ class LeaderChanged:
     leader_epoch: LeaderEpoch
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeadershipEstablished:
     """The state machine may act as leader once it has applied everything below the offset."""
 
@@ -177,21 +190,21 @@ class LeadershipEstablished:
     from_offset: Offset
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeadershipEnded:
     """The state machine must stop acting as leader of the epoch."""
 
     leader_epoch: LeaderEpoch
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AppendRefused:
     """Nothing was appended, because this replica does not lead that epoch."""
 
     ticket: object
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VersionUpgradeAnswered:
     """How a request to raise kraft.version ended; NONE once its record is appended."""
 
@@ -199,7 +212,7 @@ class VersionUpgradeAnswered:
     error_code: ErrorCode
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShutdownCompleted:
     """The graceful stop is over; the host may close."""
 

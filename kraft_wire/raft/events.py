@@ -1,12 +1,13 @@
 """What may happen to a replica. Frozen values; the time is an argument of `step`, never a field.
 
 The host owes four of them: `RecordsAppended` after it performed AppendFetched, `LogFlushed` after
-FlushLog or TruncateLog, `SnapshotInstalled` after InstallSnapshot, `TimerFired` at `deadline_ms`.
+FlushLog or TruncateLog, `SnapshotInstalled` after InstallSnapshot (or `SnapshotRefused`),
+`TimerFired` at `deadline_ms`.
 """
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from kraft_wire.frozen import frozen
 from kraft_wire.model import ElectionState, Offset, OffsetAndEpoch
 from kraft_wire.wire.message import Message
 
@@ -22,6 +23,7 @@ __all__ = [
     "ResponseReceived",
     "ShutdownRequested",
     "SnapshotInstalled",
+    "SnapshotRefused",
     "SnapshotTaken",
     "Started",
     "TimerFired",
@@ -29,14 +31,14 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Started:
     """The first event: what quorum-state held, None where there was no file."""
 
     election: ElectionState | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RequestReceived:
     """A peer or client asks; `reply_to` is handed back with the answer."""
 
@@ -49,7 +51,7 @@ class RequestReceived:
     """The time of day, only ever used to state times in answers."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResponseReceived:
     """The answer to a request of ours; ignored where `request_id` is no longer asked."""
 
@@ -57,19 +59,19 @@ class ResponseReceived:
     response: Message
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RequestFailed:
     """The connection could not be made or broke before an answer came."""
 
     request_id: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TimerFired:
     """The time that `deadline_ms` named has come, or a spurious wake-up."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AppendRequested:
     """The state machine wants records appended, all of them in one batch or none."""
 
@@ -80,7 +82,7 @@ class AppendRequested:
     """The epoch in which the state machine believes this replica leads."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ControlRecord:
     """A control record of the quorum, which a replica obeys from its append on (KIP-853)."""
 
@@ -88,19 +90,19 @@ class ControlRecord:
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordsAppended:
     """AppendFetched was performed: the good prefix is in the log, flushed or not."""
 
     control_records: tuple[ControlRecord, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogFlushed:
     """The log is durable up to `LogView.flushed_end_offset`, after an append or a truncation."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SnapshotInstalled:
     """InstallSnapshot was performed; its KRaftVersion and KRaftVoters, in file order."""
 
@@ -108,21 +110,31 @@ class SnapshotInstalled:
     control_records: tuple[Message, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
+class SnapshotRefused:
+    """The partial file could not be written, or what was fetched is no whole snapshot; it is gone.
+
+    The leader is asked again, from its first byte, after a rest.
+    """
+
+    snapshot_id: OffsetAndEpoch
+
+
+@frozen
 class SnapshotTaken:
     """The state machine has completed a snapshot of its own."""
 
     snapshot_id: OffsetAndEpoch
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResignRequested:
     """The state machine gives up the leadership of an epoch."""
 
     leader_epoch: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VersionUpgradeRequested:
     """The active controller finalises a level of kraft.version (UpdateFeatures)."""
 
@@ -132,7 +144,7 @@ class VersionUpgradeRequested:
     validate_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShutdownRequested:
     """Stop gracefully, within a time: a leader resigns first."""
 
@@ -149,6 +161,7 @@ Event: TypeAlias = (
     | RecordsAppended
     | LogFlushed
     | SnapshotInstalled
+    | SnapshotRefused
     | SnapshotTaken
     | ResignRequested
     | VersionUpgradeRequested

@@ -24,6 +24,7 @@ __all__ = [
     "install_snapshot",
     "obey_control_records",
     "raise_to_leaders",
+    "refuse_snapshot",
     "take_control_record",
     "truncate",
     "turn_to_snapshot",
@@ -90,6 +91,7 @@ def append_fetched(
     if records is None or _size_bytes(records) == 0:
         return
     quorum.effects.append(AppendFetched(quorum.log.log_end_offset, quorum.epoch, records))
+    quorum.fetched_from = quorum.log.log_end_offset
     quorum.log_is_changing = True
     if quorum.config.is_controller:
         quorum.effects.append(FlushLog())
@@ -112,6 +114,8 @@ def raise_to_leaders(quorum: Quorum, role: Follower) -> None:
 def obey_control_records(quorum: Quorum, records: Sequence[ControlRecord]) -> None:
     """Take voter sets and levels into force because they were appended, committed or not."""
     assert all(record.offset >= 0 for record in records), records
+    count = quorum.log.log_end_offset - quorum.fetched_from
+    quorum.measures.fetched_records.note(max(0, count), quorum.now_ms)
     for record in records:
         if not take_control_record(quorum.voters, record.offset, record.message):
             quorum.ignored.count(Ignored.BROKEN_VOTER_RECORD)
@@ -145,3 +149,13 @@ def install_snapshot(
             quorum.ignored.count(Ignored.BROKEN_VOTER_RECORD)
     quorum.raise_high_watermark(snapshot_id.offset)
     quorum.obey_voters_in_force()
+
+
+def refuse_snapshot(quorum: Quorum) -> None:
+    """Begin again with the leader after a rest: it names a snapshot, perhaps a better one."""
+    quorum.ignored.count(Ignored.SNAPSHOT_REFUSED)
+    role = quorum.role
+    if isinstance(role, Follower):
+        role.transfer = None
+        quorum.peers.rest(quorum.leader_id, quorum.now_ms)
+    assert not quorum.log_is_changing, "nothing was installed"

@@ -26,6 +26,7 @@ class Ignored(Enum):
     OTHER_SNAPSHOT = "the chunk is of another snapshot or position"
     CHUNK_OUT_OF_RANGE = "the chunk is empty, or reaches beyond the snapshot's size"
     SNAPSHOT_GONE = "the leader no longer has the snapshot"
+    SNAPSHOT_REFUSED = "what was fetched is no whole snapshot, or could not be written"
     HIGH_WATERMARK_FELL = "the leader's high watermark is below an earlier one"
     FETCH_OFFSET_FELL = "a replica fetches from below what it had acknowledged"
     VERSION_WITHOUT_PRE_VOTE = "a voter does not know pre-votes"

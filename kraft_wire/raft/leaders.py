@@ -87,6 +87,7 @@ def learn(
         set_aside(quorum, sent, Ignored.STALE_EPOCH)
         return False
     role, epoch = quorum.role, quorum.epoch
+    assert leader_epoch >= epoch, (leader_epoch, epoch)
     endpoints = {quorum.config.listener: address} if address is not None else {}
     reason = adopt(quorum, leader_epoch, leader_id, endpoints, is_first_hand=False)
     if reason is not None:

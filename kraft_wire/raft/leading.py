@@ -108,6 +108,8 @@ def _appended(quorum: Quorum, log_end_offset: Offset) -> None:
     """
     assert log_end_offset > quorum.log.log_end_offset, log_end_offset
     quorum.log_is_changing = True
+    count = log_end_offset - quorum.log.log_end_offset
+    quorum.measures.appended(log_end_offset, count, quorum.now_ms)
     quorum.woken += quorum.parked.take_behind(log_end_offset)
     quorum.effects.append(FlushLog())
 
@@ -188,6 +190,7 @@ def update_high_watermark(quorum: Quorum, leader: Leader) -> None:
     assert reached > leader.epoch_start_offset, (reached, leader.epoch_start_offset)
     assert reached <= quorum.log.log_end_offset, (reached, quorum.log.log_end_offset)
     leader.high_watermark = reached
+    quorum.measures.committed(reached, quorum.now_ms)
     quorum.raise_high_watermark(reached)
     if current is None:
         established = LeadershipEstablished(quorum.epoch, leader.epoch_start_offset)

@@ -4,15 +4,14 @@ A parked fetch is run again from the top when it is woken, so it is kept as it c
 answers: whoever takes fetches out owes each of them a reply.
 """
 
-from dataclasses import dataclass
-
-from kraft_wire.model import Offset
+from kraft_wire.frozen import frozen
+from kraft_wire.model import Offset, sooner
 from kraft_wire.raft.events import RequestReceived
 
 __all__ = ["ParkedFetch", "ParkedFetches"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ParkedFetch:
     """One waiting fetch."""
 
@@ -58,4 +57,7 @@ class ParkedFetches:
 
     def deadline_ms(self) -> int | None:
         """Return when the next one has waited long enough."""
-        return min((fetch.deadline_ms for fetch in self._waiting), default=None)
+        soonest_ms: int | None = None
+        for fetch in self._waiting:
+            soonest_ms = sooner(soonest_ms, fetch.deadline_ms)
+        return soonest_ms

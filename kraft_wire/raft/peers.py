@@ -8,6 +8,7 @@ while its request is the outstanding one of its peer; every change of role forge
 from dataclasses import dataclass
 from enum import Enum
 
+from kraft_wire.model import sooner
 from kraft_wire.raft.effects import SendRequest
 from kraft_wire.raft.voters import Address
 from kraft_wire.wire.message import Message
@@ -63,8 +64,10 @@ class Peers:
     @property
     def has_any_outstanding(self) -> bool:
         """Whether some answer is still due."""
-        connections = self._connections.values()
-        return any(each.state is ConnectionState.AWAITING for each in connections)
+        for connection in self._connections.values():
+            if connection.state is ConnectionState.AWAITING:
+                return True
+        return False
 
     def send(self, node_id: int, address: Address, request: Message, now_ms: int) -> SendRequest:
         """Note a request as outstanding and return the effect that sends it."""
@@ -97,14 +100,11 @@ class Peers:
     def expire(self, now_ms: int) -> None:
         """Free the connections whose wait is over."""
         for connection in self._connections.values():
-            if connection.state is not ConnectionState.READY and connection.until_ms <= now_ms:
-                connection.has_timed_out = connection.state is ConnectionState.AWAITING
+            state = connection.state
+            if state is not ConnectionState.READY and connection.until_ms <= now_ms:
+                connection.has_timed_out = state is ConnectionState.AWAITING
                 connection.state = ConnectionState.READY
                 connection.sent = None
-        assert all(
-            each.until_ms > now_ms or each.state is ConnectionState.READY
-            for each in self._connections.values()
-        )
 
     def forget_all(self) -> None:
         """Start afresh, as every change of role does: answers still under way are late."""
@@ -113,11 +113,8 @@ class Peers:
 
     def deadline_ms(self) -> int | None:
         """Return when `expire` has something to do."""
-        return min(
-            (
-                connection.until_ms
-                for connection in self._connections.values()
-                if connection.state is not ConnectionState.READY
-            ),
-            default=None,
-        )
+        soonest_ms: int | None = None
+        for connection in self._connections.values():
+            if connection.state is not ConnectionState.READY:
+                soonest_ms = sooner(soonest_ms, connection.until_ms)
+        return soonest_ms

@@ -5,7 +5,7 @@ a timer that fires twice, early or late does no harm. `deadline_ms` is its count
 time at which `act` would find something to do.
 """
 
-from kraft_wire.model import LeaderEpoch, ReplicaId
+from kraft_wire.model import LeaderEpoch, ReplicaId, sooner
 from kraft_wire.raft import voter_changes
 from kraft_wire.raft.effects import ShutdownCompleted
 from kraft_wire.raft.elections import Outcome, outcome
@@ -59,6 +59,7 @@ def act(quorum: Quorum) -> None:
                 _act_leader(quorum, role)
             case Resigned():
                 _act_resigned(quorum, role)
+        assert quorum.epoch >= 0, quorum.epoch
         if quorum.role is role:
             _finish_shutdown(quorum)
             return
@@ -191,12 +192,7 @@ def _bootstrap_nodes(quorum: Quorum) -> list[tuple[int, Address]]:
     A leader that went silent is among them: it may be back, and nobody else might know it.
     """
     config = quorum.config
-    own = list(config.endpoints.values())
-    found = [
-        (-2 - position, address)
-        for position, address in enumerate(config.bootstrap_servers)
-        if address not in own
-    ]
+    found = list(quorum.bootstrap_nodes)
     if not found:
         for voter in quorum.voters.latest.nodes:
             address = quorum.voters.latest.address(voter, config.listener)
@@ -274,29 +270,31 @@ def _finish_shutdown(quorum: Quorum) -> None:
 
 def deadline_ms(quorum: Quorum) -> int | None:
     """Return when `act` has something to do by itself; None where only an event can tell."""
-    candidates = [
+    now_ms = quorum.now_ms
+    soonest_ms: int | None = None
+    for deadline in (
         quorum.peers.deadline_ms(),
         quorum.parked.deadline_ms(),
         quorum.shutdown_deadline_ms,
         *_role_deadlines(quorum, quorum.role),
-    ]
-    # What is due but had to wait for a connection is woken by that connection's own deadline.
-    ahead = [each for each in candidates if each is not None and each > quorum.now_ms]
-    assert all(each > quorum.now_ms for each in ahead)
-    return min(ahead, default=None)
+    ):
+        # What is due but had to wait for a connection is woken by that connection's own deadline.
+        if deadline is not None and deadline > now_ms:
+            soonest_ms = sooner(soonest_ms, deadline)
+    return soonest_ms
 
 
-def _role_deadlines(quorum: Quorum, role: Role) -> list[int | None]:
+def _role_deadlines(quorum: Quorum, role: Role) -> tuple[int | None, ...]:
     match role:
         case Unattached() | Prospective() | Candidate() | Resigned():
-            return [role.election_deadline_ms]
+            return (role.election_deadline_ms,)
         case Follower():
-            return [role.fetch_deadline_ms, role.voter_update_deadline_ms]
+            return (role.fetch_deadline_ms, role.voter_update_deadline_ms)
         case Leader():
             change = role.pending_change
             assert quorum.leader_id == quorum.config.key.id, quorum.election
-            return [
+            return (
                 role.check_quorum_deadline_ms if quorum_check_needs(quorum) > 0 else None,
                 role.begin_quorum_deadline_ms,
                 change.deadline_ms if change is not None else None,
-            ]
+            )

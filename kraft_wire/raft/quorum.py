@@ -25,6 +25,7 @@ from kraft_wire.raft.effects import (
     PersistElectionState,
 )
 from kraft_wire.raft.ignored import IgnoredCounts
+from kraft_wire.raft.measures import Measures
 from kraft_wire.raft.membership import PendingChange
 from kraft_wire.raft.parked import ParkedFetch, ParkedFetches
 from kraft_wire.raft.peers import Peers
@@ -40,7 +41,7 @@ from kraft_wire.raft.roles import (
     Unattached,
 )
 from kraft_wire.raft.transitions import EpochStep, Trigger, rule_for
-from kraft_wire.raft.voters import VoterSetHistory
+from kraft_wire.raft.voters import Address, VoterSetHistory
 
 __all__ = ["EPOCH_MAX", "Quorum"]
 
@@ -59,6 +60,8 @@ class Quorum:
         chance: Chance,
         voters: VoterSetHistory,
     ) -> None:
+        assert config.key.id >= 0, config.key
+        assert config.timing.request_timeout_ms > 0, config.timing
         self.config = config
         self.log = log
         self.snapshots = snapshots
@@ -70,9 +73,12 @@ class Quorum:
         self.peers = Peers(config.timing.request_timeout_ms, config.timing.retry_backoff_ms)
         self.parked = ParkedFetches()
         self.ignored = IgnoredCounts()
+        self.measures = Measures()
         self.now_ms = 0
         """The time of the step that is being made."""
         self.effects: list[Effect] = []
+        self.fetched_from = Offset(0)
+        """Where the last fetched records were to begin."""
         self.log_is_changing = False
         """Whether an effect of this step moves the log: what LogView says is then out of date."""
         self.woken: list[ParkedFetch] = []
@@ -83,6 +89,13 @@ class Quorum:
         self.shutdown_epoch = LeaderEpoch(0)
         """The epoch in which the graceful stop began."""
         self.chance = chance
+        own = list(config.endpoints.values())
+        self.bootstrap_nodes: list[tuple[int, Address]] = [
+            (-2 - position, address)
+            for position, address in enumerate(config.bootstrap_servers)
+            if address not in own
+        ]
+        """The bootstrap servers but ourselves, as nodes -2, -3, …"""
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -243,16 +256,26 @@ class Quorum:
         before = (self.leader_id, self.epoch)
         self._leave()
         self.role = role
+        self._measure(role)
         if rule.persists and election != self.election:
             self._persist(election)
         self.election = election
         if isinstance(role, Leader | Follower) or before != (self.leader_id, self.epoch):
             self.effects.append(LeaderChanged(self.leader_id, self.epoch))
 
+    def _measure(self, role: Role) -> None:
+        """Time the search for a leader."""
+        assert self.now_ms >= 0, self.now_ms
+        if isinstance(role, Prospective | Candidate):
+            self.measures.began_election(self.now_ms)
+        elif isinstance(role, Leader | Follower):
+            self.measures.found_leader(self.now_ms)
+
     def _leave(self) -> None:
         """Throw away what belongs to the present role only."""
         self.peers.forget_all()
         if isinstance(self.role, Leader):
+            self.measures.appends.clear()
             self.effects.append(LeadershipEnded(self.epoch))
             assert self.abandoned_change is None, self.abandoned_change
             self.abandoned_change = self.role.pending_change

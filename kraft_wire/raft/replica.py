@@ -26,12 +26,18 @@ from kraft_wire.raft.events import (
     ResponseReceived,
     ShutdownRequested,
     SnapshotInstalled,
+    SnapshotRefused,
     SnapshotTaken,
     Started,
     TimerFired,
     VersionUpgradeRequested,
 )
-from kraft_wire.raft.following import install_snapshot, obey_control_records, raise_to_leaders
+from kraft_wire.raft.following import (
+    install_snapshot,
+    obey_control_records,
+    raise_to_leaders,
+    refuse_snapshot,
+)
 from kraft_wire.raft.ignored import Ignored
 from kraft_wire.raft.leading import append_records, resign, update_high_watermark
 from kraft_wire.raft.ports import LogView, SnapshotView
@@ -87,6 +93,7 @@ class RaftReplica:
         chance: Chance,
         voters: VoterSetHistory,
     ) -> None:
+        assert log.log_start_offset <= log.log_end_offset, config.key
         self.quorum = Quorum(config, log, snapshots, chance, voters)
         """What it knows; for readers only."""
         self._is_started = False
@@ -122,7 +129,14 @@ class RaftReplica:
                 self._on_request(event)
             case ResponseReceived() | RequestFailed():
                 self._on_answer(event)
-            case Started() | TimerFired() | LogFlushed() | RecordsAppended() | SnapshotInstalled():
+            case (
+                Started()
+                | TimerFired()
+                | LogFlushed()
+                | RecordsAppended()
+                | SnapshotInstalled()
+                | SnapshotRefused()
+            ):
                 self._on_own_progress(event)
             case AppendRequested():
                 append_records(quorum, event)
@@ -142,7 +156,13 @@ class RaftReplica:
                 assert_never(event)
 
     def _on_own_progress(
-        self, event: Started | TimerFired | LogFlushed | RecordsAppended | SnapshotInstalled
+        self,
+        event: Started
+        | TimerFired
+        | LogFlushed
+        | RecordsAppended
+        | SnapshotInstalled
+        | SnapshotRefused,
     ) -> None:
         """The host did what it was told, or time has passed."""
         quorum = self.quorum
@@ -157,6 +177,8 @@ class RaftReplica:
                 obey_control_records(quorum, event.control_records)
             case SnapshotInstalled():
                 install_snapshot(quorum, event.snapshot_id, event.control_records)
+            case SnapshotRefused():
+                refuse_snapshot(quorum)
             case TimerFired() | LogFlushed():
                 pass
             case _:

@@ -80,7 +80,7 @@ class Follower:
     voter_update_deadline_ms: int
     """When it next tells the leader what changed about itself, or asks to join (KIP-853)."""
     has_fetched: bool = False
-    """Whether this leader has answered a fetch: from then on pre-votes are refused."""
+    """Whether this leader has answered a fetch: pre-votes are refused until it resigns."""
     has_updated: bool = False
     """Whether this leader took note of our endpoints, while kraft.version is 0."""
     leader_high_watermark: Offset | None = None

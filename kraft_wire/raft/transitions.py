@@ -5,9 +5,9 @@ that is not in it is a broken invariant. The exhaustive test is drawn from it. S
 KIP-996 (Prospective), KIP-853 (observers), as 4.3.1 behaves.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 
+from kraft_wire.frozen import frozen
 from kraft_wire.raft.roles import (
     Candidate,
     Follower,
@@ -45,7 +45,7 @@ class EpochStep(Enum):
     TAKEN = "becomes that of the message"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """One row: the roles that may follow, and whether quorum-state is written before replies."""
 

@@ -6,7 +6,7 @@ own epoch; it counts from its append on and ends when it is committed under the 
 
 from kraft_wire.model import ZERO_UUID, Offset
 from kraft_wire.raft.effects import Reply
-from kraft_wire.raft.leading import append_control_records
+from kraft_wire.raft.leading import append_control_records, quorum_check_needs
 from kraft_wire.raft.membership import ChangeKind, PendingChange
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.roles import Leader
@@ -53,6 +53,10 @@ def append_voters(quorum: Quorum, voters: VoterSet) -> Offset:
     """Append a voter set and take it into force; return its record's offset."""
     assert quorum.voters.latest.overlaps_majorities_of(voters), voters
     assert quorum.voters.kraft_version > 0, "a static set does not change"
+    if isinstance(quorum.role, Leader) and quorum_check_needs(quorum) == 0:
+        # Nobody had to be heard so far: the first period begins with the one who joins.
+        timeout_ms = quorum.config.timing.check_quorum_timeout_ms
+        quorum.role.check_quorum_deadline_ms = quorum.now_ms + timeout_ms
     offset = append_control_records(quorum, [voters.to_record()])
     quorum.voters.appended_voters(offset, voters)
     return offset

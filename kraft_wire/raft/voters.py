@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self, TypeVar
 
+from kraft_wire.frozen import frozen
 from kraft_wire.model import ZERO_UUID, Offset, ReplicaId, ReplicaKey, Uuid
 from kraft_wire.wire.generated.voters_record import (
     Endpoint,
@@ -35,7 +36,7 @@ class Address:
     port: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VersionRange:
     """Supported levels of kraft.version, both ends included."""
 
@@ -53,10 +54,10 @@ class VoterNode:
 
     key: ReplicaKey
     endpoints: Mapping[str, Address] = field(default_factory=dict)
-    kraft_versions: VersionRange = VersionRange()
+    kraft_versions: VersionRange = field(default_factory=VersionRange)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VoterSet:
     """The voters by node id, in id order."""
 
@@ -140,6 +141,7 @@ def _node_from_record(voter: Voter) -> VoterNode:
 
 
 def _node_to_record(node: VoterNode) -> Voter:
+    assert node.kraft_versions.low <= node.kraft_versions.high, node
     return Voter(
         voter_id=node.key.id,
         voter_directory_id=node.key.directory_id,
@@ -167,7 +169,7 @@ class VoterSetHistory:
     def latest(self) -> VoterSet:
         """The set in force: of the last record, committed or not."""
         latest = self._sets[-1][1] if self._sets else self._static
-        assert not self._sets or len(latest) > 0, self._sets
+        assert latest.nodes or not self._sets, self._sets
         return latest
 
     @property

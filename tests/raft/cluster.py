@@ -54,6 +54,7 @@ from kraft_wire.raft.events import (
     RequestReceived,
     ResponseReceived,
     SnapshotInstalled,
+    SnapshotRefused,
     SnapshotTaken,
     Started,
     TimerFired,
@@ -125,6 +126,10 @@ class Setup:
     """Whether every message goes through its bytes."""
     timing: RaftTiming = field(default_factory=RaftTiming)
     snapshot_bytes: int = 24
+    flush_ms: int = 0
+    """How long a flush may take at most, while everything else goes on; 0: it is over at once."""
+    spoilt: float = 0.0
+    """How often a chunk of a snapshot arrives with a wrong bit."""
 
 
 @dataclass
@@ -150,6 +155,8 @@ class Host:
         self.replica: RaftReplica | None = None
         self.deadline_ms: int | None = None
         self.effects_until_crash: int | None = None
+        self.dies_within_installation = False
+        self.dies_after_vote = False
         self.applied_offset = 0
         self.state = 0
         self.leads_epoch: int | None = None
@@ -204,11 +211,15 @@ class Host:
         self.take(Started(self.disk.election))
 
     def _recover(self) -> None:
+        """Bring log and snapshots in line: the second half of an installation may be missing."""
+        kept, log = self.disk.snapshots.kept, self.disk.log
         latest = self.disk.snapshots.latest_id
-        log = self.disk.log
-        position = (log.last_epoch, log.log_end_offset)
-        if latest is not None and (latest.epoch, latest.offset) > position:
+        if latest is None or log.start == latest:
+            return
+        before = log.batch_at(latest.offset - 1)
+        if before is None or before.epoch != latest.epoch:
             log.reset_to(latest)
+            self.disk.snapshots.kept = {latest: kept[latest]}
 
     def _state_at_start(self) -> int:
         kept = self.disk.snapshots.kept.get(self.disk.log.start)
@@ -234,6 +245,7 @@ class Host:
         """Hand an event to the replica and do what it wants; the host's own reports follow."""
         reports: list[Event] = [event]
         while reports and self.replica is not None:
+            self.cluster.judge_event(self, reports[0])
             effects = self.replica.step(reports.pop(0), self.cluster.now_ms)
             for effect in effects:
                 if self._dies_now():
@@ -241,6 +253,8 @@ class Host:
                     self.crash()
                     return
                 report = self.perform(effect)
+                if self.replica is None:
+                    return
                 reports += [report] if report is not None else []
         if self.replica is not None:
             self.deadline_ms = self.replica.deadline_ms()
@@ -260,6 +274,7 @@ class Host:
         match effect:
             case PersistElectionState():
                 self.disk.election = effect.election
+                self._perhaps_die_after_vote()
             case AppendRecords():
                 self._append(effect.base_offset, effect.leader_epoch, effect.values)
                 self.cluster.appended(self, effect)
@@ -268,8 +283,7 @@ class Host:
             case AppendFetched():
                 return RecordsAppended(tuple(self._append_fetched(effect)))
             case FlushLog():
-                log.flush()
-                return LogFlushed()
+                return self._flush()
             case TruncateLog():
                 log.truncate(effect.end_offset)
                 return LogFlushed()
@@ -279,6 +293,31 @@ class Host:
                 return self._install(effect.snapshot_id)
             case _:
                 self._tell(effect)
+        return None
+
+    def _perhaps_die_after_vote(self) -> None:
+        assert self.disk.election is not None
+        if self.dies_after_vote and self.disk.election.voted_id not in (-1, self.id):
+            self.dies_after_vote = False
+            self.cluster.note(f"node {self.id} loses power before it answers")
+            self.crash()
+
+    def _flush(self) -> Event | None:
+        """Flush now, or beside all else: then it covers what is in the log as it begins."""
+        log, cluster = self.disk.log, self.cluster
+        if cluster.setup.flush_ms == 0:
+            log.flush()
+            return LogFlushed()
+        incarnation, covered, cuts = self.incarnation, log.log_end_offset, log.cuts
+
+        def done() -> int:
+            if self.replica is not None and self.incarnation == incarnation:
+                if log.cuts == cuts:
+                    log.flushed = max(log.flushed, covered)
+                self.take(LogFlushed())
+            return self.id
+
+        cluster.later(done, cluster.flush_chance.randint(0, cluster.setup.flush_ms))
         return None
 
     def _tell(self, effect: Effect) -> None:
@@ -338,11 +377,19 @@ class Host:
 
     def _install(self, snapshot_id: OffsetAndEpoch) -> Event:
         assert self.disk.partial is not None, snapshot_id
-        snapshot = self.cluster.shelf.snapshots[self.disk.partial[1]]
-        assert snapshot.snapshot_id == snapshot_id, (snapshot, snapshot_id)
+        snapshot = self.cluster.shelf.snapshots.get(self.disk.partial[1])
         self.disk.partial = None
-        self.disk.snapshots.kept = {snapshot_id: snapshot}
+        if snapshot is None:
+            return SnapshotRefused(snapshot_id)
+        assert snapshot.snapshot_id == snapshot_id, (snapshot, snapshot_id)
+        self.disk.snapshots.kept[snapshot_id] = snapshot
+        if self.dies_within_installation or self._dies_now():
+            self.cluster.note(f"node {self.id} loses power within the installation of a snapshot")
+            self.dies_within_installation = False
+            self.crash()
+            return SnapshotInstalled(snapshot_id)  # nobody is left to hear of it
         self.disk.log.reset_to(snapshot_id)
+        self.disk.snapshots.kept = {snapshot_id: snapshot}
         self.applied_offset, self.state = snapshot_id.offset, snapshot.state
         self.cluster.judge_snapshot(snapshot)
         return SnapshotInstalled(snapshot_id, snapshot.controls)
@@ -361,6 +408,8 @@ class Host:
     def _reply_with_slice(self, effect: ReplyWithSnapshotSlice) -> None:
         data = self.disk.snapshots.kept[effect.snapshot_id].data
         chunk = data[effect.position : effect.position + effect.bytes_max]
+        if chunk and self.cluster.spoil_chance.random() < self.cluster.setup.spoilt:
+            chunk = bytes([chunk[0] ^ 1]) + chunk[1:]
         effect.response.topics[0].partitions[0].unaligned_records = chunk
         self.cluster.send_reply(self, effect.reply_to, effect.response)
 
@@ -427,6 +476,8 @@ class Cluster:
         self.seed = seed
         self.setup = setup or Setup()
         self.random = random.Random(f"{seed}/network")
+        self.flush_chance = random.Random(f"{seed}/flush")
+        self.spoil_chance = random.Random(f"{seed}/spoil")
         self.links = Links()
         self.shelf = Shelf()
         self.now_ms = 0
@@ -630,6 +681,10 @@ class Cluster:
 
     # -- judging ---------------------------------------------------------------------------------
 
+    def judge_event(self, host: Host, event: Event) -> None:
+        for judge in self.judges:
+            judge.event(host, event)
+
     def judge_effect(self, host: Host, effect: Effect) -> None:
         for judge in self.judges:
             judge.effect(host, effect)
@@ -688,6 +743,9 @@ class Judge:
 
     def after(self, host: Host) -> None:
         """One node has taken an event."""
+
+    def event(self, host: Host, event: Event) -> None:
+        """A node is about to take an event."""
 
     def effect(self, host: Host, effect: Effect) -> None:
         """A node is about to perform an effect."""

@@ -1,4 +1,4 @@
-"""What must never happen, judged from outside after every event (RELIABILITY, S01-S26).
+"""What must never happen, judged from outside after every event (ids: docs/SIMULATION.md).
 
 The ledger is the judge's own memory: who led, who voted for whom, which batch stands at which
 epoch and offset, what is committed and what was acknowledged. It looks at disks and effects and
@@ -21,13 +21,21 @@ from kraft_wire.raft.effects import (
     SendRequest,
     TruncateLog,
 )
-from kraft_wire.raft.events import ControlRecord
-from kraft_wire.raft.roles import Candidate, Leader, Prospective
+from kraft_wire.raft.events import (
+    ControlRecord,
+    Event,
+    RequestReceived,
+    ResignRequested,
+    ShutdownRequested,
+)
+from kraft_wire.raft.roles import Candidate, Leader, Prospective, Resigned
 from kraft_wire.raft.voters import VoterSet
 from kraft_wire.wire.generated.begin_quorum_epoch import BeginQuorumEpochRequest
 from kraft_wire.wire.generated.end_quorum_epoch import EndQuorumEpochRequest
 from kraft_wire.wire.generated.fetch import FetchRequest
+from kraft_wire.wire.generated.fetch_snapshot import FetchSnapshotRequest
 from kraft_wire.wire.generated.leader_change_message import LeaderChangeMessage
+from kraft_wire.wire.generated.update_raft_voter import UpdateRaftVoterRequest
 from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
 from kraft_wire.wire.generated.voters_record import VotersRecord
 from tests.raft.cluster import Cluster, Host, Judge
@@ -77,6 +85,9 @@ class Ledger(Judge):
             self._leads_rightly(host, role)
         self._watermark(host)
         self._voters_in_force(host)
+        start = host.disk.log.log_start_offset
+        reaches = any(one.offset >= start for one in host.disk.snapshots.kept)
+        check(start == 0 or reaches, "S14 SnapshotAtLogStart", host.id, start)
         if isinstance(role, Candidate | Prospective):
             is_voter = quorum.voters.latest.is_voter(host.key)
             check(is_voter, "S17 OnlyVotersCount", host.id, role)
@@ -244,6 +255,8 @@ class Ledger(Judge):
             case HighWatermarkAdvanced(high_watermark):
                 known = self.watermarks.get((host.id, host.incarnation), -1)
                 check(high_watermark > known, "S04 announced", host.id, high_watermark, known)
+                end = host.disk.log.log_end_offset
+                check(high_watermark <= end, "S04 beyond the log", host.id, high_watermark, end)
                 if high_watermark > self.committed_end:
                     self._on_majority(host, high_watermark)
             case LeadershipEstablished(epoch, start):
@@ -306,6 +319,90 @@ class Ledger(Judge):
         known = self.states.get(offset)
         expected = (snapshot.snapshot_id.epoch, snapshot.state)
         check(known == expected, "S13 SnapshotIsReplay", snapshot.snapshot_id, known, expected)
+
+
+class Patience(Judge):
+    """Nobody waits longer than promised: L6 ParkedRequestsEnd and L7 StaleLeaderResigns."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.parked: dict[tuple[int, int], dict[object, int]] = {}
+        """By node and incarnation: requests without an answer, and until when one is due."""
+        self.leading: dict[tuple[int, int], tuple[int, VoterSet, dict[int, int]]] = {}
+        """By node and epoch: since when with this voter set, and when each voter was heard."""
+        self.resigns: dict[tuple[int, int], bool] = {}
+        """Leaderships that somebody asked to end."""
+
+    def event(self, host: Host, event: Event) -> None:
+        match event:
+            case RequestReceived(reply_to, FetchRequest() as request):
+                waits_ms = max(0, request.max_wait_ms)
+                self._parked(host)[reply_to] = self.cluster.now_ms + waits_ms
+                self._hears(host, self._sender(request))
+            case RequestReceived(_, FetchSnapshotRequest(replica_id=sender)):
+                self._hears(host, sender)
+            case RequestReceived(_, UpdateRaftVoterRequest(voter_id=sender)):
+                self._hears(host, sender)
+            case ResignRequested() | ShutdownRequested():
+                self.resigns[host.id, host.quorum().quorum.epoch] = True
+            case _:
+                pass
+
+    @staticmethod
+    def _sender(request: FetchRequest) -> int:
+        state = request.replica_state
+        return state.replica_id if state is not None else request.replica_id
+
+    def _parked(self, host: Host) -> dict[object, int]:
+        return self.parked.setdefault((host.id, host.incarnation), {})
+
+    def _hears(self, host: Host, sender: int) -> None:
+        known = self.leading.get((host.id, host.quorum().quorum.epoch))
+        if known is not None:
+            known[2][sender] = self.cluster.now_ms
+
+    def effect(self, host: Host, effect: Effect) -> None:
+        if isinstance(effect, Reply | ReplyWithRecords):
+            self._parked(host).pop(effect.reply_to, None)
+
+    def after(self, host: Host) -> None:
+        if host.replica is not None:
+            self._ended(host)
+        for other in self.cluster.hosts.values():
+            if other.replica is not None and isinstance(other.replica.quorum.role, Leader):
+                self._leads_in_time(other)
+
+    def _ended(self, host: Host) -> None:
+        """Who does not lead has answered everybody; a leader without peers goes on for ever."""
+        quorum = host.quorum().quorum
+        leads = isinstance(quorum.role, Leader)
+        parked = self._parked(host)
+        check(leads or not parked, "L6 ParkedRequestsEnd with the leadership", host.id, parked)
+        at = (host.id, int(quorum.epoch))
+        if leads or at not in self.leading:
+            return
+        _, voters, _ = self.leading.pop(at)
+        is_alone = len(voters) == 1 and voters.is_voter(host.key) and quorum.is_only_voter
+        gave_up = isinstance(quorum.role, Resigned) and at not in self.resigns
+        check(not (is_alone and gave_up), "L7 a sole voter resigned", host.id, at)
+
+    def _leads_in_time(self, host: Host) -> None:
+        now_ms, quorum = self.cluster.now_ms, host.quorum().quorum
+        late = [until_ms for until_ms in self._parked(host).values() if until_ms < now_ms]
+        check(not late, "L6 ParkedRequestsEnd in time", host.id, late, now_ms)
+        at, voters = (host.id, int(quorum.epoch)), quorum.voters.latest
+        since_ms, known, heard = self.leading.setdefault(at, (now_ms, voters, {}))
+        if list(known.nodes) != list(voters.nodes):
+            since_ms = now_ms  # another majority counts from here on
+            self.leading[at] = (since_ms, voters, heard)
+        needed = voters.majority() - voters.is_voter(host.key)
+        if needed == 0:
+            return
+        others = [heard.get(voter, 0) for voter in voters.nodes if voter != host.id]
+        majority_ms = max(since_ms, sorted(others, reverse=True)[needed - 1])
+        # One period may pass before the one begins in which nobody is heard.
+        bound_ms = majority_ms + 2 * quorum.config.timing.check_quorum_timeout_ms
+        check(now_ms <= bound_ms, "L7 StaleLeaderResigns", host.id, at, majority_ms, now_ms)
 
 
 class Canary(Judge):

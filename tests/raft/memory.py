@@ -93,6 +93,8 @@ class MemoryLog:
     start: OffsetAndEpoch = OffsetAndEpoch(Offset(0), LeaderEpoch(0))  # noqa: RUF009  # frozen
     flushed: int = 0
     epoch_starts: list[tuple[int, int]] = field(default_factory=list)
+    cuts: int = 0
+    """How often something was cut off: a flush that began before says nothing of what follows."""
 
     @property
     def log_start_offset(self) -> Offset:
@@ -137,6 +139,7 @@ class MemoryLog:
         while self.batches and self.batches[-1].end_offset > end_offset:
             self.batches.pop()
         self._forget_epochs()
+        self.cuts += 1
         self.flushed = self.log_end_offset
 
     def lose_power(self) -> None:
@@ -151,6 +154,7 @@ class MemoryLog:
 
     def reset_to(self, snapshot_id: OffsetAndEpoch) -> None:
         self.batches, self.epoch_starts = [], []
+        self.cuts += 1
         self.start = snapshot_id
         self.flushed = snapshot_id.offset
 

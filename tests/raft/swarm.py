@@ -1,7 +1,8 @@
 """One seed, one bad day: the mix of faults is drawn first, then everything else.
 
 Phase one runs under faults; phase two heals the network, restarts who is down and demands that the
-quorum settles. `python -m tests.raft.swarm FIRST LAST` runs a range of seeds.
+quorum settles, then that it is stable and heals at once (`Day.drill`). `python -m tests.raft.swarm
+FIRST LAST [EVENTS] [bad-disks]` runs a range of seeds.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import random
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kraft_wire.model import ReplicaId, Uuid
 from kraft_wire.raft.events import ResignRequested
@@ -18,7 +19,7 @@ from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest
 from kraft_wire.wire.generated.add_raft_voter import Listener as AddListener
 from kraft_wire.wire.generated.remove_raft_voter import RemoveRaftVoterRequest
 from tests.raft.cluster import CLUSTER_ID, LISTENER, Cluster, Host, Setup, address_of
-from tests.raft.invariants import Broken, Ledger
+from tests.raft.invariants import Broken, Ledger, Patience
 
 HEALED_MS = 60_000
 
@@ -110,19 +111,31 @@ def storm_setup(seed: int) -> tuple[Setup, Faults, tuple[float, float, int]]:
     return setup, faults, (chance.choice((0.0, 0.1)), chance.choice((0.0, 0.3)), 25)
 
 
+def with_bad_disks(setup: Setup, seed: int) -> Setup:
+    """The same cluster over disks that flush slowly, and snapshots that arrive with wrong bits."""
+    chance = random.Random(f"{seed}/disks")
+    return replace(
+        setup, flush_ms=chance.choice((1, 10, 60)), spoilt=chance.choice((0.0, 0.05, 0.3))
+    )
+
+
 class Day:
     """Runs one seed."""
 
-    def __init__(self, seed: int, events: int = 2_000, *, storm: bool = False) -> None:
+    def __init__(
+        self, seed: int, events: int = 2_000, *, storm: bool = False, bad_disks: bool = False
+    ) -> None:
         setup, self.faults, (loss, doubled, delay_ms) = (storm_setup if storm else drawn_setup)(
             seed
         )
+        if bad_disks:
+            setup = with_bad_disks(setup, seed)
         self.seed, self.events = seed, events
         self.cluster = Cluster(seed, setup)
         self.cluster.links.lost, self.cluster.links.doubled = loss, doubled
         self.cluster.links.delay_ms = (1, delay_ms)
         self.ledger = Ledger(self.cluster)
-        self.cluster.judges.append(self.ledger)
+        self.cluster.judges += [self.ledger, Patience(self.cluster)]
         self.chance = random.Random(f"{seed}/day")
         self.wiped: dict[int, bool] = {}
 
@@ -141,14 +154,49 @@ class Day:
                 for h in cluster.running()
             ]
             raise Broken(f"L1 settles: {states}")
+        if self.can_elect():
+            self.drill()
         return cluster.trace.hexdigest()
+
+    def drill(self) -> None:
+        """With nothing in the way: leaders stay, are replaced at once, and notice when cut off."""
+        cluster, timing = self.cluster, self.cluster.setup.timing
+        leader = cluster.leader()
+        assert leader is not None, "settled without a leader"
+        epoch = leader.quorum().quorum.epoch
+        cluster.run(2 * timing.check_quorum_timeout_ms)
+        if self._now_leads(epoch) is not leader:
+            raise Broken(f"L5 StableLeader: {leader.id} in epoch {epoch}")
+        cluster.take(leader.id, ResignRequested(epoch))
+        # A successor was named, and the others wait. Alone, a leader waits for its own election
+        # timeout; and where the waits are shorter than a round trip votes may be split.
+        count = len(leader.quorum().quorum.voters.latest)
+        are_apart = count > 1 and timing.election_backoff_max_ms >> (count - 2) >= 10
+        within_ms = timing.election_timeout_ms * (1 if are_apart else 8)
+        if not cluster.run_until(lambda: self._leads_after(epoch), within_ms):
+            raise Broken(f"L1 LeaderElected: nobody within {within_ms} ms of {epoch}'s end")
+
+    def _now_leads(self, epoch: int) -> Host | None:
+        leader = self.cluster.leader()
+        is_same = leader is not None and leader.quorum().quorum.epoch == epoch
+        return leader if is_same else None
+
+    def _leads_after(self, epoch: int) -> bool:
+        leader = self.cluster.leader()
+        return (
+            leader is not None
+            and leader.quorum().quorum.epoch > epoch
+            and leader.leads_epoch is not None
+        )
 
     def can_elect(self) -> bool:
         """Whether a leader can be elected at all.
 
         Not where lost disks took the majority. And not where the longest log belongs to a replica
         that it removes, by a record nobody else has: as an observer it may not stand, and asked for
-        its vote it must not give it to a shorter log. KIP-853 has no way out of that.
+        its vote it must not give it to a shorter log. KIP-853 has no way out of that. Nor where
+        a removed replica never heard of its removal and asks nodes that know no pre-vote: it raises
+        everybody's epoch for ever, and the leader, whom it does not ask, never hears of it.
         """
         hosts = self.cluster.hosts
         newest = max(
@@ -160,6 +208,11 @@ class Day:
         is_committed = offset is None or offset < self.ledger.committed_end
         if not quorum.is_voter and not is_committed:
             return False
+        if self.cluster.setup.old and any(
+            host.quorum().quorum.is_voter and not quorum.voters.latest.is_voter(host.key)
+            for host in hosts.values()
+        ):
+            return False
         members = [node.key for node in quorum.voters.latest.nodes.values()]
         alive = [k for k in members if k.directory_id in (bytes(16), hosts[k.id].key.directory_id)]
         return 2 * len(alive) > len(members)
@@ -168,6 +221,7 @@ class Day:
         cluster = self.cluster
         cluster.heal()
         cluster.links.lost = cluster.links.doubled = 0.0
+        cluster.setup = replace(cluster.setup, flush_ms=min(3, cluster.setup.flush_ms), spoilt=0.0)
         cluster.links.delay_ms = (1, 3)
         for host in cluster.hosts.values():
             host.effects_until_crash = None
@@ -287,11 +341,11 @@ def remove_request(node_id: int, directory: Uuid) -> RemoveRaftVoterRequest:
     )
 
 
-def main(first: int, last: int, events: int = 2_000) -> int:
+def main(first: int, last: int, events: int = 2_000, *, bad_disks: bool = False) -> int:
     """Run seeds and print what broke."""
     started, total, broken = time.monotonic(), 0, 0
     for seed in range(first, last):
-        day = Day(seed, events)
+        day = Day(seed, events, bad_disks=bad_disks)
         try:
             day.run()
         except Exception as error:  # noqa: BLE001  # every kind of failure is a finding
@@ -304,4 +358,5 @@ def main(first: int, last: int, events: int = 2_000) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*(int(word) for word in sys.argv[1:])))
+    words = [word for word in sys.argv[1:] if word != "bad-disks"]
+    sys.exit(main(*map(int, words), bad_disks=len(words) < len(sys.argv) - 1))

@@ -3,28 +3,17 @@
 `seeds.txt` holds the seeds that once failed, each with its story; they run first.
 """
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from tests.raft.invariants import Broken, Canary
 from tests.raft.swarm import Day
-from tests.tidiness import CHECKOUT
+from tests.seeds import kept_seeds, printed_by_hash_seed
 
 EVENTS = 700
 BATCHES = [range(start, start + 10) for start in range(0, 120, 10)]
-KEPT = Path(__file__).with_name("seeds.txt")
 
 
-def kept_seeds() -> list[int]:
-    lines = KEPT.read_text(encoding="utf-8").splitlines()
-    return [int(line.split()[0]) for line in lines if line and not line.startswith("#")]
-
-
-@pytest.mark.parametrize("seed", kept_seeds())
+@pytest.mark.parametrize("seed", kept_seeds(__file__))
 def test_seed_that_once_failed_holds_every_invariant(seed: int) -> None:
     Day(seed, 2_000).run()
 
@@ -33,6 +22,20 @@ def test_seed_that_once_failed_holds_every_invariant(seed: int) -> None:
 def test_fresh_seeds_hold_every_invariant_and_settle(seeds: range) -> None:
     for seed in seeds:
         Day(seed, EVENTS).run()
+
+
+@pytest.mark.parametrize("seeds", BATCHES[::3], ids=lambda batch: f"{batch[0]}-{batch[-1]}")
+def test_bad_disks_break_no_invariant_and_the_quorum_settles(seeds: range) -> None:
+    """Flushes take their time while all else goes on, and fetched snapshots have wrong bits."""
+    for seed in seeds:
+        Day(seed, EVENTS, bad_disks=True).run()
+
+
+@pytest.mark.parametrize("bad_disks", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_elections_without_end_break_no_invariant_and_end(seed: int, bad_disks: bool) -> None:
+    """Short timeouts, no pre-votes, and everything lost, doubled and late, until all is healed."""
+    Day(seed, EVENTS, storm=True, bad_disks=bad_disks).run()
 
 
 def test_canary_invariant_fails() -> None:
@@ -45,18 +48,8 @@ def test_canary_invariant_fails() -> None:
 
 def test_seed_has_one_trace_under_two_hash_seeds() -> None:
     program = "from tests.raft.swarm import Day; print(Day(11, 400).run(), Day(24, 400).run())"
-    traces = [
-        subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed},
-            cwd=CHECKOUT,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for hash_seed in ("1", "2")
-    ]
-    assert traces[0] == traces[1] != ""
+    one, other = printed_by_hash_seed(program)
+    assert one == other != ""
 
 
 def test_different_seeds_are_different_days() -> None:

@@ -12,7 +12,12 @@ from kraft_wire.raft.leaders import set_aside
 from kraft_wire.raft.membership import ChangeKind, PendingChange
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.roles import Leader
-from kraft_wire.raft.rpc.checks import is_of_other_cluster, leader_only_error, named_endpoints
+from kraft_wire.raft.rpc.checks import (
+    is_of_other_cluster,
+    leader_only_error,
+    named_endpoints,
+    refusal_words,
+)
 from kraft_wire.raft.voter_changes import (
     answer,
     append_voters,
@@ -68,7 +73,8 @@ def on_request(quorum: Quorum, event: RequestReceived, request: AddRaftVoterRequ
     if error is ErrorCode.NONE:
         error = _start(quorum, event, request)
     if error is not ErrorCode.NONE:
-        refusal = AddRaftVoterResponse(error_code=error, error_message=error.name)
+        words = refusal_words(quorum, error, request.cluster_id)
+        refusal = AddRaftVoterResponse(error_code=error, error_message=words)
         quorum.effects.append(Reply(event.reply_to, refusal))
 
 

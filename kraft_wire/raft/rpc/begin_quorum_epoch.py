@@ -7,16 +7,16 @@ from kraft_wire.model import ReplicaId, ReplicaKey
 from kraft_wire.raft.effects import Reply, SendRequest
 from kraft_wire.raft.events import RequestReceived
 from kraft_wire.raft.ignored import Ignored
-from kraft_wire.raft.leaders import adopt, learn, set_aside
+from kraft_wire.raft.leaders import adopt
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.roles import Leader
 from kraft_wire.raft.rpc.checks import (
     METADATA_PARTITION,
     METADATA_TOPIC,
+    heard,
     is_of_other_cluster,
-    leader_hint,
+    leading_node,
     named_endpoints,
-    point_to_leader,
     sole_partition,
     voter_only_error,
 )
@@ -102,32 +102,17 @@ def _answer(quorum: Quorum, event: RequestReceived, error: ErrorCode) -> None:
     response = BeginQuorumEpochResponse(
         topics=[ResponseTopicData(topic_name=METADATA_TOPIC, partitions=[partition])]
     )
-    hint = leader_hint(quorum, event.listener) if event.version >= 1 else None
-    if hint is not None:
-        response.node_endpoints.append(
-            NodeEndpoint(node_id=hint[0], host=hint[1].host, port=hint[1].port)
-        )
+    response.node_endpoints = leading_node(quorum, event, NodeEndpoint, since=1)
     quorum.effects.append(Reply(event.reply_to, response))
 
 
 def on_response(quorum: Quorum, sent: SendRequest, response: BeginQuorumEpochResponse) -> None:
     """Record a voter's endorsement, or learn of a newer leader."""
     role = quorum.role
+    if heard(quorum, sent, response) is None:
+        return
     assert sent.node_id != quorum.config.key.id, sent
-    answer = sole_partition(response.topics)
-    if response.error_code != ErrorCode.NONE:
-        set_aside(quorum, sent, Ignored.TOP_LEVEL_ERROR)
-        return
-    if answer is None:
-        set_aside(quorum, sent, Ignored.BAD_SHAPE)
-        return
-    address = point_to_leader(answer.leader_id, response.node_endpoints)
-    error = answer.error_code
-    if not learn(quorum, sent, error, answer.leader_id, answer.leader_epoch, address):
-        return
-    if error != ErrorCode.NONE:
-        set_aside(quorum, sent, Ignored.PARTITION_ERROR)
-    elif quorum.role is not role or not isinstance(role, Leader):
+    if quorum.role is not role or not isinstance(role, Leader):
         quorum.ignored.count(Ignored.ROLE_CHANGED)
     else:
         role.endorsements[ReplicaId(sent.node_id)] = True

@@ -1,15 +1,18 @@
 """What the RPCs of the quorum check alike, in the order in which 4.3.1 checks it.
 
 1. the cluster id, where one is given; 2. exactly one topic with one partition, the metadata log's;
-3. for RPCs that only a leader serves: epoch, leadership, shutdown.
+3. for RPCs that only a leader serves: epoch, leadership, shutdown. And what their answers say
+alike: who leads, and where.
 """
 
 from collections.abc import Sequence
 from typing import Final, Protocol, TypeVar
 
 from kraft_wire.model import NO_REPLICA, ONE_UUID, Uuid
+from kraft_wire.raft.effects import SendRequest
+from kraft_wire.raft.events import RequestReceived
 from kraft_wire.raft.ignored import Ignored
-from kraft_wire.raft.leaders import leader_address
+from kraft_wire.raft.leaders import leader_address, learn, set_aside
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.roles import Endpoints, Leader
 from kraft_wire.raft.voters import Address
@@ -20,11 +23,13 @@ __all__ = [
     "METADATA_TOPIC",
     "METADATA_TOPIC_ID",
     "EndpointLike",
+    "heard",
     "is_of_other_cluster",
-    "leader_hint",
     "leader_only_error",
+    "leading_node",
     "named_endpoints",
     "point_to_leader",
+    "refusal_words",
     "sole_partition",
     "voter_only_error",
 ]
@@ -53,6 +58,29 @@ class NamedTopic(Protocol[PartitionT]):
     def partitions(self) -> Sequence[PartitionT]: ...
 
 
+class VoterAnswer(IndexedPartition, Protocol):
+    """What a voter says of the partition in an answer."""
+
+    error_code: int
+    leader_id: int
+    leader_epoch: int
+
+
+AnswerT = TypeVar("AnswerT", bound=VoterAnswer, covariant=True)
+
+
+class VoterResponse(Protocol[AnswerT]):
+    """An answer to Vote, BeginQuorumEpoch or EndQuorumEpoch."""
+
+    error_code: int
+
+    @property
+    def topics(self) -> Sequence[NamedTopic[AnswerT]]: ...
+
+    @property
+    def node_endpoints(self) -> "Sequence[NodeLike]": ...
+
+
 class EndpointLike(Protocol):
     """Name, host and port of a listener, of whatever message."""
 
@@ -69,10 +97,28 @@ class NodeLike(Protocol):
     port: int
 
 
+NodeT = TypeVar("NodeT", covariant=True)
+
+
+class NodeClass(Protocol[NodeT]):
+    """The class of an answer's node endpoints, of whatever message."""
+
+    def __call__(self, *, node_id: int, host: str, port: int) -> NodeT: ...
+
+
 def is_of_other_cluster(quorum: Quorum, cluster_id: str | None) -> bool:
     """Tell whether a request names another cluster; no name is accepted."""
     assert quorum.config.cluster_id, "a replica knows its cluster"
     return cluster_id is not None and cluster_id != quorum.config.cluster_id
+
+
+def refusal_words(quorum: Quorum, error: ErrorCode, cluster_id: str | None) -> str:
+    """Return the message of an answer that refuses a change of the voters."""
+    assert error is not ErrorCode.NONE, "nothing is refused"
+    if error is ErrorCode.INCONSISTENT_CLUSTER_ID:
+        own = quorum.config.cluster_id
+        return f'The given id "{cluster_id}" doesn\'t match the cluster id "{own}"'
+    return error.name
 
 
 def sole_partition(topics: Sequence[NamedTopic[PartitionT]]) -> PartitionT | None:
@@ -112,11 +158,19 @@ def leader_only_error(quorum: Quorum, epoch: int | None) -> ErrorCode:
     return error
 
 
-def leader_hint(quorum: Quorum, listener: str) -> tuple[int, Address] | None:
-    """Return the leader's id and its address under the listener that a request came in on."""
-    address = leader_address(quorum, listener)
+def leading_node(
+    quorum: Quorum, event: RequestReceived, node: NodeClass[NodeT], *, since: int
+) -> list[NodeT]:
+    """Return the `node_endpoints` of an answer: the leader, as far as it is known (KIP-853).
+
+    Its address is that under the listener which the request came in on. Versions below `since` are
+    not told.
+    """
+    address = leader_address(quorum, event.listener) if event.version >= since else None
     assert address is None or quorum.leader_id != NO_REPLICA
-    return (quorum.leader_id, address) if address is not None else None
+    if address is None:
+        return []
+    return [node(node_id=quorum.leader_id, host=address.host, port=address.port)]
 
 
 def point_to_leader(leader_id: int, nodes: Sequence[NodeLike]) -> Address | None:
@@ -126,6 +180,44 @@ def point_to_leader(leader_id: int, nodes: Sequence[NodeLike]) -> Address | None
             return Address(node.host, node.port)
     assert nodes is not None
     return None
+
+
+def heard(quorum: Quorum, sent: SendRequest, response: VoterResponse[AnswerT]) -> AnswerT | None:
+    """Learn epoch and leader from a voter's answer, and return what it says of the partition.
+
+    None where nothing more is to be taken from it: it was set aside for a named reason.
+    """
+    assert sent.node_id != quorum.config.key.id, sent
+    if response.error_code != ErrorCode.NONE:
+        set_aside(quorum, sent, Ignored.TOP_LEVEL_ERROR)
+        return None
+    answer = sole_partition(response.topics)
+    if answer is None:
+        set_aside(quorum, sent, Ignored.BAD_SHAPE)
+        return None
+    leader_id = answer.leader_id
+    if is_mistaken_for_leader(quorum, leader_id, answer.leader_epoch):
+        # What the voter grants counts all the same: without its vote there may be no leader ever.
+        quorum.ignored.count(Ignored.NAMED_AS_LEADER)
+        leader_id = NO_REPLICA
+    address = point_to_leader(leader_id, response.node_endpoints)
+    error = answer.error_code
+    if not learn(quorum, sent, error, leader_id, answer.leader_epoch, address):
+        return None
+    if error != ErrorCode.NONE:
+        set_aside(quorum, sent, Ignored.PARTITION_ERROR)
+        return None
+    return answer
+
+
+def is_mistaken_for_leader(quorum: Quorum, leader_id: int, leader_epoch: int) -> bool:
+    """Tell whether a peer takes this replica for the leader of an epoch that it does not lead.
+
+    It led before its disk was lost, or never, and a bit was turned on the way.
+    """
+    own = quorum.config.key.id
+    assert own != NO_REPLICA, "observers ask for no votes"
+    return leader_id == own and leader_epoch == quorum.epoch and quorum.leader_id != own
 
 
 def named_endpoints(endpoints: Sequence[EndpointLike]) -> Endpoints:

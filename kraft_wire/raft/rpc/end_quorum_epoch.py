@@ -8,16 +8,16 @@ from kraft_wire.model import ReplicaId
 from kraft_wire.raft.effects import Reply, SendRequest
 from kraft_wire.raft.events import RequestReceived
 from kraft_wire.raft.ignored import Ignored
-from kraft_wire.raft.leaders import adopt, learn, set_aside
+from kraft_wire.raft.leaders import adopt
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.roles import Follower, Resigned
 from kraft_wire.raft.rpc.checks import (
     METADATA_PARTITION,
     METADATA_TOPIC,
+    heard,
     is_of_other_cluster,
-    leader_hint,
+    leading_node,
     named_endpoints,
-    point_to_leader,
     sole_partition,
     voter_only_error,
 )
@@ -94,6 +94,7 @@ def _prepare(quorum: Quorum, request: EndQuorumEpochRequest, ended: PartitionDat
         wait_ms = _successor_wait_ms(quorum, ended)
         assert wait_ms >= 0, wait_ms
         role.fetch_deadline_ms = quorum.now_ms + wait_ms
+        role.has_fetched = False  # the leader itself says that its epoch needs a successor
     return ErrorCode.NONE
 
 
@@ -121,32 +122,17 @@ def _answer(quorum: Quorum, event: RequestReceived, error: ErrorCode) -> None:
     response = EndQuorumEpochResponse(
         topics=[ResponseTopicData(topic_name=METADATA_TOPIC, partitions=[partition])]
     )
-    hint = leader_hint(quorum, event.listener) if event.version >= 1 else None
-    if hint is not None:
-        response.node_endpoints.append(
-            NodeEndpoint(node_id=hint[0], host=hint[1].host, port=hint[1].port)
-        )
+    response.node_endpoints = leading_node(quorum, event, NodeEndpoint, since=1)
     quorum.effects.append(Reply(event.reply_to, response))
 
 
 def on_response(quorum: Quorum, sent: SendRequest, response: EndQuorumEpochResponse) -> None:
     """Stop telling a voter that knows; follow a newer leader, also while stopping."""
     role = quorum.role
+    if heard(quorum, sent, response) is None:
+        return
     assert sent.node_id != quorum.config.key.id, sent
-    answer = sole_partition(response.topics)
-    if response.error_code != ErrorCode.NONE:
-        set_aside(quorum, sent, Ignored.TOP_LEVEL_ERROR)
-        return
-    if answer is None:
-        set_aside(quorum, sent, Ignored.BAD_SHAPE)
-        return
-    address = point_to_leader(answer.leader_id, response.node_endpoints)
-    error = answer.error_code
-    if not learn(quorum, sent, error, answer.leader_id, answer.leader_epoch, address):
-        return
-    if error != ErrorCode.NONE:
-        set_aside(quorum, sent, Ignored.PARTITION_ERROR)
-    elif quorum.role is not role or not isinstance(role, Resigned):
+    if quorum.role is not role or not isinstance(role, Resigned):
         quorum.ignored.count(Ignored.ROLE_CHANGED)
     else:
         role.acknowledged[ReplicaId(sent.node_id)] = True

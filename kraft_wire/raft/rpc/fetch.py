@@ -24,8 +24,8 @@ from kraft_wire.raft.rpc.checks import (
     METADATA_PARTITION,
     METADATA_TOPIC_ID,
     is_of_other_cluster,
-    leader_hint,
     leader_only_error,
+    leading_node,
     point_to_leader,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -216,11 +216,7 @@ def _response(
     )
     topic = FetchableTopicResponse(topic_id=METADATA_TOPIC_ID, partitions=[partition])
     response = FetchResponse(responses=[topic])
-    hint = leader_hint(quorum, event.listener) if event.version >= 17 else None
-    if hint is not None:
-        response.node_endpoints.append(
-            NodeEndpoint(node_id=hint[0], host=hint[1].host, port=hint[1].port)
-        )
+    response.node_endpoints = leading_node(quorum, event, NodeEndpoint, since=17)
     assert len(response.responses) == 1
     return response, partition
 

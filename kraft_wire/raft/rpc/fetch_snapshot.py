@@ -23,8 +23,8 @@ from kraft_wire.raft.rpc.checks import (
     METADATA_PARTITION,
     METADATA_TOPIC,
     is_of_other_cluster,
-    leader_hint,
     leader_only_error,
+    leading_node,
     point_to_leader,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -165,11 +165,7 @@ def _response(
     )
     topic = ResponseTopicSnapshot(name=METADATA_TOPIC, partitions=[partition])
     response = FetchSnapshotResponse(topics=[topic])
-    hint = leader_hint(quorum, event.listener) if event.version >= 1 else None
-    if hint is not None:
-        response.node_endpoints.append(
-            NodeEndpoint(node_id=hint[0], host=hint[1].host, port=hint[1].port)
-        )
+    response.node_endpoints = leading_node(quorum, event, NodeEndpoint, since=1)
     assert partition.current_leader is not None
     return response, partition
 

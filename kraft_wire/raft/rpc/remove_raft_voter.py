@@ -12,7 +12,7 @@ from kraft_wire.raft.leaders import set_aside
 from kraft_wire.raft.membership import ChangeKind, PendingChange
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.roles import Leader
-from kraft_wire.raft.rpc.checks import is_of_other_cluster, leader_only_error
+from kraft_wire.raft.rpc.checks import is_of_other_cluster, leader_only_error, refusal_words
 from kraft_wire.raft.voter_changes import (
     append_voters,
     is_complete_key,
@@ -48,7 +48,8 @@ def on_request(quorum: Quorum, event: RequestReceived, request: RemoveRaftVoterR
     """
     error = _error(quorum, request)
     if error is not ErrorCode.NONE:
-        refusal = RemoveRaftVoterResponse(error_code=error, error_message=error.name)
+        words = refusal_words(quorum, error, request.cluster_id)
+        refusal = RemoveRaftVoterResponse(error_code=error, error_message=words)
         quorum.effects.append(Reply(event.reply_to, refusal))
         return
     leader = quorum.role

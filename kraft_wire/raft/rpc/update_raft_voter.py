@@ -9,13 +9,12 @@ from kraft_wire.model import ReplicaId, ReplicaKey
 from kraft_wire.raft.effects import Reply, SendRequest
 from kraft_wire.raft.events import RequestReceived
 from kraft_wire.raft.ignored import Ignored
-from kraft_wire.raft.leaders import learn
+from kraft_wire.raft.leaders import leader_address, learn
 from kraft_wire.raft.leading import note_contact
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.roles import Follower, Leader
 from kraft_wire.raft.rpc.checks import (
     is_of_other_cluster,
-    leader_hint,
     leader_only_error,
     named_endpoints,
 )
@@ -73,9 +72,9 @@ def on_request(quorum: Quorum, event: RequestReceived, request: UpdateRaftVoterR
         assert isinstance(leader, Leader), leader
         error = _update(quorum, leader, _described(request))
     told = CurrentLeader(leader_id=quorum.leader_id, leader_epoch=quorum.epoch)
-    hint = leader_hint(quorum, event.listener)
-    if hint is not None:
-        told.host, told.port = hint[1].host, hint[1].port
+    address = leader_address(quorum, event.listener)
+    if address is not None:
+        told.host, told.port = address.host, address.port
     response = UpdateRaftVoterResponse(error_code=error, current_leader=told)
     quorum.effects.append(Reply(event.reply_to, response))
 

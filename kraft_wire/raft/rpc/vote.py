@@ -9,15 +9,14 @@ from kraft_wire.raft.effects import Reply, SendRequest
 from kraft_wire.raft.elections import grants_pre_vote, grants_vote, is_up_to_date
 from kraft_wire.raft.events import RequestReceived
 from kraft_wire.raft.ignored import Ignored
-from kraft_wire.raft.leaders import learn, set_aside
 from kraft_wire.raft.quorum import EPOCH_MAX, Quorum
 from kraft_wire.raft.roles import Candidate, Prospective
 from kraft_wire.raft.rpc.checks import (
     METADATA_PARTITION,
     METADATA_TOPIC,
+    heard,
     is_of_other_cluster,
-    leader_hint,
-    point_to_leader,
+    leading_node,
     sole_partition,
 )
 from kraft_wire.raft.transitions import Trigger
@@ -128,11 +127,7 @@ def _answer(quorum: Quorum, event: RequestReceived, error: ErrorCode, *, granted
     response = VoteResponse(
         topics=[ResponseTopicData(topic_name=METADATA_TOPIC, partitions=[partition])]
     )
-    hint = leader_hint(quorum, event.listener) if event.version >= 1 else None
-    if hint is not None:
-        response.node_endpoints.append(
-            NodeEndpoint(node_id=hint[0], host=hint[1].host, port=hint[1].port)
-        )
+    response.node_endpoints = leading_node(quorum, event, NodeEndpoint, since=1)
     quorum.effects.append(Reply(event.reply_to, response))
 
 
@@ -140,25 +135,18 @@ def on_response(quorum: Quorum, sent: SendRequest, response: VoteResponse) -> No
     """Count a voter's answer; a voter without pre-votes makes this replica stand at once."""
     asked_role = quorum.role
     assert sent.node_id != quorum.config.key.id, sent
-    if response.error_code != ErrorCode.NONE:
-        is_unsupported = response.error_code == ErrorCode.UNSUPPORTED_VERSION
-        if is_unsupported and isinstance(asked_role, Prospective) and quorum.epoch < EPOCH_MAX:
-            quorum.ignored.count(Ignored.VERSION_WITHOUT_PRE_VOTE)
-            quorum.become_candidate(Trigger.PRE_VOTE_UNSUPPORTED)
-            return
-        set_aside(quorum, sent, Ignored.TOP_LEVEL_ERROR)
+    if (
+        response.error_code == ErrorCode.UNSUPPORTED_VERSION
+        and isinstance(asked_role, Prospective)
+        and quorum.epoch < EPOCH_MAX
+    ):
+        quorum.ignored.count(Ignored.VERSION_WITHOUT_PRE_VOTE)
+        quorum.become_candidate(Trigger.PRE_VOTE_UNSUPPORTED)
         return
-    answer = sole_partition(response.topics)
+    answer = heard(quorum, sent, response)
     if answer is None:
-        set_aside(quorum, sent, Ignored.BAD_SHAPE)
         return
-    address = point_to_leader(answer.leader_id, response.node_endpoints)
-    error = answer.error_code
-    if not learn(quorum, sent, error, answer.leader_id, answer.leader_epoch, address):
-        return
-    if error != ErrorCode.NONE:
-        set_aside(quorum, sent, Ignored.PARTITION_ERROR)
-    elif quorum.role is not asked_role or not isinstance(asked_role, Candidate | Prospective):
+    if quorum.role is not asked_role or not isinstance(asked_role, Candidate | Prospective):
         quorum.ignored.count(Ignored.ROLE_CHANGED)
     else:
         asked_role.answers[ReplicaId(sent.node_id)] = answer.vote_granted

@@ -211,6 +211,16 @@ def test_position_out_of_range_keeps_the_partial_file() -> None:
     assert small.role.transfer is not None
 
 
+def test_vote_of_one_who_takes_the_candidate_for_the_leader_counts() -> None:
+    small = Small().prospective()
+    for role in (Candidate, Leader):
+        epoch = small.quorum.epoch
+        mistaken = vote_response(epoch, granted=True, leader_id=1)
+        small.answer(small.sent(VoteRequest)[0], mistaken)
+        assert isinstance(small.role, role)
+    assert small.quorum.ignored[Ignored.NAMED_AS_LEADER] == 2
+
+
 def test_votes_make_a_prospective_a_candidate_a_leader() -> None:
     small = Small((1, 5)).prospective()
     assert isinstance(small.role, Prospective)

@@ -3,11 +3,10 @@
 A line `# …` is prose, `> …` a command; the lines behind a command are its record and are written
 by `python -m tests.raft.scripts --rewrite`. Every story runs under the judge of all invariants.
 Commands: `cluster voters=1,2,3 [observers=] [brokers=] [old=] [dynamic] [joins] [seed=]
-[key=value]` with keys of RaftTiming, `run MS`, `until leader|settled`, `append NODE COUNT`,
-`crash N`,
-`crash-after N EFFECTS`, `restart N`, `wipe N`, `cut A,B C,D`, `oneway A B`, `heal`, `snapshot N`,
-`trim N`, `resign N`, `stop N MS`, `add N`, `remove N`, `upgrade N LEVEL`, `state`, `log N`,
-`ignored N` and `progress N`.
+[flush_ms=] [key=value]` with keys of RaftTiming, `run MS`, `until leader|settled`,
+`append NODE COUNT`, `crash N`, `crash-after N EFFECTS`, `crash-installing N`, `crash-voting N`,
+`restart N`, `wipe N`, `cut A,B C,D`, `oneway A B`, `heal`, `snapshot N`, `trim N`, `resign N`,
+`stop N MS`, `add N`, `remove N`, `upgrade N LEVEL`, `state`, `log N`, `ignored N`, `progress N`.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from kraft_wire.raft.roles import Leader
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 from tests.raft.cluster import Cluster, Host, Judge, Setup
-from tests.raft.invariants import Ledger
+from tests.raft.invariants import Ledger, Patience
 from tests.raft.memory import Batch
 from tests.raft.swarm import add_request, remove_request
 
@@ -126,9 +125,10 @@ class Player:
             ids("brokers"),
             ids("old"),
             timing=RaftTiming(**timing),
+            flush_ms=int(given.get("flush_ms", "0")),
         )
         self.cluster = Cluster(int(given.get("seed", "1")), setup)
-        self.cluster.judges = [Ledger(self.cluster), Teller(self.cluster)]
+        self.cluster.judges = [Ledger(self.cluster), Patience(self.cluster), Teller(self.cluster)]
         self.cluster.start()
 
     def host(self, word: str) -> Host:
@@ -152,6 +152,12 @@ class Player:
 
     def do_crash_after(self, node: str, effects: str) -> None:
         self.host(node).effects_until_crash = int(effects)
+
+    def do_crash_installing(self, node: str) -> None:
+        self.host(node).dies_within_installation = True
+
+    def do_crash_voting(self, node: str) -> None:
+        self.host(node).dies_after_vote = True
 
     def do_restart(self, node: str) -> None:
         self.host(node).start()

@@ -1,0 +1,104 @@
+"""What a quorum does when nothing is wrong, and when its leader is cut off (L5, L7, KIP-595)."""
+
+import pytest
+
+from kraft_wire.raft.effects import Reply
+from kraft_wire.raft.roles import Leader, Resigned
+from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest
+from kraft_wire.wire.generated.add_raft_voter import Listener as AddListener
+from kraft_wire.wire.generated.api_versions import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    SupportedFeatureKey,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.vote import VoteRequest
+from tests.raft.cluster import CLUSTER_ID, LISTENER, Cluster, Setup, address_of, directory_id
+from tests.raft.invariants import Ledger
+from tests.raft.small import TIMING, Small, fetch_request, vote_response
+
+MINUTES_MS = 180_000
+
+
+def settled(*voters: int) -> Cluster:
+    cluster = Cluster(7, Setup(voters=voters))
+    cluster.judges.append(Ledger(cluster))
+    cluster.start()
+    assert cluster.run_until(cluster.is_settled, 30_000)
+    return cluster
+
+
+@pytest.mark.parametrize("voters", [(1,), (1, 2), (1, 2, 3), (1, 2, 3, 4, 5)])
+def test_undisturbed_quorum_keeps_its_leader(voters: tuple[int, ...]) -> None:
+    cluster = settled(*voters)
+    leader = cluster.leader()
+    assert leader is not None
+    epoch = leader.quorum().quorum.epoch
+    cluster.run_until(lambda: False, MINUTES_MS)
+    assert cluster.leader() is leader
+    assert leader.quorum().quorum.epoch == epoch
+
+
+@pytest.mark.parametrize("voters", [(1, 2), (1, 2, 3), (1, 2, 3, 4, 5)])
+def test_leader_that_is_cut_off_resigns_in_time(voters: tuple[int, ...]) -> None:
+    cluster = settled(*voters)
+    leader = cluster.leader()
+    assert leader is not None
+    cluster.cut([leader.id], [other for other in voters if other != leader.id])
+    on_the_way_ms = cluster.links.delay_ms[1]
+    period_ms = cluster.setup.timing.check_quorum_timeout_ms
+    assert cluster.run_until(
+        lambda: not isinstance(leader.quorum().quorum.role, Leader), period_ms + on_the_way_ms
+    )
+
+
+def test_most_advanced_voter_is_the_first_successor() -> None:
+    small = Small((1, 9), voters=(1, 2, 3, 4, 5)).prospective()
+    for _ in ("pre-votes", "votes"):
+        for sent in small.sent(VoteRequest)[:2]:
+            small.answer(sent, vote_response(small.quorum.epoch, granted=True))
+    assert isinstance(small.role, Leader)
+    for node_id, offset in ((3, 9), (4, 4), (5, 7)):
+        small.ask(fetch_request(small.quorum.epoch, offset, 1, node_id=node_id))
+    small.pass_ms(TIMING.check_quorum_timeout_ms)
+    assert isinstance(small.role, Resigned)
+    assert [key.id for key in small.role.preferred] == [3, 5, 4, 2]
+
+
+@pytest.mark.parametrize(
+    ("fetches", "later_ms", "is_added"),
+    [
+        ([], 0, False),
+        (["behind"], 0, False),
+        (["behind", "at the end"], 0, True),
+        (["at the end", "behind"], 0, True),
+        (["at the end"], TIMING.caught_up_within_ms, False),
+    ],
+)
+def test_replica_is_added_once_it_has_caught_up(
+    fetches: list[str], later_ms: int, is_added: bool
+) -> None:
+    """KIP-853: the leader adds who has reached its log's end, and fetched within the hour."""
+    small = Small((1, 3), is_dynamic=True).established()
+    epoch, end = small.quorum.epoch, small.disk.log.log_end_offset
+    small.ask(fetch_request(epoch, end, epoch, node_id=2))
+    for place in fetches:
+        at, last_epoch = (1, 1) if place == "behind" else (end, epoch)
+        small.ask(fetch_request(epoch, at, last_epoch, node_id=9))
+    for _ in range(later_ms // TIMING.fetch_timeout_ms):
+        small.pass_ms(TIMING.fetch_timeout_ms)
+        small.ask(fetch_request(epoch, end, epoch, node_id=2))
+    address = address_of(9)
+    request = AddRaftVoterRequest(
+        cluster_id=CLUSTER_ID,
+        voter_id=9,
+        voter_directory_id=directory_id(9),
+        listeners=[AddListener(name=LISTENER, host=address.host, port=address.port)],
+    )
+    small.ask(request)
+    (question,) = small.sent(ApiVersionsRequest)
+    feature = SupportedFeatureKey(name="kraft.version", min_version=0, max_version=1)
+    effects = small.answer(question, ApiVersionsResponse(supported_features=[feature]))
+    refusals = [one.response.error_code for one in effects if isinstance(one, Reply)]
+    assert refusals == ([] if is_added else [ErrorCode.REQUEST_TIMED_OUT])
+    assert (9 in small.quorum.voters.latest.nodes) is is_added
