@@ -17,7 +17,7 @@ from kraft_wire.wire.generated.allocate_producer_ids import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.producer_ids_record import ProducerIdsRecord
 
-__all__ = ["API_KEY", "BLOCK_SIZE", "VERSIONS", "handle"]
+__all__ = ["API_KEY", "BLOCK_SIZE", "VERSIONS", "handle", "refuse"]
 
 API_KEY = 67
 VERSIONS = (0, 0)
@@ -48,6 +48,14 @@ def handle(
     )
     response = AllocateProducerIdsResponse(producer_id_start=start, producer_id_len=BLOCK_SIZE)
     return ControllerResult(response, [VersionedRecord(record)])
+
+
+def refuse(
+    request: AllocateProducerIdsRequest, error: ErrorCode, message: str | None
+) -> AllocateProducerIdsResponse:
+    """Return the answer that refuses the request; it has no room for words."""
+    assert error is not ErrorCode.NONE
+    return AllocateProducerIdsResponse(error_code=error)
 
 
 def _refused(error: ErrorCode) -> ControllerResult:

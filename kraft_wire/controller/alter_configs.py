@@ -6,8 +6,9 @@ Versions:    v2 flexible
 Left out:    8, a broker's log levels, see docs/DEVIATIONS.md
 """
 
-from collections import Counter
+from functools import partial
 
+from kraft_wire.controller.config_answers import change_each, refuse_each
 from kraft_wire.controller.config_changes import (
     ConfigChange,
     ConfigOperation,
@@ -17,7 +18,6 @@ from kraft_wire.controller.config_changes import (
 )
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
 from kraft_wire.controller.records import VersionedRecord
-from kraft_wire.controller.refusal import Refusal, check_room
 from kraft_wire.wire.generated.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -26,7 +26,7 @@ from kraft_wire.wire.generated.alter_configs import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
+__all__ = ["API_KEY", "VERSIONS", "handle", "refuse"]
 
 API_KEY = 33
 VERSIONS = (0, 2)
@@ -42,29 +42,20 @@ def handle(
     UNKNOWN_TOPIC_OR_PARTITION, POLICY_VIOLATION (too many records).
     """
     assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
-    named = Counter((each.resource_type, each.resource_name) for each in request.resources)
-    records: list[VersionedRecord] = []
-    responses = []
-    for resource in request.resources:
-        answer = AlterConfigsResourceResponse(
-            error_message=None,
-            resource_type=resource.resource_type,
-            resource_name=resource.resource_name,
-        )
-        try:
-            if named[resource.resource_type, resource.resource_name] > 1:
-                words = "Each resource must appear at most once."
-                raise Refusal(ErrorCode.INVALID_REQUEST, words)
-            changes = _resource_records(controller, resource)
-            check_room(len(records) + len(changes))
-            records += changes
-        except Refusal as refusal:
-            answer.error_code = refusal.error
-            answer.error_message = refusal.message
-        responses.append(answer)
-    assert len(responses) == len(request.resources)
+    responses, records = change_each(
+        request.resources, partial(_resource_records, controller), AlterConfigsResourceResponse
+    )
     response = AlterConfigsResponse(responses=responses)
     return ControllerResult(response, () if request.validate_only else records)
+
+
+def refuse(
+    request: AlterConfigsRequest, error: ErrorCode, message: str | None
+) -> AlterConfigsResponse:
+    """Return the answer that refuses the request as a whole."""
+    responses = refuse_each(request.resources, error, message, AlterConfigsResourceResponse)
+    assert len(responses) == len(request.resources)
+    return AlterConfigsResponse(responses=responses)
 
 
 def _resource_records(

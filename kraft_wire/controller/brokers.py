@@ -4,7 +4,7 @@ A broker that was unfenced becomes leader of its partitions with a new leader ep
 can tell what was written before the restart from what comes after (KIP-101, KIP-320). At a graceful
 stop it is in controlled shutdown, gives up leadership, and is fenced.
 
-Not here: registrations (node), heartbeats and sessions of other brokers, which need a quorum.
+Not here: registrations (node); heartbeats and sessions of other brokers, which replication brings.
 """
 
 from collections.abc import Iterator, Mapping

@@ -94,6 +94,9 @@ def incremental_values(
             values.pop(change.name, None)
         else:
             values[change.name] = new
+    assert all(
+        change.name in values for change in changes if change.operation == ConfigOperation.SET
+    )
     return values
 
 
@@ -172,7 +175,9 @@ def _operated(resource_type: int, change: ConfigChange, present: str | None) -> 
     if operation is ConfigOperation.APPEND:
         return ",".join(dict.fromkeys([*members, *asked]))
     removed = set(asked)
-    return ",".join(member for member in members if member not in removed)
+    kept = [member for member in members if member not in removed]
+    assert len(kept) <= len(members), (kept, members)
+    return ",".join(kept)
 
 
 def _members(text: str | None) -> list[str]:
@@ -180,10 +185,15 @@ def _members(text: str | None) -> list[str]:
 
 
 def _check_broker_id(controller: Controller, name: str) -> None:
+    """Refuse what is no node of this cluster: the broker that was asked may be another one."""
+    assert name, "the empty name stands for all brokers"
     digits = name.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= 10):
         words = f"Node id must be an integer, but it is: {name}"
         raise Refusal(ErrorCode.INVALID_REQUEST, words)
-    if int(name) != controller.node_id:
-        words = f"Unexpected broker id, expected {controller.node_id}, but received {int(name)}"
-        raise Refusal(ErrorCode.INVALID_REQUEST, words)
+    node_id = int(name)
+    image = controller.image
+    if node_id == controller.node_id or node_id in image.brokers or node_id in image.controllers:
+        return
+    words = f"Unexpected broker id, expected {controller.node_id}, but received {node_id}"
+    raise Refusal(ErrorCode.INVALID_REQUEST, words)

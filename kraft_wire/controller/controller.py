@@ -1,25 +1,33 @@
 """The controller: requests in, records and the answer that is due once they are committed.
 
 `handle` decides by the image alone and changes nothing. Whoever hosts the controller appends the
-records to the metadata log as one atomic batch, waits until they are committed and replayed, calls
-`publish` with the new image, and only then sends the answer. A quorum of one commits at once; the
-place of a larger one is between `handle` and `publish`.
+records to the metadata log as one atomic batch, tells `appended`, and answers once they are
+committed. Requests are decided against everything that was appended, committed or not (KIP-500
+"speculative" state), so several may be under way; when leadership is lost, `renounce` forgets what
+was not committed. Images are immutable, so going back costs nothing.
 
-Not here: the log, replication, sessions of brokers that live elsewhere.
+Not here: the log, replication, who leads, sessions of brokers that live elsewhere.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol
 
+from kraft_wire.controller.activation import first_records
 from kraft_wire.controller.image import BROKER_RESOURCE, EMPTY_IMAGE, MetadataImage
-from kraft_wire.controller.records import VersionedRecord
-from kraft_wire.controller.refusal import BATCH_RECORDS_MAX
+from kraft_wire.controller.loader import MetadataLoader
+from kraft_wire.controller.records import VersionedRecord, encode_record
+from kraft_wire.controller.refusal import BATCH_BYTES_MAX, BATCH_RECORDS_MAX
+from kraft_wire.frozen import frozen
 from kraft_wire.model import Chance
 from kraft_wire.settings.node_settings import NodeSettings
-from kraft_wire.wire.message import Message
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.no_op_record import NoOpRecord
+from kraft_wire.wire.message import Message, UnencodableMessage
 
-__all__ = ["Controller", "ControllerContext", "ControllerResult"]
+__all__ = ["Controller", "ControllerContext", "ControllerResult", "QuorumUpgrade", "layered"]
+
+_IDLE_KEY: Final = "metadata.max.idle.interval.ms"
 
 
 class ControllerContext(Protocol):
@@ -29,6 +37,14 @@ class ControllerContext(Protocol):
     def api_version(self) -> int: ...
 
 
+@frozen
+class QuorumUpgrade:
+    """A level of kraft.version that the quorum is to be asked for: it is no record of ours."""
+
+    level: int
+    validate_only: bool
+
+
 @dataclass(frozen=True, slots=True)
 class ControllerResult:
     """What a request leads to: an atomic batch, and the answer for when it is committed."""
@@ -36,10 +52,14 @@ class ControllerResult:
     response: Message
     records: Sequence[VersionedRecord] = field(default=())
     """Empty when nothing changes: then the answer is due at once."""
+    values: tuple[bytes, ...] = ()
+    """The records as they are appended; `Controller.handle` fills them in."""
+    quorum_upgrade: QuorumUpgrade | None = None
+    """Where set, the quorum is asked first; its refusal is answered by `update_features`."""
 
 
 class Controller:
-    """The active controller's view: the image at the end of the log, and its own settings."""
+    """One controller: the state at the end of what was appended, and the node's own settings."""
 
     def __init__(
         self,
@@ -52,10 +72,31 @@ class Controller:
         assert node_id >= 0, node_id
         self.node_id = node_id
         self.chance = chance
-        self.image = image
+        self.leader_epoch: int | None = None
+        """The epoch that this controller is active in, None while another one is, or nobody."""
+        self.kraft_version: int | None = None
+        """The quorum's level, told by the host; None where the host cannot raise it."""
+        self.voter_ids: Sequence[int] = ()
+        """The quorum's voters, told by the host: those that have not registered block upgrades."""
+        self._loader = MetadataLoader(image)
+        self._idle_since_ms = 0
         self._file_settings = settings
-        self.settings = self._layered(image)
+        self._own_name = str(node_id)
+        self._followed: tuple[Mapping[str, str], Mapping[str, str]] | None = None
+        self.settings = layered(settings, image, node_id)
         """The node's settings under the dynamic values of the image."""
+
+    @property
+    def image(self) -> MetadataImage:
+        """What requests are decided by: all that was appended while active, else the committed."""
+        return self._loader.image
+
+    @property
+    def is_active(self) -> bool:
+        """Whether this controller decides; else its answers are NOT_CONTROLLER."""
+        return self.leader_epoch is not None
+
+    # -- requests --------------------------------------------------------------------------------
 
     def handle(
         self, context: ControllerContext, request: Message, now_ms: int, wall_ms: int
@@ -68,20 +109,122 @@ class Controller:
 
         assert now_ms >= 0, now_ms
         assert wall_ms >= 0, wall_ms
+        if not self.is_active:
+            words = "No controller appears to be active on this node."
+            return ControllerResult(self.refuse(request, ErrorCode.NOT_CONTROLLER, words))
         result = handler(request.API_KEY)(self, context, request)
         assert len(result.records) <= BATCH_RECORDS_MAX, len(result.records)
-        return result
+        return self._encoded(request, result) if result.records else result
+
+    def _encoded(self, request: Message, result: ControllerResult) -> ControllerResult:
+        """Add the records as bytes, or refuse what no record or no batch can hold.
+
+        A byte of a request that was no UTF-8 is three bytes in a record, so a name may not fit.
+        """
+        try:
+            values = tuple(encode_record(record) for record in result.records)
+        except UnencodableMessage as problem:
+            words = f"The change cannot be recorded: {problem}"
+            return ControllerResult(self.refuse(request, ErrorCode.INVALID_REQUEST, words))
+        if sum(map(len, values)) > BATCH_BYTES_MAX:
+            words = f"The change takes more than {BATCH_BYTES_MAX} bytes of the metadata log."
+            return ControllerResult(self.refuse(request, ErrorCode.RECORD_LIST_TOO_LARGE, words))
+        assert len(values) == len(result.records)
+        return replace(result, values=values)
+
+    def refuse(self, request: Message, error: ErrorCode, message: str | None) -> Message:
+        """Return the answer that refuses a request of `api_table` as a whole, in its own shape."""
+        from kraft_wire.controller.api_table import refuser
+
+        assert error is not ErrorCode.NONE
+        return refuser(request.API_KEY)(request, error, message)
+
+    # -- leadership ------------------------------------------------------------------------------
+
+    def become_active(
+        self,
+        image: MetadataImage,
+        *,
+        leader_epoch: int,
+        in_transaction: bool,
+        bootstrap: Sequence[VersionedRecord],
+        now_ms: int,
+    ) -> list[VersionedRecord]:
+        """Begin to decide; returns the batch that has to be appended first, which may be empty.
+
+        `image` is what is committed below the offset at which the epoch began; `in_transaction`
+        whether a metadata transaction is open there; `bootstrap` the records of
+        `bootstrap.checkpoint`, used when the log has none yet.
+        """
+        assert leader_epoch >= 0, leader_epoch
+        self.leader_epoch = leader_epoch
+        self._loader = MetadataLoader(image, in_transaction=in_transaction)
+        self._idle_since_ms = now_ms
+        self._follow_settings()
+        return first_records(image, self.settings, bootstrap, in_transaction=in_transaction)
+
+    def appended(self, records: Sequence[VersionedRecord], base_offset: int, now_ms: int) -> None:
+        """Take note that a batch stands in the log from `base_offset` on, committed or not."""
+        assert self.leader_epoch is not None, "only the active controller appends"
+        assert records, base_offset
+        self._idle_since_ms = now_ms
+        before = self.image.configs
+        self._loader.replay_batch([each.record for each in records], base_offset, self.leader_epoch)
+        if self.image.configs is not before:
+            self._follow_settings()
 
     def publish(self, image: MetadataImage) -> None:
-        """Take the image that the committed log gives."""
-        assert image.offset >= self.image.offset, (image.offset, self.image.offset)
-        if image.configs is not self.image.configs:
-            self.settings = self._layered(image)
-        self.image = image
+        """Take the image that the committed log gives.
 
-    def _layered(self, image: MetadataImage) -> NodeSettings:
-        layered = self._file_settings.with_dynamic(
-            image.config(BROKER_RESOURCE, ""), image.config(BROKER_RESOURCE, str(self.node_id))
-        )
-        assert layered.file_values == self._file_settings.file_values
-        return layered
+        While active this is no news: what is committed was appended before.
+        """
+        if self.is_active and image.offset <= self._loader.last_offset:
+            return
+        assert image.offset >= self.image.offset, (image.offset, self.image.offset)
+        before = self.image.configs
+        self._loader = MetadataLoader(image)
+        if image.configs is not before:
+            self._follow_settings()
+
+    def renounce(self, committed: MetadataImage) -> None:
+        """Stop deciding and forget what was appended and is not committed."""
+        assert committed.offset <= self._loader.last_offset or not self.is_active
+        self.leader_epoch = None
+        self._loader = MetadataLoader(committed)
+        self._follow_settings()
+
+    # -- time ------------------------------------------------------------------------------------
+
+    def idle_deadline_ms(self) -> int | None:
+        """Return when `idle_records` has some, None while inactive or when switched off."""
+        interval_ms = self.settings.integer(_IDLE_KEY)
+        assert interval_ms >= 0, interval_ms
+        if not self.is_active or interval_ms == 0:
+            return None
+        return self._idle_since_ms + interval_ms
+
+    def idle_records(self, now_ms: int) -> list[VersionedRecord]:
+        """Return the record that moves the offset of an idle cluster, when it is time (KIP-835)."""
+        deadline_ms = self.idle_deadline_ms()
+        if deadline_ms is None or now_ms < deadline_ms:
+            return []
+        assert self.is_active, "only the active controller has a deadline"
+        return [VersionedRecord(NoOpRecord())]
+
+    def _follow_settings(self) -> None:
+        """Take over the brokers' dynamic values, where a change of settings concerned them."""
+        image = self.image
+        values = image.config(BROKER_RESOURCE, ""), image.config(BROKER_RESOURCE, self._own_name)
+        followed, self._followed = self._followed, values
+        if followed is not None and followed[0] is values[0] and followed[1] is values[1]:
+            return
+        self.settings = layered(self._file_settings, self.image, self.node_id)
+        assert self.settings.file_values == self._file_settings.file_values
+
+
+def layered(settings: NodeSettings, image: MetadataImage, node_id: int) -> NodeSettings:
+    """Return a node's settings under the dynamic values of an image: the node's own on top."""
+    assert node_id >= 0, node_id
+    return settings.with_dynamic(
+        image.config(BROKER_RESOURCE, ""), image.config(BROKER_RESOURCE, str(node_id))
+    )

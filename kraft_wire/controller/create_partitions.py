@@ -22,7 +22,7 @@ from kraft_wire.wire.generated.create_partitions import (
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
+__all__ = ["API_KEY", "VERSIONS", "handle", "refuse"]
 
 API_KEY = 37
 VERSIONS = (0, 3)
@@ -55,6 +55,19 @@ def handle(
     response = CreatePartitionsResponse(results=list(results.values()))
     assert len(results) == len(named)
     return ControllerResult(response, () if request.validate_only else records)
+
+
+def refuse(
+    request: CreatePartitionsRequest, error: ErrorCode, message: str | None
+) -> CreatePartitionsResponse:
+    """Return the answer that refuses the request as a whole."""
+    assert error is not ErrorCode.NONE
+    return CreatePartitionsResponse(
+        results=[
+            CreatePartitionsTopicResult(name=topic.name, error_code=error, error_message=message)
+            for topic in request.topics
+        ]
+    )
 
 
 def _grow(

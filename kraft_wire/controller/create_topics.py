@@ -32,7 +32,7 @@ from kraft_wire.wire.generated.create_topics import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.topic_record import TopicRecord
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
+__all__ = ["API_KEY", "VERSIONS", "handle", "refuse"]
 
 API_KEY = 19
 VERSIONS = (2, 7)
@@ -70,6 +70,15 @@ def handle(
     response = CreateTopicsResponse(topics=list(results.values()))
     assert len(results) == len(named)
     return ControllerResult(response, () if request.validate_only else records)
+
+
+def refuse(
+    request: CreateTopicsRequest, error: ErrorCode, message: str | None
+) -> CreateTopicsResponse:
+    """Return the answer that refuses the request as a whole."""
+    assert error is not ErrorCode.NONE
+    refusal = Refusal(error, message)
+    return CreateTopicsResponse(topics=[_refused(topic.name, refusal) for topic in request.topics])
 
 
 def _check_name(controller: Controller, name: str, count: int, taken: dict[str, str]) -> None:

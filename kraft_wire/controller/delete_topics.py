@@ -23,7 +23,7 @@ from kraft_wire.wire.generated.delete_topics import (
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.remove_topic_record import RemoveTopicRecord
 
-__all__ = ["API_KEY", "VERSIONS", "handle"]
+__all__ = ["API_KEY", "VERSIONS", "handle", "refuse"]
 
 API_KEY = 20
 VERSIONS = (1, 6)
@@ -74,6 +74,22 @@ def handle(
     assert len(doomed) <= len(results)
     response = DeleteTopicsResponse(responses=list(results.values()))
     return ControllerResult(response, list(doomed.values()))
+
+
+def refuse(
+    request: DeleteTopicsRequest, error: ErrorCode, message: str | None
+) -> DeleteTopicsResponse:
+    """Return the answer that refuses the request as a whole."""
+    assert error is not ErrorCode.NONE
+    states = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
+    return DeleteTopicsResponse(
+        responses=[
+            DeletableTopicResult(
+                name=state.name, topic_id=state.topic_id, error_code=error, error_message=message
+            )
+            for state in states
+        ]
+    )
 
 
 def _named_by_id_and_name(controller: Controller, states: list[DeleteTopicState]) -> set[bytes]:

@@ -25,12 +25,19 @@ from kraft_wire.wire.generated.end_transaction_record import EndTransactionRecor
 from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
 
 __all__ = [
+    "CONTROLLERS_FROM",
+    "CORDONED_FROM",
+    "DIRECTORIES_FROM",
     "ELR_VERSION",
     "KRAFT_VERSION",
     "LATEST_METADATA_VERSION",
     "METADATA_VERSION",
     "RELEASE_LEVELS",
+    "SCRAM_FROM",
     "SUPPORTED_FEATURES",
+    "TOKENS_FROM",
+    "TRANSACTIONS_FROM",
+    "UNSERVED_FEATURES",
     "activation_records",
     "bootstrap_records",
     "metadata_version_of_release",
@@ -40,13 +47,30 @@ METADATA_VERSION: Final = "metadata.version"
 KRAFT_VERSION: Final = "kraft.version"
 ELR_VERSION: Final = "eligible.leader.replicas.version"
 LATEST_METADATA_VERSION: Final = 30
-_TRANSACTIONS_FROM: Final = 13
-"""metadata.version since which metadata transactions exist (KIP-868)."""
+
+SCRAM_FROM: Final = 11
+TRANSACTIONS_FROM: Final = 13
+TOKENS_FROM: Final = 14
+CONTROLLERS_FROM: Final = 15
+DIRECTORIES_FROM: Final = 17
+CORDONED_FROM: Final = 30
+"""metadata.version since which there are SCRAM credentials (KIP-900), metadata transactions
+(KIP-868), delegation tokens, registrations of controllers (KIP-919), ids of log directories
+(KIP-858) and cordoned ones (KIP-1066): a log below may not have their records."""
 
 SUPPORTED_FEATURES: Final[Mapping[str, FeatureRange]] = {
     KRAFT_VERSION: FeatureRange(0, 1),
     METADATA_VERSION: FeatureRange(7, LATEST_METADATA_VERSION),
 }
+
+UNSERVED_FEATURES: Final = (
+    ELR_VERSION,
+    "group.version",
+    "share.version",
+    "streams.version",
+    "transaction.version",
+)
+"""Features of release 4.3.1 that are not served here: a log may have them, and lose them again."""
 
 RELEASE_LEVELS: Final[Mapping[str, int]] = {
     "3.3-IV3": 7,
@@ -104,7 +128,9 @@ def bootstrap_records(features: Mapping[str, int]) -> list[VersionedRecord]:
     return [VersionedRecord(record) for record in records]
 
 
-def activation_records(bootstrap: Sequence[VersionedRecord]) -> list[VersionedRecord]:
+def activation_records(
+    bootstrap: Sequence[VersionedRecord], min_insync_replicas: int = 1
+) -> list[VersionedRecord]:
     """Return the first data records of a cluster: those of `bootstrap.checkpoint`, as one change.
 
     With ELR finalised the cluster's `min.insync.replicas` becomes explicit (KIP-966), so that no
@@ -119,10 +145,13 @@ def activation_records(bootstrap: Sequence[VersionedRecord]) -> list[VersionedRe
     records = list(bootstrap)
     if levels.get(ELR_VERSION, 0) > 0:
         explicit = ConfigRecord(
-            resource_type=BROKER_RESOURCE, resource_name="", name="min.insync.replicas", value="1"
+            resource_type=BROKER_RESOURCE,
+            resource_name="",
+            name="min.insync.replicas",
+            value=str(min_insync_replicas),
         )
         records.append(VersionedRecord(explicit))
-    if levels[METADATA_VERSION] < _TRANSACTIONS_FROM:
+    if levels[METADATA_VERSION] < TRANSACTIONS_FROM:
         return records
     assert len(records) >= len(bootstrap)
     begin = BeginTransactionRecord(name="Bootstrap records")

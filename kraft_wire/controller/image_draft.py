@@ -4,10 +4,11 @@ A draft belongs to one batch, or to one metadata transaction; `finish` gives the
 is thrown away leaves nothing behind, which is what an aborted transaction needs.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Generic, TypeVar
 
 from kraft_wire.controller.image import MetadataImage, PartitionImage, TopicImage
+from kraft_wire.controller.layered_map import own_copy
 from kraft_wire.model import Uuid
 
 __all__ = ["ImageDraft", "MetadataFault", "TouchedMap"]
@@ -27,7 +28,7 @@ class TouchedMap(Generic[K, V]):
 
     def __init__(self, base: Mapping[K, V]) -> None:
         self._base = base
-        self._copy: dict[K, V] | None = None
+        self._copy: MutableMapping[K, V] | None = None
 
     def get(self, key: K) -> V | None:
         """Return the value as changed so far."""
@@ -56,9 +57,9 @@ class TouchedMap(Generic[K, V]):
         """Whether anything was changed."""
         return self._copy is not None
 
-    def _own(self) -> dict[K, V]:
+    def _own(self) -> MutableMapping[K, V]:
         if self._copy is None:
-            self._copy = dict(self._base)
+            self._copy = own_copy(self._base)
             assert self._copy is not self._base
         return self._copy
 

@@ -5,6 +5,7 @@ its flexible form. A record is written in the lowest version that carries what i
 in one that the finalised metadata.version does not know, because brokers stop on such records.
 """
 
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from kraft_wire.controller.image_draft import MetadataFault
@@ -13,7 +14,6 @@ from kraft_wire.wire.message import MalformedMessage, Message
 
 __all__ = [
     "FRAME_VERSION",
-    "RecordsTooMany",
     "VersionedRecord",
     "decode_record",
     "encode_record",
@@ -23,6 +23,11 @@ __all__ = [
 
 FRAME_VERSION: Final = 1
 _VARINT_BYTES_MAX: Final = 5
+_HEAD_BYTES: Final = 3
+_ONE_BYTE_END: Final = 0x80
+"""The head is three varints, each of which has one byte as long as it is below this."""
+_HEADS_MAX: Final = 256
+"""Heads of which the class is remembered: far more than there are, and no more than that."""
 
 
 class VersionedRecord(NamedTuple):
@@ -32,36 +37,24 @@ class VersionedRecord(NamedTuple):
     version: int = 0
 
 
-class RecordsTooMany(Exception):
-    """A request asks for more changes than one atomic batch may hold."""
-
-
 def encode_record(record: VersionedRecord) -> bytes:
     """Return the value of a metadata record; its key is null."""
     message, version = record
     assert message.RECORD_TYPE >= 0, message.NAME
     assert message.MIN_VERSION <= version <= message.MAX_VERSION, (message.NAME, version)
-    head = bytearray()
-    for number in (FRAME_VERSION, message.RECORD_TYPE, version):
-        assert number < 0x80, number
-        head.append(number)
-    assert len(head) == 3, head
+    head = (FRAME_VERSION, message.RECORD_TYPE, version)
+    assert max(head) < _ONE_BYTE_END, head
     return bytes(head) + message.encode(version)
 
 
 def decode_record(value: bytes | memoryview) -> VersionedRecord:
     """Read the value of a metadata record; MetadataFault for anything that is not exactly one."""
-    frame_version, position = _unsigned_varint(value, 0)
-    if frame_version != FRAME_VERSION:
-        raise MetadataFault(f"frame version {frame_version} of a metadata record is unknown")
-    record_type, position = _unsigned_varint(value, position)
-    version, position = _unsigned_varint(value, position)
-    if record_type not in METADATA_RECORDS:
-        raise MetadataFault(f"metadata record type {record_type} is unknown")
-    kind = metadata_record_class(record_type)
-    if not kind.MIN_VERSION <= version <= kind.MAX_VERSION:
-        raise MetadataFault(f"version {version} of {kind.NAME} is unknown")
-    assert record_type == kind.RECORD_TYPE, kind.NAME
+    kind, position = _class_by_head(bytes(value[:_HEAD_BYTES])), _HEAD_BYTES
+    if kind is None:
+        frame_version, record_type, version, position = _long_head(value)
+        kind = _class_of(frame_version, record_type, version)
+    else:
+        version = value[_HEAD_BYTES - 1]
     try:
         record, end = kind.decode(value, version, position)
     except MalformedMessage as error:
@@ -69,6 +62,27 @@ def decode_record(value: bytes | memoryview) -> VersionedRecord:
     if end != len(value):
         raise MetadataFault(f"{kind.NAME} version {version} has {len(value) - end} bytes too many")
     return VersionedRecord(record, version)
+
+
+@lru_cache(_HEADS_MAX)
+def _class_by_head(head: bytes) -> type[Message] | None:
+    """Return the class of a record that begins so; None for a head of another length."""
+    if len(head) < _HEAD_BYTES or max(head) >= _ONE_BYTE_END:
+        return None
+    return _class_of(*head)
+
+
+def _class_of(frame_version: int, record_type: int, version: int) -> type[Message]:
+    """Return the class that a head names; MetadataFault where there is none."""
+    if frame_version != FRAME_VERSION:
+        raise MetadataFault(f"frame version {frame_version} of a metadata record is unknown")
+    if record_type not in METADATA_RECORDS:
+        raise MetadataFault(f"metadata record type {record_type} is unknown")
+    kind = metadata_record_class(record_type)
+    if not kind.MIN_VERSION <= version <= kind.MAX_VERSION:
+        raise MetadataFault(f"version {version} of {kind.NAME} is unknown")
+    assert record_type == kind.RECORD_TYPE, kind.NAME
+    return kind
 
 
 def register_broker_version(metadata_version: int) -> int:
@@ -86,6 +100,17 @@ def partition_record_version(metadata_version: int) -> int:
     if metadata_version >= 23:
         return 2
     return 1 if metadata_version >= 17 else 0
+
+
+def _long_head(value: bytes | memoryview) -> tuple[int, int, int, int]:
+    """Return frame version, type, version and where the record begins, whatever their sizes."""
+    frame_version, position = _unsigned_varint(value, 0)
+    if frame_version != FRAME_VERSION:
+        return frame_version, 0, 0, position
+    record_type, position = _unsigned_varint(value, position)
+    version, position = _unsigned_varint(value, position)
+    assert position <= len(value), position
+    return frame_version, record_type, version, position
 
 
 def _unsigned_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:

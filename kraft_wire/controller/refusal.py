@@ -8,10 +8,13 @@ from typing import Final
 
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["BATCH_RECORDS_MAX", "Refusal", "check_room"]
+__all__ = ["BATCH_BYTES_MAX", "BATCH_RECORDS_MAX", "Refusal", "check_room"]
 
 BATCH_RECORDS_MAX: Final = 10_000
 """Records of one atomic change, as in Kafka: what is larger is refused."""
+
+BATCH_BYTES_MAX: Final = 8_000_000
+"""Bytes of the records of one change: a batch of the metadata log holds 8 MiB, framing included."""
 
 _MESSAGE_CHARACTERS_MAX: Final = 4_000
 

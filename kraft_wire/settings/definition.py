@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Final, Literal, Protocol, TypeAlias
 
+from kraft_wire.frozen import frozen
+
 __all__ = [
     "REQUIRED",
     "AtLeast",
@@ -98,7 +100,7 @@ class Validator(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AtLeast:
     """A number with a lower limit, inclusive."""
 
@@ -114,7 +116,7 @@ class AtLeast:
         return f"[{self.low},...]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Between:
     """A number with both limits, inclusive, or one of the exceptions outside them."""
 
@@ -137,7 +139,7 @@ class Between:
         return f"[{self.low},...,{self.high}]{also}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OneOf:
     """A string out of a fixed list."""
 
@@ -157,7 +159,7 @@ class OneOf:
         return f"{prefix}[{', '.join(self.choices)}]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListOf:
     """A list without empty members, out of `choices` when there are any."""
 
@@ -186,7 +188,7 @@ class ListOf:
         return f"[{', '.join(self.choices)}]" if self.choices else ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NonEmpty:
     """A string that, where it is set, says something."""
 
@@ -204,7 +206,7 @@ class NonEmpty:
         return self.what
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OffsetReset:
     """Where a share group without state begins: a name, or a duration before now (KIP-932)."""
 
@@ -221,7 +223,7 @@ class OffsetReset:
         return "[latest, earliest, by_duration:PnDTnHnMn.nS]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ThrottledReplicas:
     """`partition:broker` pairs, or `*` for all (KIP-73)."""
 
@@ -243,7 +245,7 @@ class ThrottledReplicas:
         return "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Synonym:
     """A broker key that supplies a value where the key itself is not set."""
 

@@ -52,7 +52,7 @@ class SourcedValue(NamedTuple):
 class NodeSettings:
     """All settings of one broker, typed, with the place that each comes from."""
 
-    __slots__ = ("_cluster", "_file", "_own")
+    __slots__ = ("_cluster", "_file", "_in_force", "_own")
 
     def __init__(self, file: Mapping[str, str] = _NO_VALUES) -> None:
         """Take a properties file's entries; InvalidConfigValue for the first wrong one."""
@@ -62,6 +62,8 @@ class NodeSettings:
         self._file: Mapping[str, str] = _with_both_ids(file)
         self._cluster: Mapping[str, str] = _NO_VALUES
         self._own: Mapping[str, str] = _NO_VALUES
+        self._in_force: dict[str, ConfigValue] = {}
+        """Values that were asked for: nothing here ever changes."""
 
     def with_dynamic(self, cluster: Mapping[str, str], own: Mapping[str, str]) -> "NodeSettings":
         """Return these settings under other dynamic values: cluster-wide ones, and the broker's."""
@@ -69,6 +71,7 @@ class NodeSettings:
         layered._file = self._file
         layered._cluster = dict(cluster)
         layered._own = dict(own)
+        layered._in_force = {}
         return layered
 
     @property
@@ -111,8 +114,10 @@ class NodeSettings:
         conversion belongs to the topic's key, see `topic_values`.
         """
         assert name in BROKER_KEYS, f"{name} is not a broker key"
-        first = next(self._places(name), None)
-        return None if first is None else first.value
+        if name not in self._in_force:
+            first = next(self._places(name), None)
+            self._in_force[name] = None if first is None else first.value
+        return self._in_force[name]
 
     def integer(self, name: str) -> int:
         """Return a number without fraction that has a value."""

@@ -6,7 +6,6 @@ layering sources is `node_settings.py`, not this module.
 """
 
 import re
-from collections.abc import Mapping
 from typing import Final
 
 from kraft_wire.settings.definition import (
@@ -23,7 +22,6 @@ __all__ = [
     "default_text",
     "default_value",
     "format_value",
-    "parse_all",
     "parse_value",
 ]
 
@@ -53,11 +51,6 @@ def parse_value(key: ConfigKey, text: str | None) -> ConfigValue:
         shown = text if isinstance(value, tuple) or value is None else format_value(value)
         raise InvalidConfigValue(key.name, shown, problem)
     return value
-
-
-def parse_all(keys: Mapping[str, ConfigKey], texts: Mapping[str, str]) -> dict[str, ConfigValue]:
-    """Parse every text whose key is known; unknown names are the caller's business."""
-    return {name: parse_value(keys[name], text) for name, text in texts.items() if name in keys}
 
 
 def default_value(key: ConfigKey) -> ConfigValue:

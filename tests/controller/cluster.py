@@ -45,7 +45,14 @@ class OneNodeCluster:
         self.loader = MetadataLoader()
         self.committed: list[VersionedRecord] = []
         level = FeatureLevelRecord(name="metadata.version", feature_level=30)
-        self.commit([VersionedRecord(level)])
+        first = self.controller.become_active(
+            self.loader.image,
+            leader_epoch=1,
+            in_transaction=False,
+            bootstrap=[VersionedRecord(level)],
+            now_ms=0,
+        )
+        self.commit(first)
         for number in range(1, brokers + 1):
             self.add_broker(number)
 
@@ -76,5 +83,6 @@ class OneNodeCluster:
         self.committed += decoded
         if records:
             messages = [each.record for each in decoded]
+            self.controller.appended(decoded, self.loader.last_offset + 1, 0)
             self.loader.replay_batch(messages, self.loader.last_offset + 1, 1)
             self.controller.publish(self.loader.image)

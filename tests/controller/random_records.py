@@ -5,7 +5,11 @@ from random import Random
 
 from kraft_wire.controller.image import MetadataImage, PartitionImage, TopicImage
 from kraft_wire.controller.loader import MetadataLoader
-from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.controller.records import (
+    VersionedRecord,
+    partition_record_version,
+    register_broker_version,
+)
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.access_control_entry_record import AccessControlEntryRecord
 from kraft_wire.wire.generated.broker_registration_change_record import (
@@ -47,15 +51,20 @@ from kraft_wire.wire.message import Message
 
 Made = VersionedRecord | None
 
+SCRAM, TOKENS, CONTROLLERS, DIRECTORIES, ELR, CORDONED = 11, 14, 15, 17, 23, 30
+"""metadata.version since which a log may contain these."""
+
 
 class History:
     """Draws one record after the other, each possible in the image that the last one left."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, level: int = 30) -> None:
         self.random = Random(seed)
+        self.level = level
+        """The finalised metadata.version; only what it can carry is drawn."""
         self.loader = MetadataLoader()
         self.records: list[VersionedRecord] = []
-        self.add(FeatureLevelRecord(name="metadata.version", feature_level=30))
+        self.add(FeatureLevelRecord(name="metadata.version", feature_level=level))
 
     @property
     def image(self) -> MetadataImage:
@@ -115,10 +124,10 @@ def _broker(h: History) -> Made:
         rack=h.word("r1", "r2") if h.random.random() < 0.5 else None,
         fenced=h.random.random() < 0.5,
         in_controlled_shutdown=h.random.random() < 0.2,
-        log_dirs=h.uuids(),
-        cordoned_log_dirs=h.uuids() if h.random.random() < 0.5 else None,
+        log_dirs=h.uuids() if h.level >= DIRECTORIES else [],
+        cordoned_log_dirs=h.uuids() if h.level >= CORDONED and h.random.random() < 0.5 else None,
     )
-    return VersionedRecord(record, 4)
+    return VersionedRecord(record, register_broker_version(h.level))
 
 
 def _broker_change(h: History) -> Made:
@@ -135,14 +144,16 @@ def _broker_change(h: History) -> Made:
     change = BrokerRegistrationChangeRecord(
         fenced=h.random.randrange(-1, 2),
         in_controlled_shutdown=h.random.randrange(2),
-        log_dirs=h.uuids(),
-        cordoned_log_dirs=h.uuids() if kind == 2 else None,
+        log_dirs=h.uuids() if h.level >= DIRECTORIES else [],
+        cordoned_log_dirs=h.uuids() if h.level >= CORDONED and kind == 2 else None,
         **own,
     )
-    return VersionedRecord(change, 3)
+    return VersionedRecord(change, 1 + (h.level >= DIRECTORIES) + (h.level >= CORDONED))
 
 
 def _controller(h: History) -> Made:
+    if h.level < CONTROLLERS:
+        return None
     record = RegisterControllerRecord(
         controller_id=h.random.randrange(1, 4),
         incarnation_id=h.uuid(),
@@ -183,11 +194,11 @@ def _partition(h: History) -> Made:
         leader_recovery_state=h.random.randrange(2),
         leader_epoch=h.random.randrange(5),
         partition_epoch=h.random.randrange(5),
-        directories=[h.uuid() for _ in replicas],
-        eligible_leader_replicas=h.maybe_numbers(),
-        last_known_elr=h.maybe_numbers(),
+        directories=[h.uuid() for _ in replicas] if h.level >= DIRECTORIES else [],
+        eligible_leader_replicas=h.maybe_numbers() if h.level >= ELR else None,
+        last_known_elr=h.maybe_numbers() if h.level >= ELR else None,
     )
-    return VersionedRecord(record, 2)
+    return VersionedRecord(record, partition_record_version(h.level))
 
 
 def _partition_change(h: History) -> Made:
@@ -201,21 +212,23 @@ def _partition_change(h: History) -> Made:
         topic_id=topic.topic_id,
         partition_id=partition.partition,
         replicas=replicas,
-        directories=None if replicas is None else [h.uuid() for _ in range(count)],
+        directories=(
+            None if replicas is None or h.level < DIRECTORIES else [h.uuid() for _ in range(count)]
+        ),
         isr=h.maybe_numbers(),
         leader=h.random.choice((-2, -2, -1, 1, 2)),
         leader_recovery_state=h.random.choice((-1, 0, 1)),
         removing_replicas=h.maybe_numbers(),
         adding_replicas=h.maybe_numbers(),
-        eligible_leader_replicas=h.maybe_numbers(),
-        last_known_elr=h.maybe_numbers(),
+        eligible_leader_replicas=h.maybe_numbers() if h.level >= ELR else None,
+        last_known_elr=h.maybe_numbers() if h.level >= ELR else None,
     )
-    return VersionedRecord(record, 2)
+    return VersionedRecord(record, partition_record_version(h.level))
 
 
 def _clear_elr(h: History) -> Made:
     topic = h.topic()
-    if h.random.random() < 0.8 or topic is None:
+    if h.random.random() < 0.8 or topic is None or h.level < ELR:
         return None
     name = topic.name if h.random.random() < 0.7 else ""
     return VersionedRecord(ClearElrRecord(topic_name=name))
@@ -274,6 +287,8 @@ def _acl(h: History) -> Made:
 
 
 def _scram(h: History) -> Made:
+    if h.level < SCRAM:
+        return None
     if h.image.scram and h.random.random() < 0.4:
         name, mechanism = h.random.choice(list(h.image.scram))
         return VersionedRecord(RemoveUserScramCredentialRecord(name=name, mechanism=mechanism))
@@ -289,6 +304,8 @@ def _scram(h: History) -> Made:
 
 
 def _token(h: History) -> Made:
+    if h.level < TOKENS:
+        return None
     if h.image.delegation_tokens and h.random.random() < 0.4:
         token_id = h.random.choice(list(h.image.delegation_tokens))
         return VersionedRecord(RemoveDelegationTokenRecord(token_id=token_id))

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from kraft_wire.cli.client import BrokerConnection
+from kraft_wire.client import BrokerConnection
 from kraft_wire.wire.generated.registry import message_table, response_class
 from kraft_wire.wire.json_form import message_from_json, message_to_json
 from tests.apache.jars import RELEASE

@@ -12,7 +12,7 @@ from kraft_wire.controller.features import (
 )
 from kraft_wire.controller.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from kraft_wire.controller.loader import MetadataLoader
-from kraft_wire.controller.records import register_broker_version
+from kraft_wire.controller.records import VersionedRecord, register_broker_version
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.allocate_producer_ids import (
     AllocateProducerIdsRequest,
@@ -84,8 +84,7 @@ def test_blocks_of_producer_ids_follow_each_other() -> None:
     assert ask(epoch, broker_id=2).error_code == ErrorCode.STALE_BROKER_EPOCH
     record = cluster.committed[-1].record
     assert record == ProducerIdsRecord(broker_id=1, broker_epoch=epoch, next_producer_id=2_000)
-    used_up = replace(cluster.loader.image, next_producer_id=(1 << 63) - 1)
-    cluster.controller.publish(used_up)
+    cluster.commit([VersionedRecord(ProducerIdsRecord(next_producer_id=(1 << 63) - 1))])
     assert ask(epoch).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
 
 
@@ -105,7 +104,7 @@ def partition(**fields: object) -> PartitionImage:
         leader_epoch=4,
         partition_epoch=7,
     )
-    return replace(plain, **fields)  # type: ignore[arg-type]  # names are the fields' names
+    return plain._replace(**fields)  # type: ignore[arg-type]  # names are the fields' names
 
 
 @pytest.mark.parametrize(

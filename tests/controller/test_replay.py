@@ -187,6 +187,26 @@ def test_leader_epoch_rises_only_with_an_election_but_partition_epoch_always() -
     assert (partition.leader_epoch, partition.partition_epoch) == (1, 2)
 
 
+def test_leader_epoch_rises_also_when_the_same_leader_is_elected_again() -> None:
+    leader = topic_records()[-1].leader  # type: ignore[attr-defined]  # the partition's
+    again = PartitionChangeRecord(topic_id=TOPIC_ID, partition_id=0, leader=leader)
+    topic = replayed(*topic_records(), again, again).topic_by_id(TOPIC_ID)
+    assert topic is not None
+    assert (topic.partitions[0].leader, topic.partitions[0].leader_epoch) == (leader, 2)
+
+
+def test_snapshot_replaces_all_that_was_there() -> None:
+    """KAFKA-14894: a key that a snapshot does not have is gone with its loading."""
+    loader = MetadataLoader(replayed(*topic_records(), broker_record()))
+    quota = ClientQuotaRecord(
+        entity=[EntityData(entity_type="user", entity_name="u")], key="k", value=1.5
+    )
+    image = loader.replay_snapshot([quota], 40, 3)
+    assert (image.topics_by_name, image.brokers) == ({}, {})
+    assert list(image.client_quotas) == [(("user", "u"),)]
+    assert (image.offset, loader.last_offset) == (40, 40)
+
+
 def test_removed_topic_takes_its_configuration_along() -> None:
     config = ConfigRecord(
         resource_type=TOPIC_RESOURCE, resource_name="a", name="retention.ms", value="1"

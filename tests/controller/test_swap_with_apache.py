@@ -7,7 +7,6 @@ from time import monotonic, sleep
 
 import pytest
 
-from kraft_wire.cli.client import BrokerConnection
 from kraft_wire.cli.topic_admin import (
     AdminRefused,
     alter_configs,
@@ -16,6 +15,7 @@ from kraft_wire.cli.topic_admin import (
     describe_configs,
     topics,
 )
+from kraft_wire.client import BrokerConnection
 from tests.apache.node import ApacheNode
 from tests.server_process import ServerProcess
 

@@ -143,6 +143,27 @@ def test_settings_larger_than_a_batch_are_refused() -> None:
     assert response.responses[0].error_code == ErrorCode.POLICY_VIOLATION
 
 
+def test_member_of_a_list_is_appended_once() -> None:
+    cluster = OneNodeCluster()
+    create(cluster, CreatableTopic(name="t", num_partitions=1, replication_factor=1))
+    for text in ("compact,delete", "compact,compact"):
+        change = AlterableConfig(name="cleanup.policy", config_operation=2, value=text)
+        resource = AlterConfigsResource(resource_type=2, resource_name="t", configs=[change])
+        response = cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+        assert isinstance(response, IncrementalAlterConfigsResponse)
+        assert response.responses[0].error_code == ErrorCode.NONE
+    values = cluster.controller.image.config(TOPIC_RESOURCE, "t")
+    assert values == {"cleanup.policy": "delete,compact"}
+
+
+def test_topic_that_is_named_twice_is_refused_once_and_not_created() -> None:
+    cluster = OneNodeCluster()
+    before = len(cluster.committed)
+    twice = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+    assert create(cluster, twice, twice) == [ErrorCode.INVALID_REQUEST]
+    assert len(cluster.committed) == before
+
+
 def test_unknown_operation_and_log_level_are_invalid_requests() -> None:
     cluster = OneNodeCluster()
     operation = AlterableConfig(name="retention.ms", config_operation=9, value="1")

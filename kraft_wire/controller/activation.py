@@ -1,0 +1,54 @@
+"""What a controller writes first when it becomes active.
+
+On an empty log the records that the cluster was formatted with, as one change (KIP-631, and as a
+metadata transaction since KIP-868); on any other log nothing, unless a former controller left a
+transaction open: that is aborted, and begun anew where it was the first one. As release 4.3.1 does;
+what it would refuse, a transaction below the level that knows them, is a fault of the log.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from kraft_wire.controller.features import (
+    METADATA_VERSION,
+    TRANSACTIONS_FROM,
+    activation_records,
+)
+from kraft_wire.controller.image import MetadataImage
+from kraft_wire.controller.image_draft import MetadataFault
+from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.settings.node_settings import NodeSettings
+from kraft_wire.wire.generated.abort_transaction_record import AbortTransactionRecord
+from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
+from kraft_wire.wire.message import Message
+
+__all__ = ["first_records"]
+
+_REASON: Final = "Controller failover"
+
+
+def first_records(
+    image: MetadataImage,
+    settings: NodeSettings,
+    bootstrap: Sequence[VersionedRecord],
+    *,
+    in_transaction: bool,
+) -> list[VersionedRecord]:
+    """Return the batch that is due at activation; MetadataFault for an impossible log."""
+    records: list[VersionedRecord] = []
+    is_empty = image.metadata_version == 0
+    if in_transaction:
+        if not is_empty and image.metadata_version < TRANSACTIONS_FROM:
+            words = f"metadata.version {image.metadata_version} knows no metadata transactions"
+            raise MetadataFault(words)
+        records.append(VersionedRecord(AbortTransactionRecord(reason=_REASON)))
+    if is_empty:
+        if not any(_finalises_metadata_version(each.record) for each in bootstrap):
+            raise MetadataFault("the records to begin with do not finalise metadata.version")
+        records += activation_records(bootstrap, settings.integer("min.insync.replicas"))
+    assert bool(records) == (is_empty or in_transaction)
+    return records
+
+
+def _finalises_metadata_version(record: Message) -> bool:
+    return isinstance(record, FeatureLevelRecord) and record.name == METADATA_VERSION

@@ -1,0 +1,86 @@
+"""Each resource changed or refused on its own: what the two APIs that alter settings answer alike.
+
+KIP-133 (AlterConfigs) and KIP-339 (IncrementalAlterConfigs), whose messages have the same fields in
+classes of their own. Not here: what a change means, which is `config_changes`.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.controller.refusal import Refusal, check_room
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+__all__ = ["change_each", "refuse_each"]
+
+
+class Resource(Protocol):
+    """A resource as either request names it."""
+
+    resource_type: int
+    resource_name: str
+
+
+ResourceT = TypeVar("ResourceT", bound=Resource)
+AnswerT = TypeVar("AnswerT", covariant=True)
+
+
+class AnswerClass(Protocol[AnswerT]):
+    """The answer for one resource, in either response's class."""
+
+    def __call__(
+        self, *, error_code: int, error_message: str | None, resource_type: int, resource_name: str
+    ) -> AnswerT: ...
+
+
+def change_each(
+    resources: Sequence[ResourceT],
+    changes_of: Callable[[ResourceT], list[VersionedRecord]],
+    answer: AnswerClass[AnswerT],
+) -> tuple[list[AnswerT], list[VersionedRecord]]:
+    """Return an answer for each resource, and the records of those that are changed.
+
+    Errors per resource, first match wins: INVALID_REQUEST (named twice), those that `changes_of`
+    raises, POLICY_VIOLATION (too many records).
+    """
+    named = Counter((each.resource_type, each.resource_name) for each in resources)
+    records: list[VersionedRecord] = []
+    answers = []
+    for each in resources:
+        error, message = ErrorCode.NONE, None
+        try:
+            if named[each.resource_type, each.resource_name] > 1:
+                words = "Each resource must appear at most once."
+                raise Refusal(ErrorCode.INVALID_REQUEST, words)
+            changes = changes_of(each)
+            check_room(len(records) + len(changes))
+            records += changes
+        except Refusal as refusal:
+            error, message = refusal.error, refusal.message
+        answers.append(_answer(each, error, message, answer))
+    assert len(answers) == len(resources)
+    return answers, records
+
+
+def refuse_each(
+    resources: Sequence[Resource],
+    error: ErrorCode,
+    message: str | None,
+    answer: AnswerClass[AnswerT],
+) -> list[AnswerT]:
+    """Return the answers of a request that is refused as a whole."""
+    assert error is not ErrorCode.NONE
+    return [_answer(each, error, message, answer) for each in resources]
+
+
+def _answer(
+    resource: Resource, error: ErrorCode, message: str | None, answer: AnswerClass[AnswerT]
+) -> AnswerT:
+    assert error is not ErrorCode.NONE or message is None, message
+    return answer(
+        error_code=error,
+        error_message=message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
