@@ -7,9 +7,9 @@ writes them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from kraft_wire.controller.records import VersionedRecord, encode_record
+from kraft_wire.frozen import frozen
 from kraft_wire.model import Uuid
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.control_records import ControlRecordType, control_record
@@ -27,7 +27,7 @@ from kraft_wire.wire.record import Record
 __all__ = ["FormattedVoter", "bootstrap_checkpoint_bytes", "quorum_checkpoint_bytes"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FormattedVoter:
     """A voter that a dynamic quorum begins with."""
 

@@ -11,10 +11,24 @@ Not here: what the keys mean (`settings`), dynamic values (`node`).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Final
 
+from kraft_wire.node.config_sources import (
+    ConfigError,
+    ConfigReader,
+    Setting,
+    settings_of_environment,
+    settings_of_file,
+)
 from kraft_wire.node.limits import ServerLimits
-from kraft_wire.node.properties import parse_properties
+from kraft_wire.node.listeners import Listener, read_listeners
+from kraft_wire.node.quorum_rules import (
+    QuorumAddress,
+    check_quorum,
+    read_bootstrap_servers,
+    read_roles,
+    read_voters,
+)
 from kraft_wire.settings.broker import BROKER_KEYS, is_listener_key
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.settings.values import InvalidConfigValue, parse_value
@@ -43,46 +57,6 @@ _EMBEDDED: Final = {
     "group.initial.rebalance.delay.ms": "0",
 }
 LISTEN_OPTION: Final = "--listen"
-_ENVIRONMENT_PREFIX: Final = "KAFKA_"
-_NOT_SETTINGS: Final = frozenset(
-    {
-        *("KAFKA_HEAP_OPTS", "KAFKA_OPTS", "KAFKA_JVM_PERFORMANCE_OPTS", "KAFKA_GC_LOG_OPTS"),
-        *("KAFKA_LOG4J_OPTS", "KAFKA_LOG4J_ROOT_LOGLEVEL", "KAFKA_LOG4J_LOGGERS"),
-        *("KAFKA_TOOLS_LOG4J_LOGLEVEL", "KAFKA_JMX_OPTS", "KAFKA_JMX_PORT", "KAFKA_JMX_HOSTNAME"),
-        *("KAFKA_DEBUG", "KAFKA_HOME", "KAFKA_VERSION", "KAFKA_CLUSTER_ID"),
-    }
-)
-"""Variables of the container image that are not broker keys."""
-_UNROUTABLE: Final = ("0.0.0.0", "::")
-_PORT_MAX: Final = 65_535
-
-
-class ConfigError(Exception):
-    """A value that a node cannot start with; its text is the whole line that the user sees."""
-
-    def __init__(self, key: str, value: str, place: str, reason: str) -> None:
-        super().__init__(f"{place}: {key}={value}: {reason}")
-        self.key = key
-        self.value = value
-        self.place = place
-        self.reason = reason
-
-
-class Setting(NamedTuple):
-    """One entry with the place that an error message names."""
-
-    value: str
-    place: str
-
-
-class Listener(NamedTuple):
-    """A listener: where the server binds, and what clients are told."""
-
-    name: str
-    host: str
-    port: int
-    advertised_host: str
-    advertised_port: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,42 +67,49 @@ class NodeConfig:
     node_id: int
     log_dirs: tuple[str, ...]
     listeners: tuple[Listener, ...]
-    controller_listener: Listener | None
-    """What the registered controller names as its endpoint; not served yet."""
+    """For clients; none on a node that is only a controller."""
     limits: ServerLimits
     metrics_port: int | None
     """Where `/metrics` is served on the first listener's host, 0 for a free port."""
     is_embedded: bool
     """Whether the node may format its own directory."""
+    roles: tuple[str, ...] = ("broker", "controller")
+    """`process.roles`, in alphabetic order."""
+    controller_listeners: tuple[Listener, ...] = ()
+    """Those of `controller.listener.names`, in that order; an embedded node may have none."""
+    voters: tuple[QuorumAddress, ...] = ()
+    """`controller.quorum.voters`."""
+    bootstrap_servers: tuple[QuorumAddress, ...] = ()
+    """`controller.quorum.bootstrap.servers`."""
     unknown_keys: tuple[str, ...] = ()
+
+    @property
+    def is_broker(self) -> bool:
+        """Whether clients' records are served here."""
+        return "broker" in self.roles
+
+    @property
+    def controller_listener(self) -> Listener | None:
+        """Where peers of the quorum and brokers talk to this controller."""
+        return next(iter(self.controller_listeners), None)
+
+    @property
+    def all_listeners(self) -> tuple[Listener, ...]:
+        """Everything that is bound, what clients use first."""
+        return self.listeners + self.controller_listeners
 
     def with_ports(self, ports: Mapping[str, int]) -> "NodeConfig":
         """Return the configuration with the ports that the operating system gave."""
-        listeners = tuple(
-            each._replace(
-                port=ports[each.name], advertised_port=each.advertised_port or ports[each.name]
-            )
-            for each in self.listeners
+        return replace(
+            self,
+            listeners=_with_ports(self.listeners, ports),
+            controller_listeners=_with_ports(self.controller_listeners, ports),
         )
-        return replace(self, listeners=listeners)
 
 
-def settings_of_file(text: str, file_name: str) -> dict[str, Setting]:
-    """Return a properties file's entries."""
-    return {
-        entry.key: Setting(entry.value, f"{file_name}:{entry.line}")
-        for entry in parse_properties(text)
-    }
-
-
-def _settings_of_environment(environment: Mapping[str, str]) -> dict[str, Setting]:
-    found = {}
-    for variable in sorted(environment):
-        if variable.startswith(_ENVIRONMENT_PREFIX) and variable not in _NOT_SETTINGS:
-            name = variable.removeprefix(_ENVIRONMENT_PREFIX).lower()
-            key = name.replace("___", "-").replace("__", "\0").replace("_", ".").replace("\0", "_")
-            found[key] = Setting(environment[variable], f"environment variable {variable}")
-    return found
+def _with_ports(listeners: tuple[Listener, ...], ports: Mapping[str, int]) -> tuple[Listener, ...]:
+    bound = [each._replace(port=ports.get(each.name, each.port)) for each in listeners]
+    return tuple(each._replace(advertised_port=each.advertised_port or each.port) for each in bound)
 
 
 def load_config(
@@ -144,29 +125,76 @@ def load_config(
     if file is None:
         merged = {key: Setting(value, "embedded default") for key, value in _EMBEDDED.items()}
     merged |= file or {}
-    merged |= _settings_of_environment(environment)
-    merged |= dict(overrides)
-    if "listeners" in merged and merged["listeners"].place == LISTEN_OPTION:
-        merged.pop("advertised.listeners", None)  # it told of the listeners that were overridden
+    merged |= settings_of_environment(environment)
+    for key, setting in overrides:
+        merged[key] = setting
+        if setting.place == LISTEN_OPTION:
+            _keep_controllers(merged, file or {})
     known = {key: each for key, each in merged.items() if key in BROKER_KEYS}
     _check(known)
     settings = NodeSettings({key: each.value for key, each in known.items()})
-    reader = _Reader(settings, merged)
+    return _read(ConfigReader(settings, merged), merged, is_embedded=file is None)
+
+
+def _keep_controllers(merged: dict[str, Setting], file: Mapping[str, Setting]) -> None:
+    """Let `--listen` replace the listeners for clients only."""
+    names = [name.strip().upper() for name in _texts(merged, "controller.listener.names")]
+    for key in ("listeners", "advertised.listeners"):
+        kept = [
+            text for text in _texts(file, key) if text.strip().partition("://")[0].upper() in names
+        ]
+        if key == "listeners":
+            value, place = merged[key]
+            merged[key] = Setting(",".join([value, *kept]), place)
+        elif kept:
+            merged[key] = Setting(",".join(kept), merged[key].place)
+        else:
+            merged.pop(key, None)
+
+
+def _texts(entries: Mapping[str, Setting], key: str) -> list[str]:
+    return entries[key].value.split(",") if key in entries else []
+
+
+def _read(reader: ConfigReader, merged: Mapping[str, Setting], *, is_embedded: bool) -> NodeConfig:
+    """Check the parts that need more than their own key."""
+    roles = read_roles(reader)
+    node_id = reader.settings.value("node.id")
+    if not isinstance(node_id, int) or node_id < 0:
+        raise reader.error("node.id", "a node id of 0 or more is required")
+    voters, bootstrap_servers = read_voters(reader), read_bootstrap_servers(reader)
+    check_quorum(reader, node_id, voters, bootstrap_servers, is_embedded=is_embedded)
+    listeners = read_listeners(
+        reader, is_broker="broker" in roles, needs_controller_listener=not is_embedded
+    )
     unknown = [key for key in merged if key not in BROKER_KEYS and not is_listener_key(key)]
-    listeners = reader.listeners()
     return NodeConfig(
-        settings=settings,
-        node_id=reader.node_id(),
-        log_dirs=reader.log_dirs(),
-        listeners=tuple(each for each in listeners if each.name not in reader.controller_names),
-        controller_listener=next(
-            (each for each in listeners if each.name in reader.controller_names), None
-        ),
-        limits=_limits(settings),
-        metrics_port=_metrics_port(settings),
-        is_embedded=file is None,
+        settings=reader.settings,
+        node_id=node_id,
+        log_dirs=_log_dirs(reader),
+        listeners=listeners.clients,
+        limits=_limits(reader.settings),
+        metrics_port=_metrics_port(reader.settings),
+        is_embedded=is_embedded,
+        roles=roles,
+        controller_listeners=listeners.controller,
+        voters=voters,
+        bootstrap_servers=bootstrap_servers,
         unknown_keys=tuple(sorted(unknown)),
     )
+
+
+def _log_dirs(reader: ConfigReader) -> tuple[str, ...]:
+    """Return `log.dirs`, else `log.dir`, without duplicates."""
+    listed = reader.strings("log.dirs") or reader.strings("log.dir")
+    if not listed:
+        raise reader.error("log.dirs", "at least one directory is required")
+    metadata = reader.settings.text("metadata.log.dir")
+    if metadata and metadata.rstrip("/") != listed[0].rstrip("/"):
+        raise reader.error(
+            "metadata.log.dir", f"the metadata log is in the first of log.dirs, {listed[0]}"
+        )
+    return tuple(dict.fromkeys(listed))
 
 
 def _check(known: Mapping[str, Setting]) -> None:
@@ -175,94 +203,6 @@ def _check(known: Mapping[str, Setting]) -> None:
             parse_value(BROKER_KEYS[key], setting.value)
         except InvalidConfigValue as error:
             raise ConfigError(key, setting.value, setting.place, error.reason) from error
-
-
-class _Reader:
-    """Takes the parts that need more than their own key out of the settings."""
-
-    def __init__(self, settings: NodeSettings, merged: Mapping[str, Setting]) -> None:
-        self._settings = settings
-        self._merged = merged
-        self.controller_names = frozenset(settings.strings("controller.listener.names"))
-
-    def _error(self, key: str, reason: str) -> ConfigError:
-        setting = self._merged.get(key, Setting("", "configuration"))
-        return ConfigError(key, setting.value, setting.place, reason)
-
-    def node_id(self) -> int:
-        """Return `node.id`, and see that this process is broker and controller."""
-        roles = sorted(self._settings.strings("process.roles"))
-        if roles != ["broker", "controller"]:
-            raise self._error("process.roles", "must be broker,controller: one node is both here")
-        node_id = self._settings.value("node.id")
-        if not isinstance(node_id, int) or node_id < 0:
-            raise self._error("node.id", "a node id of 0 or more is required")
-        return node_id
-
-    def log_dirs(self) -> tuple[str, ...]:
-        """Return `log.dirs`, else `log.dir`, without duplicates."""
-        listed = self._strings("log.dirs") or self._strings("log.dir")
-        if not listed:
-            raise self._error("log.dirs", "at least one directory is required")
-        metadata = self._settings.text("metadata.log.dir")
-        if metadata and metadata.rstrip("/") != listed[0].rstrip("/"):
-            raise self._error(
-                "metadata.log.dir", f"the metadata log is in the first of log.dirs, {listed[0]}"
-            )
-        return tuple(dict.fromkeys(listed))
-
-    def _strings(self, key: str) -> list[str]:
-        """Return a value as a list, whether its key is a list or a text with commas."""
-        value = self._settings.value(key)
-        texts = value if isinstance(value, tuple) else str(value or "").split(",")
-        return [text.strip() for text in texts if text.strip()]
-
-    def listeners(self) -> list[Listener]:
-        """Return the listeners with what is advertised of each."""
-        bound = self._endpoints("listeners")
-        if not bound:
-            raise self._error("listeners", "at least one listener is required")
-        advertised = {
-            name: (host, port) for name, host, port in self._endpoints("advertised.listeners")
-        }
-        listeners = []
-        for name, host, port in bound:
-            self._check_protocol(name)
-            shown_host, shown_port = advertised.get(name, (host or "127.0.0.1", port))
-            if shown_host in _UNROUTABLE and name not in self.controller_names:
-                raise self._error(
-                    "listeners",
-                    f"{name} listens on all addresses, so advertised.listeners must name one "
-                    "that clients can reach",
-                )
-            listeners.append(Listener(name, host or "0.0.0.0", port, shown_host, shown_port))
-        if all(each.name in self.controller_names for each in listeners):
-            raise self._error("listeners", "no listener is left for clients")
-        return listeners
-
-    def _endpoints(self, key: str) -> list[tuple[str, str, int]]:
-        endpoints = [self._endpoint(key, text) for text in self._strings(key)]
-        names = [name for name, _, _ in endpoints]
-        if len(set(names)) != len(names):
-            raise self._error(key, "each listener must have a different name")
-        return endpoints
-
-    def _endpoint(self, key: str, text: str) -> tuple[str, str, int]:
-        name, separator, address = text.partition("://")
-        host, colon, port = address.rpartition(":")
-        if not (separator and colon and name and port.isdecimal() and int(port) <= _PORT_MAX):
-            raise self._error(key, f"{text!r} is not NAME://host:port")
-        return name.upper(), host.strip("[]"), int(port)
-
-    def _check_protocol(self, name: str) -> None:
-        """Only plain text is served."""
-        protocol = name
-        for text in self._strings("listener.security.protocol.map"):
-            listed, _, mapped = text.partition(":")
-            if listed.upper() == name:
-                protocol = mapped.upper()
-        if protocol != "PLAINTEXT" and name not in self.controller_names:
-            raise self._error("listeners", f"{name} asks for {protocol}; only PLAINTEXT is served")
 
 
 def _metrics_port(settings: NodeSettings) -> int | None:

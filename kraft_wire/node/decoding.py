@@ -38,6 +38,8 @@ Versions: TypeAlias = Mapping[int, tuple[int, int]]
 _API_VERSIONS: Final = 18
 _PRODUCE: Final = 0
 _PRODUCE_REFUSED_MAX: Final = 2
+_ACCESS_CONTROL: Final = (29, 30, 31)
+"""DescribeAcls, CreateAcls, DeleteAcls, which have codes that nobody can mean."""
 
 
 class Decoded(NamedTuple):
@@ -86,6 +88,12 @@ class RequestDecoder:
             )
         except MalformedMessage as error:
             return _rejection(error, header)
+        if header.api_key in _ACCESS_CONTROL:
+            from kraft_wire.node.unknown_codes import unknown_code  # not needed at a start
+
+            field = unknown_code(request)
+            if field is not None:
+                return replace(refused(header, "unknown_code"), field=field)
         return Decoded(header, request, len(frame) - end)
 
 

@@ -1,8 +1,10 @@
 """Group flush: one flush at a time takes along everything appended before it began.
 
-While one runs, later appends gather for the next, so that many waiting answers share one fsync
-(RELIABILITY, section 1.1). The host runs `FlushLogs`; only its files are touched there.
+While one runs, later appends gather for the next, so that many waiting answers share one fsync.
+The host runs `FlushLogs`; only its files are touched there.
 """
+
+from collections.abc import Iterator
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.model import Offset, StorageError
@@ -20,7 +22,7 @@ class Flushing:
         self._started = 0
         self._running: dict[tuple[str, int], tuple[Log, PendingFlush]] | None = None
 
-    def begin(self) -> FlushLogs | None:
+    def begin(self, flush_ids: Iterator[int]) -> FlushLogs | None:
         """Return a flush of all partitions that wait for one, None while one is running."""
         if self._running is not None:
             return None
@@ -38,7 +40,7 @@ class Flushing:
         if not self._running:
             self._running = None
             return None
-        self._started += 1
+        self._started = next(flush_ids)
         return FlushLogs(self._started, [pending for _, pending in self._running.values()])
 
     def completed(self, flush_id: int) -> dict[tuple[str, int], Offset]:

@@ -15,7 +15,7 @@ from kraft_wire.controller.features import (
 )
 from kraft_wire.model import Uuid
 from kraft_wire.node.checkpoint_files import bootstrap_checkpoint_bytes
-from kraft_wire.node.metadata_log import BOOTSTRAP_CHECKPOINT
+from kraft_wire.node.metadata_opening import BOOTSTRAP_CHECKPOINT
 from kraft_wire.storage.files import FileSystem, replace_file
 from kraft_wire.storage.meta_properties import MetaProperties, write_meta_properties
 

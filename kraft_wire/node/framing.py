@@ -3,7 +3,7 @@
 Small frames are copied out of the buffer that the host receives into, so that every frame owns its
 memory. A frame that is not whole yet is received in place, into memory that grows with what has
 arrived: a declared length alone takes nothing. Lengths are judged before anything is taken from
-them; only Produce may use the largest (RELIABILITY's `request.metadata.max.bytes`).
+them; only Produce may use the largest (all others: `request.metadata.max.bytes`).
 
 `wire.frame.FrameReader` does the same for whoever talks to a broker.
 """
@@ -21,8 +21,10 @@ _API_KEY: Final = Struct(">h")
 _HEADER_BYTES_MIN: Final = 8
 """Api key, version and correlation id: nothing shorter is a request."""
 _PRODUCE: Final = 0
-_FIRST_ROOM_BYTES: Final = 1_100 * 1024
-"""Room for a batch of the default `message.max.bytes`; the system backs it as bytes arrive."""
+_FIRST_ROOM_BYTES: Final = 64 * 1024
+"""A bytearray is backed as soon as it is made, so a thousand frames that only begin cost this."""
+_GROWTH: Final = 4
+"""Room becomes so many times what has arrived: a batch of the default size takes two steps."""
 _EMPTY: Final = memoryview(b"")
 
 
@@ -68,8 +70,8 @@ class Framing:
         self._filled += count
         assert self._filled <= len(self._frame), (self._filled, len(self._frame))
         if self._filled == len(self._frame) < self._frame_bytes:
-            growth = min(len(self._frame), self._frame_bytes - len(self._frame))
-            self._frame.extend(bytes(growth))
+            growth = (_GROWTH - 1) * len(self._frame)
+            self._frame.extend(bytes(min(growth, self._frame_bytes - len(self._frame))))
 
     def feed(self, data: memoryview) -> None:
         """Take received bytes; what is left of them after `next_frame` must be `hold`."""
@@ -101,13 +103,12 @@ class Framing:
         self._position = begin + size
         return bytearray(data[begin : self._position])
 
-    def hold(self) -> None:
-        """Copy what is left out of the host's buffer, which is about to be used again."""
-        if self._position < len(self._data):
-            self._data = memoryview(bytes(self._data[self._position :]))
-        else:
-            self._data = _EMPTY
+    def hold(self) -> bool:
+        """Copy what is left out of the host's buffer, which is used again; tell `has_begun`."""
+        is_left = self._position < len(self._data)
+        self._data = memoryview(bytes(self._data[self._position :])) if is_left else _EMPTY
         self._position = 0
+        return is_left or self._frame is not None
 
     def clear(self) -> None:
         """Drop everything: the connection is gone."""
@@ -125,7 +126,7 @@ class Framing:
 
     def _begin_in_place(self, size: int, start: memoryview) -> None:
         self._filled, self._frame_bytes = len(start), size
-        self._frame = bytearray(min(size, max(_FIRST_ROOM_BYTES, 2 * self._filled)))
+        self._frame = bytearray(min(size, max(_FIRST_ROOM_BYTES, _GROWTH * self._filled)))
         self._frame[: self._filled] = start
         self._data, self._position = _EMPTY, 0
 

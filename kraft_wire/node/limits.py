@@ -1,12 +1,14 @@
-"""Bounds on what peers may take, on by default (RELIABILITY's table of resource limits).
+"""Bounds on what peers may take, on by default (keys: `kraft_wire/settings/own_keys.json`).
 
 `ServerLimits` holds the configured numbers; `Admission` counts connections in all, per address and
-per second. Bytes in flight are the host's count.
+per second, `RequestMemory` the bytes of requests that are being read or answered.
 """
 
 from dataclasses import dataclass
 
-__all__ = ["Admission", "ServerLimits", "Waiting", "overdue"]
+from kraft_wire.frozen import frozen
+
+__all__ = ["Admission", "RequestMemory", "ServerLimits", "Waiting", "overdue"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +37,7 @@ class ServerLimits:
     """`max.connection.creation.rate`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Waiting:
     """A connection of which the next request is awaited, in milliseconds of its host's clock."""
 
@@ -99,3 +101,42 @@ class Admission:
             self._by_host[host] = left
         else:
             del self._by_host[host]
+
+
+class RequestMemory:
+    """What connections hold of `queued.max.request.bytes`; who finds it used up has to wait."""
+
+    __slots__ = ("_starved", "bytes_max", "held", "used_bytes")
+
+    def __init__(self, bytes_max: int) -> None:
+        self.bytes_max = bytes_max
+        self.used_bytes = 0
+        self.held: dict[int, int] = {}
+        """Bytes by connection id."""
+        self._starved: dict[int, None] = {}
+
+    def reserve(self, connection_id: int, size_bytes: int) -> bool:
+        """Have a connection hold that much; false when it must wait until others are answered."""
+        growth = size_bytes - self.held.get(connection_id, 0)
+        if growth <= 0:
+            return True
+        self.held[connection_id] = size_bytes
+        self.used_bytes += growth
+        if self.used_bytes <= self.bytes_max or self.used_bytes == size_bytes:
+            return True  # where nobody else holds memory, waiting would never end
+        self._starved[connection_id] = None
+        return False
+
+    def is_starved(self, connection_id: int) -> bool:
+        """Tell whether a connection waits for memory."""
+        return connection_id in self._starved
+
+    def release(self, connection_id: int) -> list[int]:
+        """Take back what a connection holds; return those that may go on."""
+        self.used_bytes -= self.held.pop(connection_id, 0)
+        self._starved.pop(connection_id, None)
+        assert self.used_bytes >= 0, self.used_bytes
+        if not self._starved or self.used_bytes > self.bytes_max:
+            return []
+        starved, self._starved = self._starved, {}
+        return list(starved)

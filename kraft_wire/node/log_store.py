@@ -18,6 +18,7 @@ from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.log_directory import LogDirectory, log_bytes
 from kraft_wire.storage.segment import CorruptLog
+from kraft_wire.storage.stored_records import UnreadableRecords
 from kraft_wire.storage.timestamps import offset_for_timestamp, offset_of_max_timestamp
 
 __all__ = ["NodeLogStore", "repair_command"]
@@ -193,6 +194,9 @@ class NodeLogStore:
             offline = [each for each in self.log_directories if each.offline is not None]
             return [partition, *(held for each in offline for held in each.logs)]
         held = list(directory.logs)
+        if isinstance(error, UnreadableRecords):
+            self._note_unreadable(directory, partition, error)
+            return []
         was_known = directory.offline is not None or partition in directory.damaged
         directory.note_error(partition, error)
         self.note_space()
@@ -201,6 +205,15 @@ class NodeLogStore:
         if not was_known:
             self._tell(directory, partition, error)
         return held if directory.offline is not None else [partition]
+
+    def _note_unreadable(
+        self, directory: LogDirectory, partition: TopicPartition, error: UnreadableRecords
+    ) -> None:
+        """Say once that a log, which is served as before, is not compacted any more."""
+        if partition not in directory.unreadable:
+            directory.note_error(partition, error)
+            reason = Line(error.reason)
+            self._report("records_unreadable", partition=partition, file=error.path, reason=reason)
 
     def load(self, wall_ms: int) -> None:
         """Open the logs of every directory; tell of those that are refused."""

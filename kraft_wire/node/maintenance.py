@@ -103,10 +103,12 @@ class Maintenance:
 
         for directory in self._online():
             for partition, log in directory.logs.items():
-                dirty_from = directory.cleaner_offsets.get(partition, Offset(0))
-                if not is_compaction_due(log, dirty_from, wall_ms):
+                if partition in directory.unreadable:
                     continue
+                dirty_from = directory.cleaner_offsets.get(partition, Offset(0))
                 try:
+                    if not is_compaction_due(log, dirty_from, wall_ms):
+                        continue
                     note_compaction(directory, partition, dirty_from)
                     done = compact(
                         self._fs, log, dirty_from, wall_ms, map_entries_max=_MAP_ENTRIES_MAX

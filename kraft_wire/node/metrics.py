@@ -3,32 +3,33 @@
 The hot path only adds to integers; they are read when somebody asks.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from kraft_wire.node.decoding import api_name
+from kraft_wire.node.families import Family
+from kraft_wire.node.metadata_metrics import metadata_metrics
+from kraft_wire.node.quorum_metrics import quorum_metrics
 
 if TYPE_CHECKING:
+    from kraft_wire.broker.broker import Broker
     from kraft_wire.node.node import Node
 
-__all__ = ["Family", "node_metrics"]
-
-
-class Family(NamedTuple):
-    """One metric with a value per label value, or a single one under the empty label."""
-
-    name: str
-    is_counter: bool
-    documentation: str
-    label: str
-    values: Mapping[str, int]
+__all__ = ["node_metrics"]
 
 
 def node_metrics(node: "Node") -> Iterator[Family]:
     """Yield everything that a node counts."""
-    broker, sessions = node.broker, node.broker.fetch_sessions
     requests = {api_name(key): count for key, count in sorted(node.requests_by_api.items())}
     yield Family("kafka_network_requestmetrics_requests", True, "Requests.", "request", requests)
+    yield from quorum_metrics(node.raft.replica.quorum)
+    yield from metadata_metrics(node.quorum, is_broker=node.has_broker)
+    if node.has_broker:
+        yield from _broker_metrics(node.broker)
+
+
+def _broker_metrics(broker: "Broker") -> Iterator[Family]:
+    sessions = broker.fetch_sessions
     parked = {"Fetch": len(broker.fetch_purgatory), "Produce": len(broker.produce_purgatory)}
     yield Family(
         "kafka_server_delayedoperationpurgatory_purgatorysize",

@@ -1,18 +1,17 @@
-"""One Kafka node: broker and controller over one metadata log, synchronous and deterministic.
+"""One Kafka node: broker, controller or both over one metadata log, synchronous and deterministic.
 
 A host hands in frames and time, and drains `outputs` after every call: `receive` → decoder → router
-→ handler of the broker, or of the controller, whose records are committed to the metadata log,
-replayed, published to the broker, and only then answered. Answers that come later leave through the
-broker's completions. Nothing here knows sockets, threads or clocks. Read next: `opening`,
-`metadata_log`, `decoding`, `maintenance`.
+→ handler of the broker, of the controller, or the replica of the quorum. What the controller
+decides is appended through the quorum, committed, replayed, published to the broker, and only then
+answered. Late answers leave through the broker's completions, the controller's and the replica's.
+Nothing here knows sockets, threads or clocks. Read next: `opening`, `decoding`, `quorum_part` (with
+`raft_io` and `controller_host`), `broker_part`.
 """
 
-from collections.abc import Mapping
-from contextlib import suppress
-from struct import Struct
-from typing import Final, NamedTuple
+from itertools import count
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kraft_wire.broker.api_table import API_TABLE, handler
+from kraft_wire.broker.api_table import API_TABLE, FORWARDED, handler
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import (
     CLOSE,
@@ -22,49 +21,29 @@ from kraft_wire.broker.context import (
     RequestContext,
     Withheld,
 )
-from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
-from kraft_wire.broker.settings import BrokerSettings
-from kraft_wire.controller.api_table import API_TABLE as CONTROLLER_TABLE
-from kraft_wire.controller.controller import Controller, ControllerResult
-from kraft_wire.controller.image import EMPTY_IMAGE, TOPIC_RESOURCE, MetadataImage
-from kraft_wire.model import (
-    Chance,
-    DiskFull,
-    FileSlice,
-    StorageError,
-    TopicPartition,
-    Uuid,
-    random_uuid,
-)
+from kraft_wire.controller.controller import Controller
+from kraft_wire.controller.image import MetadataImage
+from kraft_wire.model import Chance, DiskFull
+from kraft_wire.node.broker_part import BrokerPart
 from kraft_wire.node.config import NodeConfig
-from kraft_wire.node.decoding import Answered, Decoded, RequestDecoder, refused, unencodable
+from kraft_wire.node.decoding import Decoded, RequestDecoder, refused, unencodable
 from kraft_wire.node.event_log import Report
-from kraft_wire.node.flushing import Flushing
-from kraft_wire.node.log_store import NodeLogStore
-from kraft_wire.node.maintenance import Maintenance
-from kraft_wire.node.opening import open_directories, open_metadata, set_strays_aside
-from kraft_wire.node.outputs import Buffers, Close, NoReply, Output, Peer, Rejection, Reply
-from kraft_wire.node.registration import (
-    election_batches,
-    farewell_batches,
-    register_broker,
-    register_controller,
-    unfence,
-)
-from kraft_wire.node.uncommitted import uncommitted
+from kraft_wire.node.opening import open_directories
+from kraft_wire.node.outputs import Close, NoReply, Output, Peer, Rejection
+from kraft_wire.node.quorum_part import QuorumPart
+from kraft_wire.node.raft_io import RaftIo
+from kraft_wire.node.replies import encoded_reply, reply_of_bytes
 from kraft_wire.storage.files import FileSystem
-from kraft_wire.wire.header import RequestHeader, response_header_version
-from kraft_wire.wire.message import DecodeLimits, Message, UnencodableMessage
+from kraft_wire.wire.header import RequestHeader
+from kraft_wire.wire.message import Buffer, DecodeLimits, Message, UnencodableMessage
+
+if TYPE_CHECKING:
+    from kraft_wire.node.controller_apis import ControllerApis
 
 __all__ = ["Node"]
 
-_FETCH: Final = 1
 _WITHOUT_TIMERS: Final = frozenset({0, 1, 2, 3, 18})
 """Produce, Fetch, ListOffsets, Metadata, ApiVersions: they set a timer only by parking."""
-_ALLOCATE_PRODUCER_IDS: Final = 67
-_HEAD: Final = Struct(">ii")
-"""Frame length and correlation id."""
-_LENGTH_BYTES: Final = 4
 
 
 class _InFlight(NamedTuple):
@@ -72,12 +51,6 @@ class _InFlight(NamedTuple):
 
     request_number: int
     header: RequestHeader
-
-
-class _Moment(NamedTuple):
-    """A request of this node's own, as the controller's context."""
-
-    api_version: int
 
 
 class Node:
@@ -94,7 +67,7 @@ class Node:
         cluster_id: str | None = None,
         report: Report = lambda name, **fields: None,
     ) -> None:
-        """Open the data, replay the metadata, register, and lead the partitions.
+        """Open the data and join the quorum; a quorum of one leads and serves at once.
 
         `report` takes log lines. Errors: StartError, a line for the user; StorageError.
         """
@@ -109,79 +82,77 @@ class Node:
         self._now_ms, self._wall_ms = now_ms, wall_ms
         self._parked: dict[int, _InFlight] = {}
         self._parked_max = config.settings.integer("purgatory.max.requests")
+        self._flush_ids = count(1)
+        self._is_stopped = False
         self._directories = open_directories(fs, config, chance, cluster_id, wall_ms)
         meta = self._directories[0].meta
         assert meta is not None, "opened directories are formatted"
         self.cluster_id = meta.cluster_id
-        self._metadata = open_metadata(fs, self._directories, config.node_id, wall_ms)
-        self.broker_epoch = self._register()
-        image = self._metadata.image
-        self._store = NodeLogStore(fs, self._directories, config.settings, report)
-        self._store.wall_ms = wall_ms
-        self._store.learn(_topic_configs(image))
-        self._store.load(wall_ms)
-        for path in set_strays_aside(fs, self._directories, image):
-            report("stray_log_set_aside", path=path)
-        self.controller = Controller(
-            node_id=config.node_id, settings=config.settings, chance=chance, image=image
+        limits = _decode_limits(config)
+        self._decoder = RequestDecoder(_served_versions(), limits)
+        self._controller_listeners = frozenset(each.name for each in config.controller_listeners)
+        self._quorum = QuorumPart(
+            fs,
+            config,
+            self._directories,
+            chance,
+            publish=self._publish,
+            disk_full=self._disk_full,
+            link_ids=count(1),
+            report=report,
+            decode_limits=limits,
+            now_ms=now_ms,
+            wall_ms=wall_ms,
         )
-        self.broker = Broker(
-            node_id=config.node_id,
-            cluster_id=self.cluster_id,
-            settings=BrokerSettings.of(self.controller.settings),
-            logs=self._store,
-            controller=self,
-            image=EMPTY_IMAGE,
-            chance=chance,
+        self._broker = (
+            BrokerPart(fs, config, self._directories, chance, self, report, now_ms)
+            if config.is_broker
+            else None
         )
-        self._flushing = Flushing(self.broker)
-        self._maintenance = Maintenance(
-            fs, self._store, self.controller.settings, now_ms, self._disk_failed
-        )
-        self._decoder = RequestDecoder(_served_versions(), _decode_limits(config))
-        self._publish(image)
-        if image.topic(OFFSETS_TOPIC) is not None:
-            assert self.broker.groups is not None, "committed offsets are loaded from the start on"
+        self._quorum.start(now_ms)
+        self._after()
 
-    def _disk_failed(self, name: TopicPartition, error: StorageError) -> None:
-        """Take what the clock's work met as if a request had met it."""
-        partition = self.broker.partitions.get(name)
-        if partition is not None:
-            partition.failed(error)
-        else:
-            self._store.failed(name, error)
+    @property
+    def raft(self) -> RaftIo:
+        """The replica with its log; for readers: metrics, the simulator."""
+        return self._quorum.raft
 
-    def _register(self) -> int:
-        """Join the cluster: registrations, unfencing, elections. Returns the broker epoch."""
-        config, log, wall_ms = self.config, self._metadata, self._wall_ms
-        incarnation_id = random_uuid(self.chance)
-        controller = register_controller(config.node_id, incarnation_id, config.controller_listener)
-        log.append([controller], wall_ms)
-        broker_epoch = log.log_end_offset
-        directory_ids: list[Uuid] = []
-        for directory in self._directories:
-            assert directory.meta is not None, directory.path
-            assert directory.meta.directory_id is not None, directory.path
-            directory_ids.append(directory.meta.directory_id)
-        broker = register_broker(
-            log.image,
-            node_id=config.node_id,
-            incarnation_id=incarnation_id,
-            broker_epoch=broker_epoch,
-            listeners=config.listeners,
-            rack=config.settings.text("broker.rack"),
-            log_dirs=directory_ids,
-        )
-        log.append([broker], wall_ms)
-        log.append([unfence(config.node_id, broker_epoch)], wall_ms)
-        for batch in list(election_batches(log.image, config.node_id)):
-            log.append(batch, wall_ms)
-        return broker_epoch
+    @property
+    def quorum(self) -> QuorumPart:
+        """This node's share in the metadata; for readers: metrics."""
+        return self._quorum
+
+    @property
+    def broker(self) -> Broker:
+        """The broker of a node that is one."""
+        assert self._broker is not None, "this node is no broker"
+        return self._broker.broker
+
+    @property
+    def has_broker(self) -> bool:
+        """Whether this node is a broker."""
+        return self._broker is not None
+
+    @property
+    def controller(self) -> Controller:
+        """The controller, active or not."""
+        return self._quorum.host.controller
+
+    @property
+    def controller_apis(self) -> "ControllerApis":
+        """The controller's listeners and the way to the active controller, made when needed."""
+        return self._quorum.apis
+
+    @property
+    def broker_epoch(self) -> int:
+        """The broker's epoch, -1 while it is not registered."""
+        return self._quorum.registration.broker_epoch
 
     @property
     def flushes_every_append(self) -> bool:
         """Whether acknowledgements promise to survive power loss, as far as no topic differs."""
-        return self.controller.settings.integer("log.flush.interval.messages") == 1
+        settings = self.config.settings if self._broker is None else self._broker.settings
+        return settings.integer("log.flush.interval.messages") == 1
 
     # -- the host's calls ------------------------------------------------------------------------
 
@@ -189,56 +160,105 @@ class Node:
         """Take one request; its answer, silence or the connection's end is among the outputs."""
         self._now_ms, self._wall_ms = now_ms, wall_ms
         peer.requests_count += 1
-        decoded = self._decoder.decode(frame)
+        decoder = self._decoder
+        if peer.listener in self._controller_listeners:
+            decoder = self.controller_apis.decoder
+        decoded = decoder.decode(frame)
         if isinstance(decoded, Decoded):
             self._handle(peer, decoded, now_ms, wall_ms)
         elif isinstance(decoded, Rejection):
             self.outputs.append(Close(peer.connection_id, decoded))
         else:
-            self._answer_bytes(peer.connection_id, decoded)
+            self.outputs.append(reply_of_bytes(peer.connection_id, decoded))
         self._after()
 
     def tick(self, now_ms: int, wall_ms: int) -> None:
         """Act on time; needed at `deadline_ms`, harmless earlier."""
         self._now_ms, self._wall_ms = now_ms, wall_ms
-        self._store.wall_ms = wall_ms
         self.timers_changed = True
-        self.broker.tick(now_ms, wall_ms)
-        self._maintenance.tick(now_ms, wall_ms)
+        self._quorum.tick(now_ms, wall_ms)
+        if self._broker is not None:
+            self._broker.tick(now_ms, wall_ms)
         self._after()
 
     def deadline_ms(self) -> int | None:
         """Return when `tick` is needed next; worth asking when `timers_changed`."""
         self.timers_changed = False
-        deadline = self.broker.deadline_ms()
-        maintenance = self._maintenance.deadline_ms()
-        return maintenance if deadline is None else min(deadline, maintenance)
+        deadline_ms = self._quorum.deadline_ms()
+        return deadline_ms if self._broker is None else min(deadline_ms, self._broker.deadline_ms())
 
     def flushed(self, flush_id: int, now_ms: int) -> None:
-        """Take note that a `FlushLogs` was carried out."""
+        """Take note that a `FlushLogs` was carried out; of no interest after `stop`."""
+        if self._is_stopped:
+            return
         self._now_ms = now_ms
-        self.broker.flushed(self._flushing.completed(flush_id), now_ms)
+        self.timers_changed = True
+        if not self.raft.flushed(flush_id, now_ms):
+            assert self._broker is not None, flush_id
+            self._broker.flushed(flush_id, now_ms)
+        self._after()
+
+    def link_up(self, link_id: int, now_ms: int) -> None:
+        """Take note that a `Connect` succeeded."""
+        self._now_ms = now_ms
+        self.timers_changed = True
+        self._quorum.links_of(link_id).link_up(link_id, now_ms)
+        self._after()
+
+    def link_frame(self, link_id: int, frame: Buffer, now_ms: int, wall_ms: int) -> None:
+        """Take one whole frame of a link, without its length."""
+        self._now_ms = now_ms
+        self.raft.wall_ms = self._wall_ms = wall_ms
+        self.timers_changed = True
+        self._quorum.links_of(link_id).link_frame(link_id, frame, now_ms)
+        self._after()
+
+    def link_down(self, link_id: int, now_ms: int) -> None:
+        """Take note that a link was refused, closed or broken."""
+        self._now_ms = now_ms
+        self.timers_changed = True
+        self._quorum.links_of(link_id).link_down(link_id, now_ms)
         self._after()
 
     def connection_closed(self, connection_id: int) -> None:
         """Forget a connection and what it was waiting for."""
-        if self._parked.pop(connection_id, None) is not None:
+        if self._parked.pop(connection_id, None) is None:
+            return
+        if self._quorum.made_apis is not None:
+            self._quorum.made_apis.connection_closed(connection_id)
+        if self._broker is not None:
             self.broker.connection_closed(connection_id)
 
     def begin_stop(self, now_ms: int) -> None:
-        """Answer whoever waits, and let the groups go, so that connections can be closed."""
+        """Give up leadership and answer whoever waits; `StopProcess` says when that is over."""
         self._now_ms = now_ms
-        self.broker.stop(now_ms)
+        self.timers_changed = True
+        if self._broker is not None:
+            self.broker.stop(now_ms)
+        self._quorum.leave(now_ms)
         self._after()
 
     def stop(self) -> None:
-        """Give up leadership, flush and close everything, leaving the mark of a clean stop."""
-        with suppress(StorageError):  # on a full disk it looks like a crash to the next start
-            for batch in list(farewell_batches(self._metadata.image, self.config.node_id)):
-                self._metadata.append(batch, self._wall_ms)
-        self._metadata.log.close()
+        """Flush and close everything, leaving the mark of a clean stop."""
+        self._quorum.stop()
+        self._is_stopped = True
         for directory in self._directories:
             directory.close(broker_epoch=self.broker_epoch)
+
+    # -- what the quorum wants of the rest -------------------------------------------------------
+
+    def _publish(self, image: MetadataImage) -> None:
+        """Show a committed image to the broker."""
+        self.timers_changed = True
+        if self._broker is not None:
+            self._broker.publish(image, self._now_ms, self._wall_ms)
+
+    def _disk_full(self, error: DiskFull) -> None:
+        first = self._directories[0]
+        if self._broker is not None:
+            self._broker.store.directory_failed(first, error)
+        else:
+            first.note_error(None, error)
 
     # -- requests --------------------------------------------------------------------------------
 
@@ -277,103 +297,64 @@ class Node:
         elif answer is CLOSE:
             self.outputs.append(Close(peer.connection_id, None))
         else:
-            self._reply(peer.connection_id, header, answer)
+            self.outputs.append(encoded_reply(peer.connection_id, header, answer))
 
     def _route(self, context: RequestContext, api_key: int, request: Message) -> Message | Withheld:
+        if context.listener in self._controller_listeners:
+            return self.controller_apis.handle(context, request)
         if api_key in API_TABLE:
             return handler(api_key)(self.broker, context, request)
-        self._store.wall_ms = context.wall_ms
-        result = self.controller.handle(context, request, context.now_ms, context.wall_ms)
-        return self._committed(result)
+        return self.controller_apis.handle_client(context, request)
 
     def send(self, tag: str, request: Message) -> None:
         """Carry a request of the broker's own to the controller (`broker.ControllerChannel`)."""
-        self._store.wall_ms = self._wall_ms
-        context = _Moment(request.MAX_VERSION)
-        result = self.controller.handle(context, request, self._now_ms, self._wall_ms)
-        self.broker.controller_answered(tag, self._committed(result))
-
-    def _committed(self, result: ControllerResult) -> Message:
-        """Commit what the controller decided and return its answer, or a refusal on a full disk.
-
-        Any other error of the metadata's disk is for the host: it stops the process, as Kafka does.
-        """
-        if not result.records:
-            return result.response
-        try:
-            image = self._metadata.append(result.records, self._wall_ms)
-        except DiskFull as error:
-            self._store.directory_failed(self._directories[0], error)
-            return uncommitted(result.response)
-        self._publish(image)
-        return result.response
-
-    def _publish(self, image: MetadataImage) -> None:
-        """Show a committed image to controller and broker."""
-        settings = self.controller.settings
-        self.controller.publish(image)
-        if self.controller.settings is not settings:
-            self.broker.settings = BrokerSettings.of(self.controller.settings)
-            self._store.configure_all(self.controller.settings)
-        self.broker.publish(image, self._now_ms, self._wall_ms)
-        self.timers_changed = True
+        answer = self.controller_apis.ask(tag, request, self._now_ms, self._wall_ms)
+        if isinstance(answer, Message):
+            self.broker.controller_answered(tag, answer)
 
     # -- answers ---------------------------------------------------------------------------------
 
     def _after(self) -> None:
-        """End a call: run the fetches that were woken, order flushes, encode late answers."""
-        self.broker.fetch_purgatory.run_woken(self._now_ms)
-        if self.broker.unflushed:
-            order = self._flushing.begin()
-            if order is not None:
-                self.outputs.append(order)
-        if self.broker.completions:
+        """End a call: obey the quorum, run woken fetches, order flushes, encode late answers."""
+        quorum = self._quorum
+        if quorum.is_touched:
+            quorum.obey(self._now_ms)
+        if self._broker is not None:
+            self._broker.after(self.outputs, self._flush_ids, self._now_ms)
+        self._answer_waiting()
+        if quorum.is_touched:
+            self.outputs += quorum.take_outputs(self._flush_ids)
+
+    def _answer_waiting(self) -> None:
+        """Encode the answers of requests that were parked."""
+        apis = self._quorum.made_apis
+        if apis is not None:
+            apis.answer_waiting(self._now_ms, self._wall_ms)
+            for to, answer in apis.take_answers():
+                if isinstance(to, str):
+                    assert answer is not None, to
+                    self.broker.controller_answered(to, answer)
+                elif answer is None:
+                    self.outputs.append(Close(to.connection_id, None))
+                else:
+                    self._complete(to, answer)
+        if self._broker is not None and self.broker.completions:
             completions, self.broker.completions = self.broker.completions, []
             for reply_to, response in completions:
-                parked = self._parked.get(reply_to.connection_id)
-                if parked is not None and parked.request_number == reply_to.request_number:
-                    del self._parked[reply_to.connection_id]
-                    self._reply(reply_to.connection_id, parked.header, response)
+                self._complete(reply_to, response)
 
-    def _reply(self, connection_id: int, header: RequestHeader, response: Message) -> None:
-        try:
-            self._encode_reply(connection_id, header, response)
-        except UnencodableMessage as problem:
-            self.outputs.append(Close(connection_id, unencodable(header, problem)))
-
-    def _encode_reply(self, connection_id: int, header: RequestHeader, response: Message) -> None:
-        flexible = response_header_version(header.api_key, header.api_version)
-        size = _HEAD.size - _LENGTH_BYTES + flexible
-        if header.api_key != _FETCH:
-            body = response.encode(header.api_version)
-            size += len(body)
-            head = _HEAD.pack(size, header.correlation_id)
-            frame = head + b"\0" + body if flexible else head + body
-            self.outputs.append(Reply(connection_id, [frame], size + _LENGTH_BYTES))
-            return
-        parts: Buffers = response.encode_parts(header.api_version)
-        for part in parts:
-            size += part.size_bytes if part.__class__ is FileSlice else len(part)  # type: ignore[arg-type]  # two kinds of parts
-        head = _HEAD.pack(size, header.correlation_id)
-        parts.insert(0, head + b"\0" if flexible else head)
-        self.outputs.append(Reply(connection_id, parts, size + _LENGTH_BYTES))
-
-    def _answer_bytes(self, connection_id: int, answer: Answered) -> None:
-        size = _HEAD.size - _LENGTH_BYTES + len(answer.body)
-        frame = _HEAD.pack(size, answer.correlation_id) + answer.body
-        self.outputs.append(Reply(connection_id, [frame], len(frame)))
-
-
-def _topic_configs(image: MetadataImage) -> dict[str, Mapping[str, str]]:
-    return {topic.name: image.config(TOPIC_RESOURCE, topic.name) for topic in image.topics()}
+    def _complete(self, reply_to: ReplyTo, response: Message) -> None:
+        """Answer a parked request, unless its connection is gone."""
+        parked = self._parked.get(reply_to.connection_id)
+        if parked is not None and parked.request_number == reply_to.request_number:
+            del self._parked[reply_to.connection_id]
+            reply = encoded_reply(reply_to.connection_id, parked.header, response)
+            self.outputs.append(reply)
 
 
 def _served_versions() -> dict[int, tuple[int, int]]:
     served = {key: (each.min_version, each.max_version) for key, each in API_TABLE.items()}
-    for key, each in CONTROLLER_TABLE.items():
-        if key != _ALLOCATE_PRODUCER_IDS:
-            served[key] = (each.min_version, each.max_version)
-    return served
+    return served | FORWARDED
 
 
 def _decode_limits(config: NodeConfig) -> DecodeLimits:

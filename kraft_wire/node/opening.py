@@ -4,23 +4,27 @@ Errors are `StartError`: one line for the user, and nothing changed. The embedde
 empty directory of its own; a configured one is told which command does it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from kraft_wire.controller.image import MetadataImage
 from kraft_wire.controller.image_draft import MetadataFault
 from kraft_wire.model import Chance, StorageError, Uuid, random_uuid, uuid_to_text
 from kraft_wire.node.config import NodeConfig
+from kraft_wire.node.event_log import Report
 from kraft_wire.node.log_store import repair_command
-from kraft_wire.node.metadata_log import MetadataLog
+from kraft_wire.node.metadata_opening import open_metadata_log
+from kraft_wire.node.quorum_config import raft_config, reachable, static_voters
+from kraft_wire.node.raft_io import RaftIo
 from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.files import FileSystem, LockHeld
 from kraft_wire.storage.log_directory import METADATA_PARTITION, LogDirectory
 from kraft_wire.storage.meta_properties import MetaProperties, read_meta_properties
 from kraft_wire.storage.segment import CorruptLog
 from kraft_wire.storage.snapshots import CorruptMetadataSnapshot
+from kraft_wire.wire.message import DecodeLimits
 
-__all__ = ["StartError", "open_directories", "open_metadata", "set_strays_aside"]
+__all__ = ["StartError", "open_directories", "open_quorum", "set_strays_aside", "start_quorum"]
 
 _RESERVE_BYTES: Final = 1 << 20
 """Records are refused while less is free, so that metadata and checkpoints can still be written."""
@@ -53,27 +57,81 @@ def open_directories(
     return opened
 
 
-def open_metadata(
-    fs: FileSystem, directories: Sequence[LogDirectory], node_id: int, wall_ms: int
-) -> MetadataLog:
-    """Open the metadata log, which is in the first directory, and begin an epoch of leading it.
+def open_quorum(
+    fs: FileSystem,
+    directories: Sequence[LogDirectory],
+    config: NodeConfig,
+    chance: Chance,
+    link_ids: Iterator[int],
+    report: Report,
+    decode_limits: DecodeLimits,
+    wall_ms: int,
+) -> RaftIo:
+    """Open the metadata log, which is in the first directory, and the replica over it.
 
     StartError names what is damaged and the command that shows more, with every lock given back.
     """
     first = directories[0]
+    assert first.meta is not None, first.path
+    assert first.meta.directory_id is not None, first.path
     try:
-        metadata = MetadataLog(fs, first, node_id, wall_ms)
-        metadata.lead(wall_ms)
+        replica_config = raft_config(config, first.meta.cluster_id, first.meta.directory_id)
+        opened = open_metadata_log(fs, first, config.settings, static_voters(config), wall_ms)
+        replica_config = reachable(replica_config, opened.voters.latest)
+        if not replica_config.endpoints and len(opened.voters.latest) > 1:
+            raise StartError(
+                f"the controllers {list(opened.voters.latest.nodes)} decide together about these "
+                "data: a listener of controller.listener.names is needed, where they reach this one"
+            )
+        return RaftIo(
+            fs,
+            first,
+            opened,
+            replica_config,
+            chance,
+            link_ids=link_ids,
+            report=report,
+            decode_limits=decode_limits,
+        )
     except (StorageError, MetadataFault) as error:
-        for directory in directories:
-            directory.release()
-        if not isinstance(error, _DAMAGE):
-            raise StartError(f"the metadata log cannot be opened: {error}") from error
-        raise StartError(
-            f"the metadata log is refused: {error}; to see what is damaged, run: "
-            f"{repair_command(first.path, METADATA_PARTITION)}"
-        ) from error
-    return metadata
+        _release(directories)
+        raise _metadata_refused(first, error) from error
+    except BaseException:
+        _release(directories)
+        raise
+
+
+def start_quorum(
+    raft: RaftIo, directories: Sequence[LogDirectory], start: Callable[[], None]
+) -> None:
+    """Run the part of a start in which a quorum of one elects itself and registers.
+
+    Errors as `open_quorum`: what the metadata says is first replayed here.
+    """
+    raft.disk.flushes_inline = raft.replica.quorum.is_only_voter
+    try:
+        start()
+    except (StorageError, MetadataFault) as error:
+        _release(directories)
+        raise _metadata_refused(directories[0], error) from error
+    except BaseException:
+        _release(directories)
+        raise
+    raft.disk.flushes_inline = False
+
+
+def _release(directories: Sequence[LogDirectory]) -> None:
+    for directory in directories:
+        directory.release()
+
+
+def _metadata_refused(first: LogDirectory, error: Exception) -> StartError:
+    if not isinstance(error, _DAMAGE):
+        return StartError(f"the metadata log cannot be opened: {error}")
+    return StartError(
+        f"the metadata log is refused: {error}; to see what is damaged, run: "
+        f"{repair_command(first.path, METADATA_PARTITION)}"
+    )
 
 
 def set_strays_aside(

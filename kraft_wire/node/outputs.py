@@ -1,18 +1,23 @@
-"""What a node asks of its host, in order: answer, fall silent, close, flush.
+"""What a node asks of its host, in order: answer, fall silent, close, flush, talk to peers, stop.
 
 A host drains `Node.outputs` after every call. It writes replies in the order of the list, and runs
-flushes wherever they hold nobody up, reporting back through `Node.flushed`.
+flushes wherever they hold nobody up, reporting back through `Node.flushed`. Connections that the
+node opens are links: what becomes of one comes back through `Node.link_up`, `link_frame` and
+`link_down`.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from kraft_wire.model import FileSlice
+from kraft_wire.frozen import frozen
+from kraft_wire.model import FileSlice, FsyncFailed
 
 __all__ = [
     "Buffers",
     "Close",
+    "Connect",
+    "Disconnect",
     "FlushLogs",
     "FlushTarget",
     "NoReply",
@@ -20,6 +25,8 @@ __all__ = [
     "Peer",
     "Rejection",
     "Reply",
+    "SendBytes",
+    "StopProcess",
 ]
 
 Buffers: TypeAlias = "list[bytes | bytearray | memoryview | FileSlice]"
@@ -66,14 +73,14 @@ class Reply:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoReply:
     """The request is done and its answer is silence: the next one may be read."""
 
     connection_id: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Close:
     """The connection is beyond saving; `rejection` is None where nothing needs to be logged."""
 
@@ -96,5 +103,49 @@ class FlushLogs:
     flush_id: int
     targets: Sequence[FlushTarget]
 
+    def run(self) -> FsyncFailed | None:
+        """Flush all of them, in another thread if need be; a failure ends the process."""
+        try:
+            for target in self.targets:
+                target.run()
+        except FsyncFailed as failure:
+            return failure
+        return None
 
-Output: TypeAlias = Reply | NoReply | Close | FlushLogs
+
+@frozen
+class Connect:
+    """Open a connection to a peer; a host that cannot reports `link_down`."""
+
+    link_id: int
+    """Above 0, and never used again in a node's life."""
+    host: str
+    port: int
+
+
+@dataclass(slots=True)
+class SendBytes:
+    """Write frames, each with its length in front, behind what the link was given before."""
+
+    link_id: int
+    buffers: Buffers
+    size_bytes: int
+
+
+@frozen
+class Disconnect:
+    """Close a link, dropping what it has not sent; nothing more is reported of it."""
+
+    link_id: int
+
+
+@frozen
+class StopProcess:
+    """The node is done: its graceful stop is over, or it must not go on for a reason."""
+
+    reason: str | None
+
+
+Output: TypeAlias = (
+    Reply | NoReply | Close | FlushLogs | Connect | SendBytes | Disconnect | StopProcess
+)

@@ -1,135 +1,125 @@
-"""The records by which a node of one joins its own cluster at each start.
+"""The records by which a node registers itself when its own controller becomes active.
 
 KIP-631 and KIP-919: the controller registers itself, the broker registers fenced and is unfenced;
 then this broker leads its partitions, under a new leader epoch, because after a crash the same
 offsets may be written again with other records (KIP-101, KIP-320). At a graceful stop it gives up
-what it leads and is fenced.
+what it leads and is fenced. Once in a node's life: a controller that becomes active again finds it
+done.
+
+Not here: registering with a controller elsewhere.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from kraft_wire.controller.brokers import elections, shut_down_broker
-from kraft_wire.controller.features import SUPPORTED_FEATURES
-from kraft_wire.controller.image import MetadataImage
-from kraft_wire.controller.records import VersionedRecord, register_broker_version
-from kraft_wire.model import Uuid
-from kraft_wire.node.config import Listener
+from kraft_wire.controller.features import (
+    CONTROLLERS_FROM,
+    DIRECTORIES_FROM,
+    SUPPORTED_FEATURES,
+)
+from kraft_wire.controller.image import BrokerImage, ControllerImage, EndpointImage, MetadataImage
+from kraft_wire.controller.node_records import broker_record, controller_record
+from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.model import Offset, Uuid
+from kraft_wire.node.config import NodeConfig
+from kraft_wire.node.listeners import Listener
 from kraft_wire.wire.generated.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
 )
-from kraft_wire.wire.generated.register_broker_record import (
-    BrokerEndpoint,
-    BrokerFeature,
-    RegisterBrokerRecord,
-)
-from kraft_wire.wire.generated.register_controller_record import (
-    ControllerEndpoint,
-    ControllerFeature,
-    RegisterControllerRecord,
-)
 
-__all__ = [
-    "election_batches",
-    "farewell_batches",
-    "register_broker",
-    "register_controller",
-    "unfence",
-]
+__all__ = ["Registration"]
 
 _UNFENCED: Final = -1
+_UNKNOWN: Final = -1
 _PLAINTEXT: Final = 0
 _RECORDS_PER_BATCH: Final = 1_000
 
 
-def register_controller(
-    node_id: int, incarnation_id: Uuid, listener: Listener | None
-) -> VersionedRecord:
-    """Return the controller's registration; without a controller listener it names no endpoint."""
-    endpoints = []
-    if listener is not None:
-        endpoints = [
-            ControllerEndpoint(
-                name=listener.name,
-                host=listener.advertised_host,
-                port=listener.advertised_port,
-                security_protocol=_PLAINTEXT,
+class Registration:
+    """What one incarnation of a node says of itself."""
+
+    def __init__(
+        self, config: NodeConfig, incarnation_id: Uuid, log_dirs: Sequence[Uuid], *, is_broker: bool
+    ) -> None:
+        self.broker_epoch = _UNKNOWN
+        """Offset of the broker's registration, -1 before it has one."""
+        self._config = config
+        self._incarnation_id = incarnation_id
+        self._log_dirs = tuple(sorted(log_dirs))
+        self._is_broker = is_broker
+
+    def arrival(
+        self, image: Callable[[], MetadataImage], next_offset: Callable[[], Offset]
+    ) -> Iterator[list[VersionedRecord]]:
+        """Yield the batches of an arrival, each by the image that has the ones before it.
+
+        `next_offset` is where a batch will stand that is appended as soon as it is yielded.
+        """
+        node_id = self._config.node_id
+        controller = image().controllers.get(node_id)
+        is_known = controller is not None and controller.incarnation_id == self._incarnation_id
+        if not is_known and image().metadata_version >= CONTROLLERS_FROM:
+            yield [self.controller_record()]
+        broker = image().brokers.get(node_id)
+        is_known = broker is not None and broker.incarnation_id == self._incarnation_id
+        if not self._is_broker or is_known:
+            return
+        self.broker_epoch = next_offset()
+        yield [self._broker_record(image(), self.broker_epoch)]
+        yield [_unfence(node_id, self.broker_epoch)]
+        yield from _batches(elections(image(), node_id))
+
+    def farewell(self, image: MetadataImage) -> Iterator[list[VersionedRecord]]:
+        """Yield the batches of a graceful stop, which Kafka's broker asks its controller for."""
+        broker = image.brokers.get(self._config.node_id)
+        if broker is None or broker.incarnation_id != self._incarnation_id or broker.fenced:
+            return
+        for records in shut_down_broker(image, self._config.node_id):
+            yield from _batches(records)
+
+    def controller_record(self) -> VersionedRecord:
+        """Return the controller's registration; without a listener it names no endpoint."""
+        listener = self._config.controller_listener
+        return controller_record(
+            ControllerImage(
+                controller_id=self._config.node_id,
+                incarnation_id=self._incarnation_id,
+                endpoints=_endpoints(() if listener is None else (listener,)),
+                features=SUPPORTED_FEATURES,
             )
-        ]
-    record = RegisterControllerRecord(
-        controller_id=node_id,
-        incarnation_id=incarnation_id,
-        zk_migration_ready=False,
-        end_points=endpoints,
-        features=[
-            ControllerFeature(
-                name=name,
-                min_supported_version=levels.min_level,
-                max_supported_version=levels.max_level,
-            )
-            for name, levels in SUPPORTED_FEATURES.items()
-        ],
-    )
-    return VersionedRecord(record)
+        )
+
+    def _broker_record(self, image: MetadataImage, broker_epoch: int) -> VersionedRecord:
+        """Return the broker's registration, fenced; ids of directories where records have them."""
+        level = image.metadata_version
+        registered = BrokerImage(
+            broker_id=self._config.node_id,
+            broker_epoch=broker_epoch,
+            incarnation_id=self._incarnation_id,
+            endpoints=_endpoints(self._config.listeners),
+            features=SUPPORTED_FEATURES,
+            rack=self._config.settings.text("broker.rack"),
+            fenced=True,
+            log_dirs=self._log_dirs if level >= DIRECTORIES_FROM else (),
+        )
+        return broker_record(registered, level)
 
 
-def register_broker(
-    image: MetadataImage,
-    *,
-    node_id: int,
-    incarnation_id: Uuid,
-    broker_epoch: int,
-    listeners: tuple[Listener, ...],
-    rack: str | None,
-    log_dirs: list[Uuid],
-) -> VersionedRecord:
-    """Return the broker's registration, fenced; `broker_epoch` is the offset that it will get."""
-    record = RegisterBrokerRecord(
-        broker_id=node_id,
-        incarnation_id=incarnation_id,
-        broker_epoch=broker_epoch,
-        end_points=[
-            BrokerEndpoint(
-                name=each.name,
-                host=each.advertised_host,
-                port=each.advertised_port,
-                security_protocol=_PLAINTEXT,
-            )
-            for each in listeners
-        ],
-        features=[
-            BrokerFeature(
-                name=name,
-                min_supported_version=levels.min_level,
-                max_supported_version=levels.max_level,
-            )
-            for name, levels in SUPPORTED_FEATURES.items()
-        ],
-        rack=rack,
-        fenced=True,
-        log_dirs=sorted(log_dirs),
-    )
-    return VersionedRecord(record, register_broker_version(image.metadata_version))
+def _endpoints(listeners: Iterable[Listener]) -> dict[str, EndpointImage]:
+    return {
+        each.name: EndpointImage(each.name, each.advertised_host, each.advertised_port, _PLAINTEXT)
+        for each in listeners
+    }
 
 
-def unfence(node_id: int, broker_epoch: int) -> VersionedRecord:
+def _unfence(node_id: int, broker_epoch: int) -> VersionedRecord:
     """Return the record that lets the broker lead."""
     return VersionedRecord(
         BrokerRegistrationChangeRecord(
             broker_id=node_id, broker_epoch=broker_epoch, fenced=_UNFENCED
         )
     )
-
-
-def election_batches(image: MetadataImage, node_id: int) -> Iterator[list[VersionedRecord]]:
-    """Yield batches of records that make this broker lead the partitions that it may lead."""
-    yield from _batches(elections(image, node_id))
-
-
-def farewell_batches(image: MetadataImage, node_id: int) -> Iterator[list[VersionedRecord]]:
-    """Yield the batches of a graceful stop, which Kafka's broker asks its controller for."""
-    for records in shut_down_broker(image, node_id):
-        yield from _batches(records)
 
 
 def _batches(records: Iterable[VersionedRecord]) -> Iterator[list[VersionedRecord]]:

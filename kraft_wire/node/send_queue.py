@@ -55,6 +55,10 @@ class SendQueue:
         parts.extendleft(reversed(buffers))
         return buffers
 
+    def ends_with(self, buffers: list[Buffer]) -> bool:
+        """Tell whether nothing is queued behind what `next_part` returned."""
+        return len(self._parts) == len(buffers)
+
     def wrote(self, count: int) -> None:
         """Take `count` bytes off the front, which may end inside of a part."""
         self.size_bytes -= count

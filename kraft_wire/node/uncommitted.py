@@ -1,7 +1,8 @@
-"""The answer to a request whose records the full disk of the metadata log did not take.
+"""Answers to requests whose records did not, or may not, become part of the metadata.
 
-Every part that would have succeeded says KAFKA_STORAGE_ERROR, which clients may retry; parts that
-were refused anyway keep their own error.
+Every part that would have succeeded says why instead; parts that were refused anyway keep their own
+error. On a full disk nothing was written: KAFKA_STORAGE_ERROR, which clients may retry. Where the
+leadership ended before the records were committed, nobody knows yet: NOT_CONTROLLER, as in Kafka.
 """
 
 from typing import Final
@@ -9,26 +10,33 @@ from typing import Final
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message, Struct
 
-__all__ = ["uncommitted"]
+__all__ = ["not_controller", "uncommitted"]
 
-_REASON: Final = "The disk of the metadata log is full"
+_DISK_FULL: Final = "The disk of the metadata log is full"
+_NOT_CONTROLLER: Final = "The controller lost its leadership before the change was committed"
 
 
 def uncommitted(response: Message) -> Message:
     """Turn each success in an answer into KAFKA_STORAGE_ERROR; returns the same answer."""
-    _refuse(response)
+    _refuse(response, ErrorCode.KAFKA_STORAGE_ERROR, _DISK_FULL)
     return response
 
 
-def _refuse(part: Struct) -> None:
+def not_controller(response: Message) -> Message:
+    """Turn each success in an answer into NOT_CONTROLLER; returns the same answer."""
+    _refuse(response, ErrorCode.NOT_CONTROLLER, _NOT_CONTROLLER)
+    return response
+
+
+def _refuse(part: Struct, error: ErrorCode, reason: str) -> None:
     names = part.__slots__
     if "error_code" in names and getattr(part, "error_code") == ErrorCode.NONE:  # noqa: B009  # not every class has it
-        setattr(part, "error_code", ErrorCode.KAFKA_STORAGE_ERROR)  # noqa: B010  # as above
+        setattr(part, "error_code", error)  # noqa: B010  # as above
         if "error_message" in names:
-            setattr(part, "error_message", _REASON)  # noqa: B010  # as above
+            setattr(part, "error_message", reason)  # noqa: B010  # as above
     for name in names:
         value = getattr(part, name)
         if isinstance(value, list):
             for each in value:
                 if isinstance(each, Struct):
-                    _refuse(each)
+                    _refuse(each, error, reason)

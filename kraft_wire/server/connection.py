@@ -22,6 +22,8 @@ RECEIVE_BYTES: Final = 256 * 1024
 """The shared receive buffer: one wake-up takes this much at most, so that none starves others."""
 _SLICE_MS: Final = 5
 """Time after which a connection with more requests lets others be served first."""
+_MORE_FOLLOWS: Final = getattr(socket, "MSG_MORE", 0)
+"""Keeps the head of an answer back for its records, so that they wake the client once."""
 _PAUSE_BYTES: Final = 1024 * 1024
 """Unsent answers after which they are written first: small requests may have large answers."""
 
@@ -43,7 +45,7 @@ class ConnectionHost(Protocol):
         ...
 
     def reserve(self, connection: "Connection", size_bytes: int) -> bool:
-        """Count bytes of a growing frame; false when all connections together hold too many."""
+        """Count the bytes of a growing frame; false when all connections hold too many."""
         ...
 
     def reject(self, connection: "Connection", rejection: Rejection) -> None:
@@ -64,8 +66,6 @@ class Connection:
         self.peer = peer
         self.framing = Framing(host.limits)
         self._queue = SendQueue()
-        self.reserved_bytes = 0
-        """What this connection holds of the bound on all requests' bytes."""
         self.received_bytes = 0
         self.sent_bytes = 0
         self.awaits_answer = False
@@ -123,11 +123,8 @@ class Connection:
         framing = self.framing
         until_ms = self.last_active_ms + _SLICE_MS
         while not self.awaits_answer:
-            if framing.has_begun and (
-                self._queue.size_bytes >= _PAUSE_BYTES or now_ms() > until_ms
-            ):
-                self.is_deferred = True
-                self._host.defer(self)
+            if self._queue.size_bytes >= _PAUSE_BYTES and framing.has_begun:
+                self._defer()
                 break
             frame = framing.next_frame()
             if frame is None:
@@ -139,18 +136,30 @@ class Connection:
             self._host.deliver(self, frame)
             if self.is_closed:
                 return
-        framing.hold()
-        if not framing.has_begun:
+            if self.awaits_answer or not framing.has_begun:
+                break
+            if now_ms() > until_ms:
+                self._defer()
+                break
+        if framing.hold():
+            self._hold_rest_back()
+        else:
             self.frame_began_ms = -1
-        elif self.awaits_answer or self.is_deferred:
+
+    def _hold_rest_back(self) -> None:
+        """Leave alone what waits for its turn; count and limit a frame that is not whole yet."""
+        if self.awaits_answer or self.is_deferred:
             self.frame_began_ms = -1
             self._watch_reads(False)
         else:
             if self.frame_began_ms < 0:
                 self.frame_began_ms = self.last_active_ms
-            growth = framing.room_bytes - self.reserved_bytes
-            if growth > 0 and not self._host.reserve(self, growth):
+            if not self._host.reserve(self, self.framing.room_bytes):
                 self._watch_reads(False)
+
+    def _defer(self) -> None:
+        self.is_deferred = True
+        self._host.defer(self)
 
     def waiting(self) -> Waiting:
         """Return what the time limits are judged by."""
@@ -183,7 +192,8 @@ class Connection:
         """Write what is queued, then go on reading; or wait until the socket takes more."""
         if self.is_closed:
             return
-        if self.unsent_bytes:
+        queue = self._queue
+        if queue.size_bytes:
             try:
                 self._write()
             except (BlockingIOError, InterruptedError):
@@ -191,7 +201,7 @@ class Connection:
             except OSError:
                 self._host.lost(self)
                 return
-        if self.unsent_bytes:
+        if queue.size_bytes:
             if self._holds_too_much():
                 return
             self._watch_writes(True)
@@ -229,9 +239,9 @@ class Connection:
                     # The segment was cut below the slice: the frame cannot be completed any more.
                     raise ConnectionAbortedError("a log segment ended inside an answer")
             elif len(part) == 1:
-                sent = sock.send(part[0])
+                sent = sock.send(part[0], 0 if queue.ends_with(part) else _MORE_FOLLOWS)
             else:
-                sent = sock.sendmsg(part)
+                sent = sock.sendmsg(part, (), 0 if queue.ends_with(part) else _MORE_FOLLOWS)
             self.sent_bytes += sent
             queue.wrote(sent)
 

@@ -1,8 +1,11 @@
 """Hosts one node on an event loop: connections, timers, flush threads, limits.
 
 Every wake-up ends the same way: drain the node's outputs, write the answers of all connections that
-got one, arm the timer. The node runs on the loop's thread alone; the only other thread runs flushes
-(effects, never logic). Not here: listening sockets and signals (`serve`).
+got one, arm the timer. Wake-ups of readable connections end together, before the loop waits again,
+or after `_ANSWERS_TOGETHER`: a write to a sleeping client wakes it, which costs more than the
+write, and the clients of the writes behind it find it awake. The node runs on the loop's thread
+alone; the only other thread runs flushes (effects, never logic). Not here: listening sockets and
+signals (`serve`).
 """
 
 import asyncio
@@ -12,15 +15,29 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from kraft_wire.model import FsyncFailed
 from kraft_wire.node.event_log import EventLog
-from kraft_wire.node.limits import Admission, ServerLimits, overdue
+from kraft_wire.node.limits import Admission, RequestMemory, ServerLimits, overdue
 from kraft_wire.node.node import Node
-from kraft_wire.node.outputs import Close, FlushLogs, NoReply, Output, Peer, Rejection, Reply
+from kraft_wire.node.outputs import (
+    Close,
+    Connect,
+    Disconnect,
+    FlushLogs,
+    NoReply,
+    Output,
+    Peer,
+    Rejection,
+    Reply,
+    SendBytes,
+    StopProcess,
+)
 from kraft_wire.server.clock import now_ms, wall_ms
 from kraft_wire.server.connection import RECEIVE_BYTES, Connection
+from kraft_wire.server.peers import Links
 
 __all__ = ["Host"]
 
 _SWEEP_SECONDS = 1.0
+_ANSWERS_TOGETHER = 8
 
 
 class Host:
@@ -40,14 +57,17 @@ class Host:
         self.log = log
         self.receive_view = memoryview(bytearray(RECEIVE_BYTES))
         self.connections: dict[int, Connection] = {}
-        self.queued_bytes = 0
         self.is_stopping = False
+        self.node_has_left = False
+        """Whether its graceful stop is over."""
+        self.links = Links(node, limits, self.settle_all, log.event)
         self._loop = loop
         self._stop_at_once = stop_at_once
         self._admission = Admission(limits)
+        self.memory = RequestMemory(limits.queued_bytes_max)
         self._opened = 0
         self._dirty: list[Connection] = []
-        self._starved: list[Connection] = []
+        self._is_settling = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = -1
         self._flusher = ThreadPoolExecutor(1, thread_name_prefix="flush")
@@ -73,6 +93,14 @@ class Host:
 
     def _readable(self, connection: Connection) -> None:
         connection.on_readable(now_ms())
+        if len(self._dirty) >= _ANSWERS_TOGETHER:
+            self._finish_wake_up()
+        elif not self._is_settling:
+            self._is_settling = True
+            self._loop.call_soon(self._settle)
+
+    def _settle(self) -> None:
+        self._is_settling = False
         self._finish_wake_up()
 
     def _writable(self, connection: Connection) -> None:
@@ -112,30 +140,16 @@ class Host:
             return
         connection.close()
         self._admission.released(connection.peer.client_host)
-        self._release(connection)
+        self._release(connection.peer.connection_id)
         self.node.connection_closed(connection.peer.connection_id)
 
-    # -- memory ----------------------------------------------------------------------------------
-
     def reserve(self, connection: Connection, size_bytes: int) -> bool:
-        """Count bytes of requests; a frame that finds them used up waits for others' answers."""
-        connection.reserved_bytes += size_bytes
-        self.queued_bytes += size_bytes
-        if self.queued_bytes <= self.limits.queued_bytes_max:
-            return True
-        if self.queued_bytes == connection.reserved_bytes:
-            return True  # nobody else holds memory: waiting would never end
-        self._starved.append(connection)
-        return False
+        return self.memory.reserve(connection.peer.connection_id, size_bytes)
 
-    def _release(self, connection: Connection) -> None:
-        self.queued_bytes -= connection.reserved_bytes
-        connection.reserved_bytes = 0
-        assert self.queued_bytes >= 0, self.queued_bytes
-        if self._starved and self.queued_bytes <= self.limits.queued_bytes_max:
-            starved, self._starved = self._starved, []
-            for waiting in starved:
-                waiting.memory_is_free()
+    def _release(self, connection_id: int) -> None:
+        for starved in self.memory.release(connection_id):
+            if starved in self.connections:
+                self.connections[starved].memory_is_free()
 
     # -- the node --------------------------------------------------------------------------------
 
@@ -163,11 +177,9 @@ class Host:
                 self._carry_out(output)
 
     def _carry_out(self, output: Output) -> None:
-        if output.__class__ is FlushLogs:
-            assert isinstance(output, FlushLogs)
-            self._flush(output)
+        if not isinstance(output, (Reply, NoReply, Close)):
+            self._act(output)
             return
-        assert not isinstance(output, FlushLogs)
         connection = self.connections.get(output.connection_id)
         if connection is None:
             return  # it closed while the node worked
@@ -182,11 +194,23 @@ class Host:
                 else:
                     self.reject(connection, rejection)
                 return
-        if connection.reserved_bytes:
-            self._release(connection)
+        if output.connection_id in self.memory.held:
+            self._release(output.connection_id)
         if not connection.is_dirty:
             connection.is_dirty = True
             self._dirty.append(connection)
+
+    def _act(self, output: FlushLogs | Connect | SendBytes | Disconnect | StopProcess) -> None:
+        """Do what concerns no client's connection."""
+        match output:
+            case FlushLogs():
+                self._flush(output)
+            case StopProcess(reason=reason):
+                self.node_has_left = True
+                if reason is not None:
+                    self._stop_at_once(reason)
+            case _:
+                self.links.carry_out(output, self._loop)
 
     def _finish_wake_up(self) -> None:
         while self._dirty:
@@ -210,7 +234,7 @@ class Host:
     # -- flushing --------------------------------------------------------------------------------
 
     def _flush(self, order: FlushLogs) -> None:
-        done = self._flusher.submit(_flush_targets, order)
+        done = self._flusher.submit(order.run)
         done.add_done_callback(
             lambda future: self._loop.call_soon_threadsafe(self._flushed, order.flush_id, future)
         )
@@ -229,8 +253,8 @@ class Host:
     def _sweep(self) -> None:
         """Close the idle, the silent and the slow."""
         now = now_ms()
-        for connection in list(self.connections.values()):
-            if connection.awaits_answer or connection in self._starved:
+        for connection_id, connection in list(self.connections.items()):
+            if connection.awaits_answer or self.memory.is_starved(connection_id):
                 continue
             reason = overdue(connection.waiting(), self.limits, now)
             if reason == "idle" and connection.unsent_bytes:
@@ -246,6 +270,7 @@ class Host:
         self._sweeper.cancel()
         if self._timer is not None:
             self._timer.cancel()
+        self.links.close_all()
         self._flusher.shutdown(wait=True)
 
     def close_idle(self) -> int:
@@ -256,13 +281,3 @@ class Host:
             else:
                 connection.is_last_answer = True
         return len(self.connections)
-
-
-def _flush_targets(order: FlushLogs) -> FsyncFailed | None:
-    """Run in the flush thread."""
-    try:
-        for target in order.targets:
-            target.run()
-    except FsyncFailed as failure:
-        return failure
-    return None

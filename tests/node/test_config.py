@@ -58,7 +58,12 @@ def test_environment_beats_the_file_and_overrides_beat_both() -> None:
     [
         ("num.partitions=zero", "server.properties:8: num.partitions=zero: Not a number"),
         ("num.partitions=0", "server.properties:8: num.partitions=0: Value must be at least 1"),
-        ("process.roles=broker", "server.properties:8: process.roles=broker: must be broker"),
+        (
+            "process.roles=broker",
+            "server.properties:8: process.roles=broker: a broker without a controller is not",
+        ),
+        ("process.roles=", "server.properties:8: process.roles=: Configuration must not be"),
+        ("process.roles=controler", "String must be one of: broker, controller"),
         ("listeners=SSL://:1", "server.properties:8: listeners=SSL://:1: SSL asks for SSL"),
         ("listeners=PLAINTEXT://x", "server.properties:8: listeners=PLAINTEXT://x: 'PLAIN"),
         ("listeners=CONTROLLER://:1", "no listener is left for clients"),
@@ -66,6 +71,31 @@ def test_environment_beats_the_file_and_overrides_beat_both() -> None:
         ("listeners=A://:1,A://:2", "each listener must have a different name"),
         ("node.id=-2", "server.properties:8: node.id=-2"),
         ("log.dirs= , ", "server.properties:8: log.dirs="),
+        (
+            "controller.quorum.voters=1@127.0.0.1:19093",
+            "server.properties:8: controller.quorum.voters=1@127.0.0.1:19093: node.id 7 is not",
+        ),
+        ("controller.quorum.voters=7@h:1,7@h:2", "voter 7 stands there twice"),
+        ("controller.quorum.voters=7@h", "'7@h' is not id@host:port"),
+        ("controller.quorum.voters=x@h:1", "'x@h:1' is not id@host:port"),
+        ("controller.quorum.voters=-7@h:1", "'-7@h:1' is not id@host:port"),
+        ("controller.quorum.voters=7@h:65536", "'7@h:65536' is not id@host:port"),
+        ("controller.quorum.voters=", "controller.quorum.bootstrap.servers=: the quorum cannot"),
+        ("controller.quorum.bootstrap.servers=h", "server.properties:8: controller.quorum.boot"),
+        ("controller.quorum.bootstrap.servers=:1", "':1' is not host:port"),
+        ("controller.quorum.auto.join.enable=true", "the voters of controller.quorum.voters are"),
+        (
+            "controller.listener.names=OTHER\nlisteners=PLAINTEXT://:1",
+            "controller.listener.names=OTHER: a controller needs one of these names in listeners",
+        ),
+        ("controller.listener.names=", "Configuration must not be empty"),
+        ("listeners=PLAINTEXT://:1", "a controller needs one of these names in listeners"),
+        ("process.roles=controller", "PLAINTEXT is not in controller.listener.names"),
+        ("advertised.listeners=OTHER://h:1", "OTHER is advertised, but it is not in listeners"),
+        ("listener.security.protocol.map=PLAINTEXT:PLAINTEXT", "CONTROLLER asks for CONTROLLER"),
+        ("listener.security.protocol.map=CONTROLLER:SSL,PLAINTEXT:PLAINTEXT", "asks for SSL"),
+        ("controller.quorum.election.timeout.ms=-1", "Value must be at least 0"),
+        ("metadata.log.segment.bytes=1024", "Value must be at least 8388608"),
         (
             "metadata.log.dir=/other",
             "server.properties:8: metadata.log.dir=/other: the metadata log is in the first of",
@@ -79,7 +109,7 @@ def test_a_wrong_value_names_file_line_key_and_reason(line: str, message: str) -
 
 
 def test_what_is_advertised_may_differ_from_what_is_bound() -> None:
-    more = "listeners=PLAINTEXT://0.0.0.0:0\nadvertised.listeners=PLAINTEXT://kafka.example:29092\n"
+    more = "listeners=PLAINTEXT://0.0.0.0:0,CONTROLLER://:1\nadvertised.listeners=PLAINTEXT://kafka.example:29092\n"
     (listener,) = load_config(of_file(more), {}).with_ports({"PLAINTEXT": 40123}).listeners
     assert listener == Listener("PLAINTEXT", "0.0.0.0", 40123, "kafka.example", 29092)
 
@@ -91,3 +121,43 @@ def test_a_free_port_is_advertised_once_it_is_known() -> None:
         .listeners
     )
     assert listener.advertised_port == 40123
+
+
+CONTROLLER = """\
+process.roles=controller
+node.id=2
+controller.listener.names=CONTROLLER, SECOND
+listeners=SECOND://:19094,CONTROLLER://127.0.0.1:0
+advertised.listeners=SECOND://inside.example:7
+controller.quorum.bootstrap.servers=a.example:1, [::1]:2
+controller.quorum.auto.join.enable=true
+log.dirs=/a
+"""
+
+
+def test_a_node_that_is_only_a_controller_listens_for_its_peers_alone() -> None:
+    config = load_config(settings_of_file(CONTROLLER, "controller.properties"), {})
+    assert config.roles == ("controller",)
+    assert not config.is_broker
+    assert config.listeners == ()
+    assert [each.name for each in config.controller_listeners] == ["CONTROLLER", "SECOND"]
+    bound = config.with_ports({"CONTROLLER": 40123, "SECOND": 19094})
+    assert bound.controller_listener == Listener(
+        "CONTROLLER", "127.0.0.1", 40123, "127.0.0.1", 40123
+    )
+    assert bound.all_listeners[1] == Listener("SECOND", "0.0.0.0", 19094, "inside.example", 7)
+    assert bound.bootstrap_servers == ((-1, "a.example", 1), (-1, "::1", 2))
+    assert bound.voters == ()
+
+
+def test_static_voters_are_read_with_their_addresses() -> None:
+    config = load_config(of_file("controller.quorum.voters=7@h:1, 8@[::1]:2\n"), {})
+    assert config.voters == ((7, "h", 1), (8, "::1", 2))
+
+
+def test_the_listen_option_leaves_the_controllers_listener() -> None:
+    more = "advertised.listeners=PLAINTEXT://outside:1,CONTROLLER://inside:2\n"
+    option = ("listeners", Setting("PLAINTEXT://127.0.0.1:0", "--listen"))
+    config = load_config(of_file(more), {}, [option])
+    assert [each.port for each in config.all_listeners] == [0, 19093]
+    assert [each.advertised_host for each in config.all_listeners] == ["127.0.0.1", "inside"]

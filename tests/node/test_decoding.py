@@ -7,10 +7,20 @@ import pytest
 from kraft_wire.node.decoding import Answered, Decoded, RequestDecoder
 from kraft_wire.node.event_log import EventLog
 from kraft_wire.node.outputs import Peer, Rejection
+from kraft_wire.wire.generated.create_acls import AclCreation, CreateAclsRequest
+from kraft_wire.wire.generated.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from kraft_wire.wire.generated.describe_acls import DescribeAclsRequest
 from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataRequestTopic
-from kraft_wire.wire.message import DecodeLimits
+from kraft_wire.wire.message import DecodeLimits, Message
 
 SERVED = {0: (3, 13), 3: (0, 13), 18: (0, 4)}
+ACL_DECODER = RequestDecoder({29: (1, 3), 30: (1, 3), 31: (1, 3)}, DecodeLimits())
+ANY_ENTRY = {
+    "resource_type_filter": 1,
+    "pattern_type_filter": 1,
+    "operation": 1,
+    "permission_type": 1,
+}
 DECODER = RequestDecoder(SERVED, DecodeLimits(elements=1_000, tagged_fields=4, tagged_bytes=100))
 
 
@@ -60,6 +70,41 @@ def test_a_frame_is_refused_with_a_named_reason(
     assert (refused.api, refused.field, refused.byte) == (api, field, byte)
     if reason is not None:
         assert refused.reason == reason
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("request_", "field"),
+    [
+        (DescribeAclsRequest(**ANY_ENTRY | {"operation": 0}), "operation"),
+        (DescribeAclsRequest(**ANY_ENTRY), None),
+        (
+            DeleteAclsRequest(
+                filters=[
+                    DeleteAclsFilter(**ANY_ENTRY),
+                    DeleteAclsFilter(**ANY_ENTRY | {"pattern_type_filter": 0}),
+                ]
+            ),
+            "filters[1].pattern_type_filter",
+        ),
+        (
+            CreateAclsRequest(creations=[AclCreation(resource_type=2, operation=3)]),
+            "creations[0].permission_type",
+        ),
+    ],
+)
+def test_a_code_of_zero_is_refused_as_apaches_classes_refuse_it(
+    request_: Message, field: str | None, version: int
+) -> None:
+    tags = b"\0" if version >= type(request_).FLEXIBLE_FROM else b""
+    found = ACL_DECODER.decode(
+        frame(request_.API_KEY, version, request_.encode(version), tags=tags)
+    )
+    if field is None:
+        assert isinstance(found, Decoded)
+    else:
+        assert isinstance(found, Rejection)
+        assert (found.reason, found.field, found.client_id) == ("unknown_code", field, "c")
 
 
 def test_an_unknown_api_versions_version_is_answered() -> None:

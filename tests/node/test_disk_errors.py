@@ -1,31 +1,45 @@
 """What a whole node does when its disk is full or fails, on the simulated disk in virtual time."""
 
+import struct
+
 import pytest
 
-from kraft_wire.model import FsyncFailed, StorageError
+from kraft_wire.model import DiskFull, FsyncFailed, StorageError, TopicPartition
 from kraft_wire.node.event_log import Line
 from kraft_wire.sim.files import Fault, SimFileSystem
+from kraft_wire.storage.files import File
+from kraft_wire.storage.log import Log
 from kraft_wire.wire.batch_builder import build_batch
+from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
 from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchPartition, FetchRequest, FetchTopic
+from kraft_wire.wire.generated.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from kraft_wire.wire.generated.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
 from kraft_wire.wire.record import Record
+from kraft_wire.wire.record_batch import CHECKED_FROM, HEADER_BYTES
 from tests.broker.groups.harness import WALL_MS
 from tests.broker.groups.node_door import DIRECTORY, NodeDoor
 
+_CRC_AT = 17
 MEBIBYTE = 1 << 20
 BALLAST = str(MEBIBYTE)
 FAILED = ErrorCode.KAFKA_STORAGE_ERROR
 
 
-def produced(door: NodeDoor, topic: str = "t", size_bytes: int = 10) -> int:
-    batch = bytes(build_batch([Record(None, bytes(size_bytes), timestamp=WALL_MS)]))
+def produced(
+    door: NodeDoor, topic: str = "t", size_bytes: int = 10, key: bytes | None = None
+) -> int:
+    batch = bytes(build_batch([Record(key, bytes(size_bytes), timestamp=WALL_MS)]))
     data = PartitionProduceData(index=0, records=batch)
     parts = [TopicProduceData(name=topic, partition_data=[data])]
     request = ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=parts)
@@ -67,10 +81,11 @@ class Failing(SimFileSystem):
         super().__init__()
         self.fails: tuple[str, str] | None = None
         """Operation, and a part of the path."""
+        self.kind: type[StorageError] = StorageError
 
     def enter(self, operation: str, path: str) -> Fault | None:
         if self.fails is not None and self.fails[0] == operation and self.fails[1] in path:
-            raise StorageError(operation, path, "input/output error")
+            raise self.kind(operation, path, "input/output error")
         return super().enter(operation, path)
 
 
@@ -119,12 +134,12 @@ def test_metadata_without_any_room_is_refused_and_heals() -> None:
 
 
 def test_topic_whose_logs_found_no_room_is_served_once_there_is_some() -> None:
-    fs = SimFileSystem(capacity_bytes=100 * MEBIBYTE)
+    fs = Failing()
     door = NodeDoor(fs, storage_ballast_bytes="0")
-    fill(fs, 4_000)
+    fs.fails, fs.kind = ("mkdir", "wide-39"), DiskFull  # directories and names take space, too
     assert created(door, "wide", 40) == ErrorCode.NONE
     assert door.node.broker.partitions["wide", 39].offline
-    fs.capacity_bytes = 100 * MEBIBYTE
+    fs.fails = None
     door.advance(3_000)
     assert not any(each.offline for each in door.node.broker.partitions.values())
     assert produced(door, "wide") == ErrorCode.NONE
@@ -186,3 +201,32 @@ def test_error_of_the_metadata_log_leaves_the_node_to_its_host() -> None:
     fs.fails = ("write", "__cluster_metadata-0")
     with pytest.raises(StorageError):
         created(door, "u")
+
+
+def test_unreadable_records_cost_an_answer_and_the_compaction_but_not_the_partition() -> None:
+    door = NodeDoor(
+        SimFileSystem(), log_cleanup_policy="compact", log_cleaner_min_cleanable_ratio="0"
+    )
+    created(door, "t")
+    assert produced(door, key=b"k") == ErrorCode.NONE
+    log = door.node.broker.logs.get(TopicPartition("t", 0))
+    assert isinstance(log, Log)
+    spoil_first_record(log.active_segment.file)
+    log.roll(WALL_MS)
+    door.advance(60_000)
+    assert names(door).count("records_unreadable") == 1
+    wanted = ListOffsetsPartition(partition_index=0, timestamp=0)
+    request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=[wanted])])
+    answer = door.send(request, 7).response.topics[0].partitions[0]
+    assert answer.error_code == FAILED
+    assert names(door).count("records_unreadable") == 1
+    assert fetched(door) == ErrorCode.NONE
+    assert produced(door, key=b"k") == ErrorCode.NONE
+
+
+def spoil_first_record(file: File) -> None:
+    """Give the first record another size than it keeps to, under a right CRC."""
+    data = bytearray(file.pread(file.size_bytes(), 0))
+    data[HEADER_BYTES] ^= 0x08
+    struct.pack_into(">I", data, _CRC_AT, crc32c(bytes(data[CHECKED_FROM:])))
+    file.pwrite(data, 0)

@@ -94,3 +94,12 @@ def test_the_largest_size_waits_for_the_api_key_that_may_use_it() -> None:
     framing.feed(memoryview(b"\0\0"))
     assert framing.next_frame() is None
     assert framing.room_bytes > 0
+
+
+@pytest.mark.parametrize("arrived", [2, 10, 50_000, 300_000, 1_500_000])
+def test_a_frame_that_only_begins_takes_memory_as_it_arrives(arrived: int) -> None:
+    """What is declared costs nothing, two hundred beginnings cost little."""
+    framing = Framing(LIMITS)
+    sizes = [min(arrived, 10_000)] * (arrived // 10_000 + 1)
+    assert deliver(framing, struct.pack(">i", 4_900_000) + bytes(arrived), sizes) == []
+    assert framing.room_bytes <= max(64 * 1024, 4 * arrived)

@@ -1,12 +1,23 @@
 """A graceful stop as Apache's broker leaves it: leader of nothing, and fenced."""
 
-from kraft_wire.controller.image import NO_LEADER
-from kraft_wire.node.metadata_log import MetadataLog
+from kraft_wire.controller.image import NO_LEADER, MetadataImage
+from kraft_wire.node.committed import CommittedMetadata
+from kraft_wire.node.metadata_opening import open_metadata_log
+from kraft_wire.raft.events import TimerFired
+from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.storage.log_directory import LogDirectory
 from tests.broker.groups.harness import WALL_MS
 from tests.broker.groups.node_door import DIRECTORY, NodeDoor
 from tests.node.test_disk_errors import produced
+
+
+def image_of_all(fs: SimFileSystem, directory: LogDirectory) -> MetadataImage:
+    """The image of a quorum of one, of whose log everything is committed."""
+    log = open_metadata_log(fs, directory, NodeSettings(), None, WALL_MS).log
+    committed = CommittedMetadata(log)
+    committed.advance(log.log_end_offset)
+    return committed.image
 
 
 def test_stopped_broker_is_fenced_leads_nothing_and_leads_again_after_a_start() -> None:
@@ -18,7 +29,7 @@ def test_stopped_broker_is_fenced_leads_nothing_and_leads_again_after_a_start() 
     door.node.stop()
     directory = LogDirectory.open(fs, DIRECTORY)
     assert directory.was_clean
-    image = MetadataLog(fs, directory, 1, WALL_MS).image
+    image = image_of_all(fs, directory)
     broker = image.brokers[1]
     assert broker.fenced
     assert broker.in_controlled_shutdown
@@ -31,3 +42,13 @@ def test_stopped_broker_is_fenced_leads_nothing_and_leads_again_after_a_start() 
     assert again.node.broker.partitions["t", 0].leader_epoch > epoch
     assert not again.node.controller.image.brokers[1].fenced
     assert produced(again) == 0
+
+
+def test_stop_after_the_replica_has_seen_a_later_time_than_the_controller_says_farewell() -> None:
+    """A peer's request steps the replica only; the farewell is appended at the stop's own time."""
+    door = NodeDoor(SimFileSystem())
+    later_ms = door.now_ms + 1_000
+    door.node.raft.take(TimerFired(), later_ms)
+    door.node.begin_stop(later_ms)
+    door.node.stop()
+    assert door.node.raft.committed.image.brokers[1].fenced

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraft_wire.node.limits import Admission, ServerLimits, Waiting, overdue
+from kraft_wire.node.limits import Admission, RequestMemory, ServerLimits, Waiting, overdue
 
 LIMITS = ServerLimits(
     idle_ms=600_000,
@@ -59,3 +59,30 @@ def test_time_is_up_for_the_silent_the_idle_and_the_slow(
     connection: Waiting, now_ms: int, reason: str | None
 ) -> None:
     assert overdue(connection, LIMITS, now_ms) == reason
+
+
+def test_a_request_beyond_the_memory_of_all_waits_until_others_are_answered() -> None:
+    memory = RequestMemory(bytes_max=100)
+    assert memory.reserve(1, 60)
+    assert memory.reserve(1, 60), "asked again about the same bytes"
+    assert not memory.reserve(2, 50)
+    assert memory.is_starved(2)
+    assert memory.used_bytes == 110
+    assert memory.release(3) == [], "it held nothing"
+    assert memory.release(1) == [2]
+    assert not memory.is_starved(2)
+    assert memory.release(2) == []
+    assert memory.used_bytes == 0
+
+
+def test_a_request_larger_than_the_memory_of_all_does_not_wait_for_itself() -> None:
+    memory = RequestMemory(bytes_max=100)
+    assert memory.reserve(1, 500)
+
+
+def test_a_waiting_connection_that_is_gone_is_not_called_on() -> None:
+    memory = RequestMemory(bytes_max=100)
+    assert memory.reserve(1, 90)
+    assert not memory.reserve(2, 90)
+    assert memory.release(2) == []
+    assert memory.release(1) == []

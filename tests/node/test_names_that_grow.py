@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kraft_wire.cli.client import BrokerConnection
+from kraft_wire.client import BrokerConnection
 from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
 from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest
 from kraft_wire.wire.generated.describe_configs import (

@@ -59,10 +59,14 @@ def test_small_neighbours_are_joined_and_large_slices_left_to_sendfile() -> None
     large = FileSlice(MemoryFile(bytes(100_000), 5), 0, 100_000)
     queue.add([b"head", b"er"], 6)
     queue.add([large], 100_000)
-    assert queue.next_part() == [b"header"]
+    head = queue.next_part()
+    assert head == [b"header"]
+    assert not queue.ends_with(head)
     queue.wrote(6)
     assert queue.next_part() is large
     queue.wrote(99_999)
-    assert queue.next_part() == [b"\0"]
+    tail = queue.next_part()
+    assert tail == [b"\0"]
+    assert queue.ends_with(tail)
     queue.clear()
     assert queue.size_bytes == 0

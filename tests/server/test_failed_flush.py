@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataRequestTopic
+from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
 from tests.server.wire_client import WireClient, one_batch, produce_request
 from tests.server_process import ServerProcess
 
@@ -44,18 +44,22 @@ class ServerOnABadDisk(ServerProcess):
         return process.wait(timeout=20)
 
 
-@pytest.mark.parametrize("flushed_by", ["a produce", "the metadata log"])
+@pytest.mark.parametrize("flushed_by", ["a produce", "a later produce", "the metadata log"])
 def test_process_stops_when_an_fsync_fails(tmp_path: Path, flushed_by: str) -> None:
     server = ServerOnABadDisk(tmp_path, overrides={"log.flush.interval.messages": "1"})
     server.start()
     try:
         with WireClient(server.bootstrap) as client:
             topic = client.topic("t")
+            if flushed_by == "a later produce":  # of an epoch that the log has: nothing but a flush
+                client.send(produce_request(topic, one_batch(b"x")), 9)
+                assert client.receive_frame() is not None
             server.flag.touch()
-            if flushed_by == "a produce":
+            if flushed_by.endswith("produce"):
                 client.send(produce_request(topic, one_batch(b"x")), 9)
             else:
-                client.send(MetadataRequest(topics=[MetadataRequestTopic(name="u")]), 12)
+                wanted = CreatableTopic(name="u", num_partitions=1, replication_factor=1)
+                client.send(CreateTopicsRequest(topics=[wanted], timeout_ms=9_000), 7)
             assert client.receive_frame() is None
         assert server.exit_code() == _BROKEN
     finally:

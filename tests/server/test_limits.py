@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.server.descriptors import connections_max
+from kraft_wire.cli.descriptors import connections_max
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kraft_wire.wire.generated.fetch import FetchPartition, FetchRequest, FetchTopic
 from kraft_wire.wire.generated.metadata import MetadataRequest

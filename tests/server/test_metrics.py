@@ -7,6 +7,7 @@ from pathlib import Path
 from prometheus_client.parser import text_string_to_metric_families
 
 from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataResponse
+from tests.quorum_processes import QuorumProcesses
 from tests.server.wire_client import WireClient
 from tests.server_process import ServerProcess
 
@@ -31,3 +32,22 @@ def test_metrics_are_served_where_they_were_asked_for(tmp_path: Path) -> None:
     assert values["kafka_server_replicamanager_partitioncount",] == 1
     assert values["kraft_wire_rejections_total", "api_not_served"] == 1
     assert values["kafka_server_socketservermetrics_connection_count",] == 0
+
+
+def test_controller_alone_tells_of_its_quorum(tmp_path: Path) -> None:
+    with QuorumProcesses(tmp_path, size=1, overrides={"metrics.port": "-1"}) as quorum:
+        assert quorum.leader() == 1
+        found = re.search(r"address=(http://\S+)", quorum.log(1))
+        assert found is not None
+        with urllib.request.urlopen(found[1], timeout=10) as answer:
+            text = answer.read().decode()
+    values = {
+        sample.name: (sample.value, *sample.labels.values())
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+    assert values["kafka_server_raft_metrics_current_state"] == (1, "leader")
+    assert values["kafka_server_raft_metrics_current_leader"] == (1,)
+    assert values["kafka_controller_kafkacontroller_activecontrollercount"] == (1,)
+    assert values["kafka_server_metadataloader_handleloadsnapshotcount"] == (0,)
+    assert not [name for name in values if "fetchsession" in name], "it is no broker"

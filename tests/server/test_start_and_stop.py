@@ -1,5 +1,6 @@
 """How the process begins and ends: one clear line for each mistake, nobody left waiting."""
 
+import shlex
 import signal
 import socket
 import subprocess
@@ -72,15 +73,21 @@ def test_a_wrong_command_line_is_refused(tmp_path: Path, arguments: list[str], w
     assert words in refused(tmp_path, *arguments)
 
 
-def test_a_configured_directory_must_be_formatted(tmp_path: Path) -> None:
-    properties = tmp_path / "server.properties"
+def configured(directory: Path) -> Path:
+    """A file that names a directory, which nobody formatted."""
+    properties = directory / "server.properties"
     properties.write_text(
-        "process.roles=broker,controller\nnode.id=1\nlisteners=PLAINTEXT://127.0.0.1:0\n"
-        f"controller.listener.names=CONTROLLER\nlog.dirs={tmp_path}/data\n"
+        "process.roles=broker,controller\nnode.id=1\n"
+        "listeners=PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0\n"
+        f"controller.listener.names=CONTROLLER\nlog.dirs={directory}/unformatted\n"
         "controller.quorum.voters=1@127.0.0.1:9093\n"
     )
-    line = refused(tmp_path, str(properties))
-    assert f"log directory {tmp_path}/data is not formatted" in line
+    return properties
+
+
+def test_a_configured_directory_must_be_formatted(tmp_path: Path) -> None:
+    line = refused(tmp_path, str(configured(tmp_path)))
+    assert f"log directory {tmp_path}/unformatted is not formatted" in line
     assert "kraft-wire format -t CLUSTER_ID -c server.properties" in line
 
 
@@ -153,6 +160,95 @@ def test_what_was_acknowledged_is_there_after_a_kill(server_process: ServerProce
         again = client.topic("kept")
         assert again.topic_id == topic.topic_id
         assert again.partitions[0].leader_epoch > topic.partitions[0].leader_epoch
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("loop", ["fastest", "asyncio"])
+def test_a_signal_before_the_loop_runs_stops_the_server(
+    tmp_path: Path, number: signal.Signals, loop: str
+) -> None:
+    """The moment between the ready file and the loop, which uvloop's own handlers forget."""
+    program = (
+        "import os, sys\n"
+        f"if {loop == 'asyncio'}: sys.modules['uvloop'] = None\n"
+        "from kraft_wire.server.serve import Serving\n"
+        "run = Serving.run\n"
+        f"Serving.run = lambda self: (os.kill(os.getpid(), {int(number)}), run(self))\n"
+        "from kraft_wire.cli.main import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "server", "--listen", "127.0.0.1:0", "--data", "data"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=60,
+    )
+    assert done.returncode == 0, done
+    assert f"stopping signal={number.name}\nstopped clean=True\n" in done.stderr
+
+
+def test_a_ready_file_that_cannot_be_made_is_refused_before_data_is_touched(
+    tmp_path: Path,
+) -> None:
+    listen = ["--listen", "127.0.0.1:0"]
+    assert "--ready-file .: Is a directory" in refused(tmp_path, *listen, "--ready-file", ".")
+    missing = refused(tmp_path, *listen, "--ready-file", "no/file")
+    assert "--ready-file no/file: No such directory" in missing
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_ready_file_of_a_killed_node_is_gone_before_clients_are_taken(tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    ready.write_text("of another time")
+    line = refused(tmp_path, str(configured(tmp_path)), "--ready-file", str(ready))
+    assert "not formatted" in line
+    assert ready.exists(), "a node that may not start leaves the file of a running one"
+    program = (
+        "import os, sys\n"
+        "from kraft_wire.server.serve import Serving\n"
+        "Serving.listen = lambda self: os._exit(os.path.exists('ready'))\n"
+        "from kraft_wire.cli.main import main\n"
+        "main()\n"
+    )
+    start = ["server", "--listen", "127.0.0.1:0", "--data", "data", "--ready-file", "ready"]
+    done = subprocess.run([sys.executable, "-c", program, *start], cwd=tmp_path, timeout=60)
+    assert done.returncode == 0
+
+
+def test_an_authorizer_is_warned_of_at_start(tmp_path: Path) -> None:
+    standard = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+    with ServerProcess(tmp_path, overrides={"authorizer.class.name": standard}) as server:
+        log = server.log.read_text()
+    assert f'not_protected key=authorizer.class.name value="{standard}" reason="requests' in log
+    other = tmp_path / "without"
+    other.mkdir()
+    with ServerProcess(other) as server:
+        assert "not_protected" not in server.log.read_text()
+
+
+@pytest.mark.parametrize("stream", [1, 2])
+@pytest.mark.parametrize("instead", ["&-", "/dev/full"])
+def test_a_server_without_output_serves_and_stops(
+    tmp_path: Path, stream: int, instead: str
+) -> None:
+    command = shlex.join(ServerProcess(tmp_path).command(tmp_path / "ready"))
+    process = subprocess.Popen(
+        ["sh", "-c", f"exec {command} {stream}>{instead}"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "ready").exists():
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+        process.terminate()
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_a_second_signal_stops_at_once(tmp_path: Path) -> None:

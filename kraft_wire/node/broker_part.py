@@ -1,0 +1,122 @@
+"""The broker's half of a node: the broker over its log directories, its flushes and its clock work.
+
+It follows the committed image. Its logs are opened with the first one, because the settings of
+their topics stand there, and because only a complete image tells which logs are strays.
+
+Not here: requests (`node`), the metadata log (`raft_io`).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from kraft_wire.broker.broker import Broker
+from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
+from kraft_wire.broker.ports import ControllerChannel
+from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.controller.controller import layered
+from kraft_wire.controller.image import EMPTY_IMAGE, TOPIC_RESOURCE, MetadataImage
+from kraft_wire.model import Chance, StorageError, TopicPartition
+from kraft_wire.node.config import NodeConfig
+from kraft_wire.node.event_log import Report
+from kraft_wire.node.flushing import Flushing
+from kraft_wire.node.log_store import NodeLogStore
+from kraft_wire.node.maintenance import Maintenance
+from kraft_wire.node.opening import set_strays_aside
+from kraft_wire.node.outputs import Output
+from kraft_wire.storage.files import FileSystem
+from kraft_wire.storage.log_directory import LogDirectory
+
+__all__ = ["BrokerPart"]
+
+
+class BrokerPart:
+    """A broker with everything that only a broker needs."""
+
+    def __init__(
+        self,
+        fs: FileSystem,
+        config: NodeConfig,
+        directories: list[LogDirectory],
+        chance: Chance,
+        controller: ControllerChannel,
+        report: Report,
+        now_ms: int,
+    ) -> None:
+        meta = directories[0].meta
+        assert meta is not None, "opened directories are formatted"
+        self.settings = config.settings
+        """The node's settings under the dynamic values of the published image."""
+        self.store = NodeLogStore(fs, directories, config.settings, report)
+        self.broker = Broker(
+            node_id=config.node_id,
+            cluster_id=meta.cluster_id,
+            settings=BrokerSettings.of(config.settings),
+            logs=self.store,
+            controller=controller,
+            image=EMPTY_IMAGE,
+            chance=chance,
+        )
+        self.flushing = Flushing(self.broker)
+        self.maintenance = Maintenance(fs, self.store, config.settings, now_ms, self._disk_failed)
+        self._fs = fs
+        self._config = config
+        self._directories: Sequence[LogDirectory] = directories
+        self._report = report
+        self._is_open = False
+        self._image = EMPTY_IMAGE
+
+    def publish(self, image: MetadataImage, now_ms: int, wall_ms: int) -> None:
+        """Follow a committed image; the first one opens the logs."""
+        self.store.wall_ms = wall_ms
+        if image.configs is not self._image.configs:
+            self.settings = layered(self._config.settings, image, self._config.node_id)
+            self.broker.settings = BrokerSettings.of(self.settings)
+            self.store.configure_all(self.settings)
+        self._image = image
+        if not self._is_open:
+            self._open(image, wall_ms)
+        self.broker.publish(image, now_ms, wall_ms)
+        if image.topic(OFFSETS_TOPIC) is not None:
+            assert self.broker.groups is not None, "committed offsets are loaded from the start on"
+
+    def tick(self, now_ms: int, wall_ms: int) -> None:
+        """Act on time."""
+        self.store.wall_ms = wall_ms
+        self.broker.tick(now_ms, wall_ms)
+        self.maintenance.tick(now_ms, wall_ms)
+
+    def deadline_ms(self) -> int:
+        """Return when `tick` is needed next."""
+        deadline = self.broker.deadline_ms()
+        maintenance = self.maintenance.deadline_ms()
+        return maintenance if deadline is None else min(deadline, maintenance)
+
+    def after(self, outputs: list[Output], flush_ids: Iterator[int], now_ms: int) -> None:
+        """End a call of the node: run the fetches that were woken, order a flush."""
+        self.broker.fetch_purgatory.run_woken(now_ms)
+        if self.broker.unflushed:
+            order = self.flushing.begin(flush_ids)
+            if order is not None:
+                outputs.append(order)
+
+    def flushed(self, flush_id: int, now_ms: int) -> None:
+        """Take note that a flush of partitions was carried out."""
+        self.broker.flushed(self.flushing.completed(flush_id), now_ms)
+
+    def _open(self, image: MetadataImage, wall_ms: int) -> None:
+        self._is_open = True
+        self.store.learn(_topic_configs(image))
+        self.store.load(wall_ms)
+        for path in set_strays_aside(self._fs, self._directories, image):
+            self._report("stray_log_set_aside", path=path)
+
+    def _disk_failed(self, name: TopicPartition, error: StorageError) -> None:
+        """Take what the clock's work met as if a request had met it."""
+        partition = self.broker.partitions.get(name)
+        if partition is not None:
+            partition.failed(error)
+        else:
+            self.store.failed(name, error)
+
+
+def _topic_configs(image: MetadataImage) -> dict[str, Mapping[str, str]]:
+    return {topic.name: image.config(TOPIC_RESOURCE, topic.name) for topic in image.topics()}

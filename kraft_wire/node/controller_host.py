@@ -1,0 +1,297 @@
+"""Hosts the controller over the quorum: what it decides is appended, and answered once committed.
+
+The controller is active from the time its replica leads and has replayed everything before its own
+epoch, until the leadership ends; a leader first ends what its predecessor left open, writes a new
+cluster's first records (KIP-868, KIP-631), and registers this node. Records are appended one batch
+after the other without waiting for the disk, so that many share one flush; the controller decides
+by an image that has them already, and nothing of it is shown to anybody before it is committed.
+An answer leaves when everything that it could depend on is committed *and* replayed; where the
+leadership ends before, it says NOT_CONTROLLER (the outcome is then unknown, as in Kafka).
+
+Not here: what requests mean (`controller`), elections and the log (`raft_io`), forwarding.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+from kraft_wire.broker.context import PARKED, Parked, ReplyTo
+from kraft_wire.controller.controller import (
+    Controller,
+    ControllerContext,
+    ControllerResult,
+    QuorumUpgrade,
+)
+from kraft_wire.controller.records import VersionedRecord, encode_record
+from kraft_wire.model import DiskFull, LeaderEpoch, Offset, sooner
+from kraft_wire.node.raft_disk import Write
+from kraft_wire.node.raft_io import RaftIo, Upgrade
+from kraft_wire.node.uncommitted import not_controller, uncommitted
+from kraft_wire.raft.effects import LeadershipEstablished
+from kraft_wire.raft.events import VersionUpgradeRequested
+from kraft_wire.raft.quorum import Quorum
+from kraft_wire.raft.roles import Leader
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.update_features import UpdateFeaturesRequest
+from kraft_wire.wire.message import Message
+
+__all__ = ["AnswerTo", "ControllerHost"]
+
+AnswerTo: TypeAlias = ReplyTo | str
+"""A client's request, or the tag of one of this node's own."""
+
+_NOT_ACTIVE: Final = "No controller appears to be active on this node."
+_BEGINNING: Final = Offset(0)
+_AGAIN_AFTER_MS: Final = 1_000
+"""Pause after a step of ours for which the disk had no room."""
+
+
+class _Waiting(NamedTuple):
+    """An answer that is due once the log is committed up to an offset."""
+
+    next_offset: Offset
+    to: AnswerTo
+    response: Message
+
+
+@dataclass(slots=True)
+class _Steps:
+    """Batches of this node's own that follow one another, each after the last is committed."""
+
+    batches: Iterator[list[VersionedRecord]]
+    done: Callable[[], None]
+    next_offset: Offset = _BEGINNING
+    refused: list[VersionedRecord] | None = None
+    """A batch for which the disk had no room, to be tried again."""
+
+
+class ControllerHost:
+    """The controller of one node; see the module."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        raft: RaftIo,
+        *,
+        bootstrap: Callable[[], list[VersionedRecord]],
+        registration: Callable[[], Iterator[list[VersionedRecord]]],
+        disk_full: Callable[[DiskFull], None],
+    ) -> None:
+        """`bootstrap` reads a new cluster's records; `disk_full` is told of a disk without room.
+
+        `registration` yields what this node says of itself, batch by batch.
+        """
+        self.controller = controller
+        self.answers: list[tuple[AnswerTo, Message]] = []
+        """Late answers, for the node to take."""
+        self.is_active = False
+        """Whether requests are served."""
+        self._raft = raft
+        self._bootstrap = bootstrap
+        self._registration = registration
+        self._disk_full = disk_full
+        self._established: LeadershipEstablished | None = None
+        self._leader_epoch: LeaderEpoch | None = None
+        self._waiting: deque[_Waiting] = deque()
+        self._steps: _Steps | None = None
+        self._upgraded_to = _BEGINNING
+        """End of the batch that raised kraft.version, while it is not committed."""
+        self._again_at_ms: int | None = None
+        self._left: Callable[[], None] | None = None
+        """Called once this node has said farewell, or cannot."""
+        self._now_ms = 0
+
+    # -- requests --------------------------------------------------------------------------------
+
+    def handle(
+        self,
+        context: ControllerContext,
+        request: Message,
+        to: AnswerTo,
+        now_ms: int,
+        wall_ms: int,
+    ) -> Message | Parked:
+        """Decide a request of an API of the controller; PARKED: the answer is in `answers` later.
+
+        Where the controller is not active the answer is NOT_CONTROLLER.
+        """
+        self._now_ms = now_ms
+        if not self.is_active:
+            return self.controller.refuse(request, ErrorCode.NOT_CONTROLLER, _NOT_ACTIVE)
+        voters = self._raft.replica.quorum.voters
+        self.controller.kraft_version = voters.kraft_version
+        self.controller.voter_ids = list(voters.latest.nodes)
+        result = self.controller.handle(context, request, now_ms, wall_ms)
+        if result.quorum_upgrade is not None:
+            error = self._upgrade_quorum(result.quorum_upgrade)
+            if error is not ErrorCode.NONE:
+                from kraft_wire.controller.update_features import quorum_refused
+
+                assert isinstance(request, UpdateFeaturesRequest), request
+                return quorum_refused(request, error)
+        if result.records:
+            return self._write(result, to)
+        return self._read(result.response, to)
+
+    def _read(self, response: Message, to: AnswerTo) -> Message | Parked:
+        """Answer without records; later where what was decided by may not be committed yet."""
+        end = self._pending_end
+        if end > _BEGINNING:
+            self._waiting.append(_Waiting(end, to, response))
+            return PARKED
+        return response
+
+    @property
+    def _pending_end(self) -> Offset:
+        """End of what was decided and is not replayed yet, 0 where there is nothing."""
+        end = self._waiting[-1].next_offset if self._waiting else _BEGINNING
+        return max(end, self._upgraded_to)
+
+    def _upgrade_quorum(self, upgrade: QuorumUpgrade) -> ErrorCode:
+        """Raise kraft.version, which is the quorum's to do; its record is answered for here."""
+        assert self._leader_epoch is not None, "only a leader is asked"
+        ticket = Upgrade()
+        asked = VersionUpgradeRequested(
+            ticket, upgrade.level, self._leader_epoch, upgrade.validate_only
+        )
+        self._raft.take(asked, self._now_ms)
+        if ticket.error_code is ErrorCode.NONE and not upgrade.validate_only:
+            self._upgraded_to = self._raft.log.log_end_offset
+        return ticket.error_code
+
+    def _write(self, result: ControllerResult, to: AnswerTo) -> Message | Parked:
+        write = self._append(result.records, result.values)
+        if write.disk_full is not None:
+            self._disk_full(write.disk_full)
+            return uncommitted(result.response)
+        if write.next_offset is None:
+            return not_controller(result.response)
+        self._waiting.append(_Waiting(write.next_offset, to, result.response))
+        return PARKED
+
+    def _append(self, records: Sequence[VersionedRecord], encoded: tuple[bytes, ...] = ()) -> Write:
+        """Append a batch, and decide by an image with it from now on."""
+        assert self._leader_epoch is not None, "only a leader writes"
+        values = encoded or tuple(encode_record(record) for record in records)
+        assert len(values) == len(records)
+        write = Write(values, [record.record for record in records])
+        self._raft.write(write, self._leader_epoch, self._now_ms)
+        if write.next_offset is not None:
+            self.controller.appended(records, write.next_offset - len(values), self._now_ms)
+        return write
+
+    # -- what the quorum tells -------------------------------------------------------------------
+
+    def committed(self, now_ms: int) -> None:
+        """The committed image has grown: answer who waited for it, and go on."""
+        self._now_ms = now_ms
+        next_offset = self._raft.committed.next_offset
+        self.controller.publish(self._raft.committed.image)
+        waiting = self._waiting
+        if self._upgraded_to <= next_offset:
+            self._upgraded_to = _BEGINNING
+        while waiting and waiting[0].next_offset <= next_offset:
+            done = waiting.popleft()
+            self.answers.append((done.to, done.response))
+        if self._established is not None and next_offset >= self._established.from_offset:
+            self._take_office(self._established.leader_epoch)
+        elif self._steps is not None and self._steps.next_offset <= next_offset:
+            self._go_on()
+
+    def leadership_established(self, established: LeadershipEstablished, now_ms: int) -> None:
+        """The replica leads; the controller follows once it has replayed what was before."""
+        self._established = established
+        self.committed(now_ms)
+
+    def leadership_ended(self) -> None:
+        """Another controller may be active from now on: forget what was not committed."""
+        waiting, self._waiting = self._waiting, deque()
+        self.answers += [(each.to, not_controller(each.response)) for each in waiting]
+        steps, self._steps = self._steps, None
+        self._established = self._leader_epoch = self._again_at_ms = None
+        self._upgraded_to = _BEGINNING
+        self.is_active = False
+        self.controller.renounce(self._raft.committed.image)
+        if steps is not None and self._left is not None:
+            self._left()
+
+    def _take_office(self, leader_epoch: LeaderEpoch) -> None:
+        committed = self._raft.committed
+        self._established = None
+        self._leader_epoch = leader_epoch
+        first = self.controller.become_active(
+            committed.image,
+            leader_epoch=leader_epoch,
+            in_transaction=committed.in_transaction,
+            bootstrap=self._bootstrap() if committed.image.metadata_version == 0 else (),
+            now_ms=self._now_ms,
+        )
+        self._begin(iter([first] if first else []), self._serve)
+
+    def _serve(self) -> None:
+        self.is_active = True
+        self._begin(self._registration(), lambda: None)
+
+    # -- steps of this node's own ----------------------------------------------------------------
+
+    def leave(
+        self, farewell: Iterator[list[VersionedRecord]], left: Callable[[], None], now_ms: int
+    ) -> None:
+        """Say what this node says when it stops, then call `left`; at once where it cannot."""
+        self._left, self._now_ms = left, now_ms
+        if self.is_active:
+            self._begin(farewell, left)
+        else:
+            left()
+
+    def _begin(self, batches: Iterator[list[VersionedRecord]], done: Callable[[], None]) -> None:
+        self._steps = _Steps(batches, done)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Append the next batch of our own, or be done with them."""
+        steps = self._steps
+        assert steps is not None, "nothing to go on with"
+        records = steps.refused or next(steps.batches, None)
+        steps.refused = None
+        if records is None:
+            self._steps = None
+            steps.done()
+            return
+        write = self._append(records)
+        if write.disk_full is not None:
+            if self._raft.disk.flushes_inline:
+                raise write.disk_full
+            self._disk_full(write.disk_full)
+            steps.refused, self._again_at_ms = records, self._now_ms + _AGAIN_AFTER_MS
+        if write.next_offset is not None:
+            steps.next_offset = write.next_offset
+
+    # -- time ------------------------------------------------------------------------------------
+
+    def tick(self, now_ms: int) -> None:
+        """Try again what found no room, and write the record that lets followers see their lag."""
+        self._now_ms = now_ms
+        if self._again_at_ms is not None and self._again_at_ms <= now_ms:
+            self._again_at_ms = None
+            self._go_on()
+        idle_at_ms = self._idle_deadline_ms()
+        if idle_at_ms is not None and idle_at_ms <= now_ms:
+            self._append(self.controller.idle_records(now_ms))
+
+    def deadline_ms(self) -> int | None:
+        """Return when `tick` is needed next."""
+        return sooner(self._again_at_ms, self._idle_deadline_ms())
+
+    def _idle_deadline_ms(self) -> int | None:
+        """Return when the next NoOp is due: none where nobody follows who could lag."""
+        if not self.is_active or not _has_followers(self._raft.replica.quorum):
+            return None
+        return self.controller.idle_deadline_ms()
+
+
+def _has_followers(quorum: Quorum) -> bool:
+    """Tell whether anybody else follows the log, or ought to."""
+    follows = isinstance(quorum.role, Leader) and bool(quorum.role.progress)
+    return follows or not quorum.is_only_voter

@@ -1,0 +1,295 @@
+"""The metadata's half of a node: replica, controller, snapshots, and the way to other controllers.
+
+`obey` follows what the quorum decides, in its order: committed records are replayed and published,
+the controller becomes active or ceases to be, this node registers where it is not known. A node
+leaves gracefully by saying farewell through its own controller, if that is active, and by resigning
+where it leads. Metadata that cannot be replayed stops the process: nothing right can follow.
+
+Not here: the broker (`broker_part`), requests and answers of clients (`node`, `controller_apis`).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from kraft_wire.controller.controller import Controller
+from kraft_wire.controller.image import MetadataImage
+from kraft_wire.controller.image_draft import MetadataFault
+from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.model import (
+    NO_REPLICA,
+    Chance,
+    DiskFull,
+    LeaderEpoch,
+    ReplicaId,
+    StorageError,
+    Uuid,
+    random_uuid,
+    sooner,
+)
+from kraft_wire.node.config import NodeConfig
+from kraft_wire.node.controller_host import ControllerHost
+from kraft_wire.node.event_log import Report
+from kraft_wire.node.metadata_opening import bootstrap_records_of
+from kraft_wire.node.metadata_upkeep import MetadataUpkeep
+from kraft_wire.node.opening import open_quorum, start_quorum
+from kraft_wire.node.outputs import Output, StopProcess
+from kraft_wire.node.raft_io import News, RaftIo
+from kraft_wire.node.registration import Registration
+from kraft_wire.raft.effects import (
+    HighWatermarkAdvanced,
+    LeaderChanged,
+    LeadershipEnded,
+    LeadershipEstablished,
+    ShutdownCompleted,
+)
+from kraft_wire.raft.events import ShutdownRequested
+from kraft_wire.raft.roles import Follower, Leader
+from kraft_wire.storage.files import FileSystem
+from kraft_wire.storage.log_directory import LogDirectory
+from kraft_wire.wire.message import DecodeLimits
+
+if TYPE_CHECKING:
+    from kraft_wire.node.controller_apis import ControllerApis
+    from kraft_wire.node.forwarding import Forwarder
+
+__all__ = ["QuorumPart"]
+
+_SHUTDOWN_MS: Final = 5_000
+"""How long a leader that stops waits for a successor."""
+
+
+class QuorumPart:
+    """A node's share in the metadata; see the module."""
+
+    def __init__(
+        self,
+        fs: FileSystem,
+        config: NodeConfig,
+        directories: Sequence[LogDirectory],
+        chance: Chance,
+        *,
+        publish: Callable[[MetadataImage], None],
+        disk_full: Callable[[DiskFull], None],
+        link_ids: Iterator[int],
+        report: Report,
+        decode_limits: DecodeLimits,
+        now_ms: int,
+        wall_ms: int,
+    ) -> None:
+        """`start` must follow. `disk_full` is told of a disk without room for metadata.
+
+        `publish` takes each committed image, from the first one on that lacks nothing of what was
+        committed when this node came: a broker must not judge its logs by less.
+        """
+        self.raft = open_quorum(
+            fs, directories, config, chance, link_ids, report, decode_limits, wall_ms
+        )
+        self.raft.wall_ms = wall_ms
+        self.host = ControllerHost(
+            Controller(node_id=config.node_id, settings=config.settings, chance=chance),
+            self.raft,
+            bootstrap=lambda: bootstrap_records_of(fs, directories[0]),
+            registration=self._arrival,
+            disk_full=disk_full,
+        )
+        self.registration = Registration(
+            config, random_uuid(chance), _directory_ids(directories), is_broker=config.is_broker
+        )
+        self.has_static_voters = bool(config.voters)
+        self.leaders_count = 0
+        """Leaders that this node saw begin."""
+        self._leader_epoch = LeaderEpoch(-1)
+        """The epoch of the newest of them."""
+        self._is_starting = True
+        self._is_caught_up = False
+        self.upkeep = MetadataUpkeep(self.raft, config.settings, report, now_ms)
+        self._config = config
+        self._directories = directories
+        self._publish_image = publish
+        self._link_ids = link_ids
+        self._report = report
+        self._decode_limits = decode_limits
+        self._apis: ControllerApis | None = None
+        self._outputs: list[Output] = []
+        self._now_ms = now_ms
+        self._is_leaving = False
+
+    def start(self, now_ms: int) -> None:
+        """Begin as a replica. Alone this node leads, and is registered when this returns."""
+
+        def join() -> None:
+            self.raft.start(now_ms)
+            self._obey_all()
+
+        start_quorum(self.raft, self._directories, join)
+        self._is_starting = False
+        self._publish()
+
+    @property
+    def apis(self) -> "ControllerApis":
+        """The controller's listeners and the way to the active controller, made when needed."""
+        if self._apis is None:
+            from kraft_wire.node.controller_apis import ControllerApis
+
+            meta = self._directories[0].meta
+            assert meta is not None, self._directories[0].path
+            self._apis = ControllerApis(
+                meta.cluster_id,
+                self.raft,
+                self.host,
+                self._link_ids,
+                self._report,
+                self._decode_limits,
+            )
+        return self._apis
+
+    @property
+    def made_apis(self) -> "ControllerApis | None":
+        """The same where they were needed, else nobody can be waiting there."""
+        return self._apis
+
+    # -- time, links and flushes -----------------------------------------------------------------
+
+    def tick(self, now_ms: int, wall_ms: int) -> None:
+        """Act on time."""
+        self._now_ms = now_ms
+        self.raft.wall_ms = wall_ms
+        self.raft.tick(now_ms)
+        self.host.tick(now_ms)
+        if self._apis is not None:
+            self._apis.forwarder.tick(now_ms)
+        self.upkeep.tick(now_ms, wall_ms)
+
+    def deadline_ms(self) -> int:
+        """Return when `tick` is needed next."""
+        soonest_ms = sooner(self.raft.deadline_ms(), self.host.deadline_ms())
+        if self._apis is not None:
+            soonest_ms = sooner(soonest_ms, self._apis.forwarder.deadline_ms())
+        upkeep_ms = self.upkeep.deadline_ms()
+        return upkeep_ms if soonest_ms is None else min(soonest_ms, upkeep_ms)
+
+    def links_of(self, link_id: int) -> "RaftIo | Forwarder":
+        """Return whom a link belongs to."""
+        apis = self._apis
+        return apis.forwarder if apis is not None and apis.forwarder.owns(link_id) else self.raft
+
+    @property
+    def is_touched(self) -> bool:
+        """Whether there may be something to obey or to take out."""
+        return self.raft.is_touched or self._apis is not None
+
+    def take_outputs(self, flush_ids: Iterator[int]) -> list[Output]:
+        """Return what the host must do: flush, talk to peers, stop."""
+        self.raft.is_touched = False
+        outputs, self._outputs = self._outputs, []
+        if self.raft.disk.wants_flush:
+            order = self.raft.disk.begin_flush(next(flush_ids))
+            if order is not None:
+                outputs.append(order)
+        outputs += self.raft.take_outputs()
+        if self._apis is not None:
+            outputs += self._apis.forwarder.take_outputs()
+        return outputs
+
+    # -- the quorum's news -----------------------------------------------------------------------
+
+    def obey(self, now_ms: int) -> None:
+        """Follow what the quorum decided since the last time."""
+        self._now_ms = now_ms
+        if not self.raft.news:
+            return
+        try:
+            self._obey_all()
+        except MetadataFault as fault:
+            self._outputs.append(StopProcess(f"the committed metadata cannot be replayed: {fault}"))
+
+    def _obey_all(self) -> None:
+        while self.raft.news:
+            news, self.raft.news = self.raft.news, []
+            for each in news:
+                self._obey(each)
+
+    def _obey(self, news: News) -> None:
+        match news:
+            case HighWatermarkAdvanced(high_watermark):
+                if self.raft.committed.advance(high_watermark) or not self._is_caught_up:
+                    self._publish()
+                self.host.committed(self._now_ms)
+            case LeadershipEstablished():
+                self.host.leadership_established(news, self._now_ms)
+            case LeadershipEnded():
+                self.host.leadership_ended()
+            case LeaderChanged(leader_id, leader_epoch):
+                self._count_leader(leader_id, leader_epoch)
+                self._register_controller()
+                if self._apis is not None:
+                    self._apis.forwarder.controller_changed(self._now_ms)
+            case ShutdownCompleted():
+                self._outputs.append(StopProcess(None))
+
+    def _count_leader(self, leader_id: ReplicaId, leader_epoch: LeaderEpoch) -> None:
+        """Count a leader once, however often it is found again."""
+        if leader_id != NO_REPLICA and leader_epoch > self._leader_epoch:
+            self._leader_epoch = leader_epoch
+            self.leaders_count += 1
+
+    def _publish(self) -> None:
+        """Publish the committed image, once it lacks nothing and the start is over."""
+        self._is_caught_up = self._is_caught_up or self._reaches_leader()
+        if self._is_caught_up and not self._is_starting:
+            self._publish_image(self.raft.committed.image)
+            self._register_controller()
+
+    def _reaches_leader(self) -> bool:
+        """Tell whether everything is replayed of which the leader says that it is committed."""
+        role = self.raft.replica.quorum.role
+        if isinstance(role, Leader):
+            known = role.high_watermark
+        else:
+            known = role.leader_high_watermark if isinstance(role, Follower) else None
+        return known is not None and self.raft.committed.next_offset >= known
+
+    def _register_controller(self) -> None:
+        """Let the active controller know of this one; of itself it writes the record at once."""
+        leader_id = self.raft.replica.quorum.leader_id
+        if self._is_leaving or leader_id in (NO_REPLICA, self._config.node_id):
+            return
+        if self._config.controller_listeners:
+            self.apis.register(self.registration.controller_record(), self._now_ms)
+
+    def _arrival(self) -> Iterator[list[VersionedRecord]]:
+        raft = self.raft
+        return self.registration.arrival(
+            lambda: raft.committed.image, lambda: raft.log.log_end_offset
+        )
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    def leave(self, now_ms: int) -> None:
+        """Begin the farewell, once; `StopProcess` says when it is over."""
+        self._now_ms = now_ms
+        if not self._is_leaving:
+            self._is_leaving = True
+            farewell = self.registration.farewell(self.raft.committed.image)
+            self.host.leave(farewell, self._left, now_ms)
+
+    def _left(self) -> None:
+        self.raft.take(ShutdownRequested(_SHUTDOWN_MS), self._now_ms)
+
+    def stop(self) -> None:
+        """Flush and close the metadata log.
+
+        Where a quorum of one has not said farewell yet it does so now; nobody else is waited for.
+        """
+        with suppress(StorageError):  # on a full disk it looks like a crash to the next start
+            self.raft.disk.flushes_inline = self.raft.replica.quorum.is_only_voter
+            self.leave(self._now_ms)
+            self.raft.flush_now(self._now_ms)
+            self._obey_all()
+        self.raft.log.close()
+
+
+def _directory_ids(directories: Sequence[LogDirectory]) -> list[Uuid]:
+    metas = [directory.meta for directory in directories]
+    return [meta.directory_id for meta in metas if meta is not None and meta.directory_id]

@@ -1,0 +1,54 @@
+"""Answers as outputs: encoded in the version of their request, with frame length and header.
+
+Parts of files stay slices, which the host sends without copying them. An answer that no version can
+hold ends the connection with a named reason.
+"""
+
+from struct import Struct
+from typing import Final
+
+from kraft_wire.model import FileSlice
+from kraft_wire.node.decoding import Answered, unencodable
+from kraft_wire.node.outputs import Buffers, Close, Reply
+from kraft_wire.wire.header import RequestHeader, response_header_version
+from kraft_wire.wire.message import Message, UnencodableMessage
+
+__all__ = ["encoded_reply", "reply_of_bytes"]
+
+_WITH_SLICES: Final = frozenset({1, 59})
+"""Fetch and FetchSnapshot: their answers carry parts of files."""
+_HEAD: Final = Struct(">ii")
+"""Frame length and correlation id."""
+_LENGTH_BYTES: Final = 4
+
+
+def encoded_reply(connection_id: int, header: RequestHeader, response: Message) -> Reply | Close:
+    """Return the answer to a request, or the end of its connection where it cannot be written."""
+    try:
+        return _encoded(connection_id, header, response)
+    except UnencodableMessage as problem:
+        return Close(connection_id, unencodable(header, problem))
+
+
+def _encoded(connection_id: int, header: RequestHeader, response: Message) -> Reply:
+    flexible = response_header_version(header.api_key, header.api_version)
+    size = _HEAD.size - _LENGTH_BYTES + flexible
+    if header.api_key not in _WITH_SLICES:
+        body = response.encode(header.api_version)
+        size += len(body)
+        head = _HEAD.pack(size, header.correlation_id)
+        frame = head + b"\0" + body if flexible else head + body
+        return Reply(connection_id, [frame], size + _LENGTH_BYTES)
+    parts: Buffers = response.encode_parts(header.api_version)
+    for part in parts:
+        size += part.size_bytes if part.__class__ is FileSlice else len(part)  # type: ignore[arg-type]  # two kinds of parts
+    head = _HEAD.pack(size, header.correlation_id)
+    parts.insert(0, head + b"\0" if flexible else head)
+    return Reply(connection_id, parts, size + _LENGTH_BYTES)
+
+
+def reply_of_bytes(connection_id: int, answer: Answered) -> Reply:
+    """Return an answer in a form that no message class has."""
+    size = _HEAD.size - _LENGTH_BYTES + len(answer.body)
+    frame = _HEAD.pack(size, answer.correlation_id) + answer.body
+    return Reply(connection_id, [frame], len(frame))

@@ -1,0 +1,161 @@
+"""Full, failing and lying disks of one voter, and leaders that send garbage: the others go on."""
+
+import pytest
+
+from kraft_wire.controller.image_draft import MetadataFault
+from kraft_wire.model import DiskFull, FileSlice, FsyncFailed, Offset, OffsetAndEpoch
+from kraft_wire.node.quorum_log import QuorumLog
+from kraft_wire.storage.snapshots_store import MetadataSnapshots
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.message import Part
+from tests.node.quorum import NodeQuorum
+from tests.node.test_disk_errors import Failing, fill
+from tests.node.test_three_controllers import committed, config_of, configs, error_of, set_config
+
+OFTEN = {
+    "metadata.log.max.record.bytes.between.snapshots": "1500",
+    "metadata.max.retention.bytes": "100",
+}
+
+
+def follower_of(quorum: NodeQuorum) -> int:
+    leader = quorum.elect()
+    return next(node_id for node_id in quorum.voters if node_id != leader)
+
+
+def lines(quorum: NodeQuorum, node_id: int) -> list[str]:
+    return [name for name, _ in quorum.members[node_id].lines]
+
+
+def test_a_follower_on_a_full_disk_holds_nobody_up_and_catches_up_when_there_is_room() -> None:
+    quorum = NodeQuorum()
+    victim = follower_of(quorum)
+    quorum.level()
+    fs = quorum.members[victim].fs
+    fill(fs, 10)
+    for value in range(5):
+        committed(quorum, value)
+    quorum.advance(3_000)
+    behind = quorum.members[victim].running.raft.committed.next_offset
+    assert behind < max(quorum.ends())
+    assert 1 <= lines(quorum, victim).count("metadata_append_refused") <= 5
+    fs.capacity_bytes = None
+    assert configs(quorum) == ["4"] * 3
+
+
+def test_a_leader_on_a_full_disk_refuses_changes_and_goes_on_when_there_is_room() -> None:
+    quorum = NodeQuorum()
+    leader = quorum.elect()
+    quorum.level()
+    quorum.advance(100)
+    fs = quorum.members[leader].fs
+    fill(fs, 10)
+    answer = set_config(quorum, leader, 1)
+    assert error_of(answer) == ErrorCode.KAFKA_STORAGE_ERROR
+    assert config_of(quorum.members[leader].running.controller.image) is None
+    fs.capacity_bytes = None
+    committed(quorum, 2)
+    assert configs(quorum) == ["2"] * 3
+
+
+def without_a_disk(settings: dict[str, str]) -> tuple[NodeQuorum, int]:
+    """A quorum whose log begins with a snapshot, and a voter that has lost its disk."""
+    quorum = NodeQuorum(settings=settings)
+    for value in range(20):
+        committed(quorum, value)
+        quorum.advance(10)
+    quorum.advance(61_000)
+    victim = follower_of(quorum)
+    quorum.wipe(victim)
+    return quorum, victim
+
+
+def test_a_snapshot_for_which_there_is_no_room_is_fetched_once_there_is_some(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    quorum, victim = without_a_disk({**OFTEN, "controller.quorum.fetch.snapshot.max.bytes": "200"})
+    full = iter([True] * 30)
+    whole = MetadataSnapshots.append_chunk
+
+    def refused(
+        snapshots: MetadataSnapshots, snapshot_id: OffsetAndEpoch, position: int, data: Part
+    ) -> None:
+        if position > 0 and next(full, False):
+            snapshots.abandon_partial()
+            raise DiskFull("write", "snapshot", "no space left on device")
+        whole(snapshots, snapshot_id, position, data)
+
+    monkeypatch.setattr(MetadataSnapshots, "append_chunk", refused)
+    quorum.start(victim)
+    quorum.advance(3_000)
+    assert 1 <= lines(quorum, victim).count("metadata_snapshot_refused") <= 4
+    assert configs(quorum) == ["19"] * 3
+
+
+@pytest.mark.parametrize("byte", [5, 100, 300])
+def test_a_snapshot_that_comes_damaged_is_refused_and_fetched_again(
+    monkeypatch: pytest.MonkeyPatch, byte: int
+) -> None:
+    quorum, victim = without_a_disk(OFTEN)
+    damages = iter([True, True])
+    whole = MetadataSnapshots.append_chunk
+
+    def damaged(
+        snapshots: MetadataSnapshots, snapshot_id: OffsetAndEpoch, position: int, data: Part
+    ) -> None:
+        assert not isinstance(data, FileSlice), "it comes from the network"
+        spoilt = bytearray(data)
+        if next(damages, False):
+            spoilt[byte] ^= 1
+        whole(snapshots, snapshot_id, position, spoilt)
+
+    monkeypatch.setattr(MetadataSnapshots, "append_chunk", damaged)
+    quorum.start(victim)
+    quorum.advance(2_000)
+    assert configs(quorum) == ["19"] * 3
+    assert "metadata_snapshot_refused" in lines(quorum, victim)
+
+
+def test_batches_that_come_damaged_are_not_appended(monkeypatch: pytest.MonkeyPatch) -> None:
+    quorum = NodeQuorum()
+    committed(quorum, 1)
+    quorum.level()
+    whole = QuorumLog.whole_batches
+    damages = iter([True] * 3)
+
+    def damaged(log: QuorumLog, *arguments: int) -> bytes:
+        data = bytearray(whole(log, *arguments))  # type: ignore[arg-type]  # as the original
+        if len(data) > 70 and next(damages, False):
+            data[70] ^= 1
+        return bytes(data)
+
+    monkeypatch.setattr(QuorumLog, "whole_batches", damaged)
+    committed(quorum, 2)
+    assert configs(quorum) == ["2"] * 3
+    refused = [node_id for node_id in quorum.voters if lines(quorum, node_id)]
+    assert refused, "somebody was sent garbage"
+
+
+def test_a_failed_fsync_of_the_vote_leaves_the_node_to_its_host() -> None:
+    quorum = NodeQuorum(disk=Failing)
+    first = quorum.elect()
+    for node_id in quorum.voters:
+        quorum.members[node_id].fs.fails = ("fsync", "quorum-state")  # type: ignore[attr-defined]  # a Failing disk
+    quorum.kill(first)
+    with pytest.raises(FsyncFailed):
+        quorum.advance(10_000)
+
+
+def test_committed_metadata_that_cannot_be_replayed_stop_the_process_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    quorum = NodeQuorum()
+    victim = follower_of(quorum)
+    committed_metadata = quorum.members[victim].running.raft.committed
+
+    def contradicts(high_watermark: Offset) -> bool:
+        raise MetadataFault("topic t exists already")
+
+    monkeypatch.setattr(committed_metadata, "advance", contradicts)
+    with pytest.raises(AssertionError, match="topic t exists already"):  # the pump's own check
+        quorum.advance(1_000)

@@ -1,0 +1,201 @@
+"""Questions to the active controller: in envelopes or plain, asked again, given up, forgotten."""
+
+from itertools import count
+
+import pytest
+
+from kraft_wire.broker.context import ReplyTo
+from kraft_wire.node.decoding import RequestDecoder
+from kraft_wire.node.envelopes import Unpacked, seal_answer, unpack
+from kraft_wire.node.forwarding import Forwarder
+from kraft_wire.node.outputs import Connect, Output, SendBytes
+from kraft_wire.raft.voters import Address
+from kraft_wire.wire.generated.allocate_producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
+from kraft_wire.wire.generated.create_topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from kraft_wire.wire.generated.envelope import EnvelopeRequest, EnvelopeResponse
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.header import RequestHeader
+from kraft_wire.wire.message import DecodeLimits, Message
+from tests.node.far_side import RELEASES, answer, offer, requests_of
+
+CLIENT = ReplyTo(9, 1)
+HEADER = RequestHeader(19, 7, 1, "client")
+TOPIC = CreateTopicsRequest(topics=[CreatableTopic(name="t", num_partitions=1)])
+DONE = CreateTopicsResponse()
+INNER = RequestDecoder({19: (2, 7)}, DecodeLimits())
+
+
+def refuse(request: Message, error: ErrorCode, message: str | None) -> Message:
+    return EnvelopeResponse(error_code=error)
+
+
+class World:
+    """A forwarder whose controllers answer when the test says so."""
+
+    def __init__(self) -> None:
+        self.active: tuple[int, Address] | None = (2, Address("h", 2))
+        self.forwarder = Forwarder(
+            5,
+            count(1),
+            lambda name, **fields: None,
+            DecodeLimits(),
+            active=lambda: self.active,
+            refuse=refuse,
+        )
+        self.link = 0
+
+    def connected(self, now_ms: int = 0) -> list[Output]:
+        """Let the link that is asked for be made, and return what follows on it."""
+        (opened,) = self.forwarder.take_outputs()
+        assert isinstance(opened, Connect), opened
+        self.link = opened.link_id
+        self.forwarder.link_up(self.link, now_ms)
+        ((header, _),) = requests_of(self.forwarder.take_outputs())
+        self.forwarder.link_frame(self.link, answer(header, offer(RELEASES["4.3.1"])), now_ms)
+        return self.forwarder.take_outputs()
+
+    def asked(self, now_ms: int = 0) -> tuple[RequestHeader, EnvelopeRequest]:
+        """Forward a client's request; return the envelope that goes out on a new link."""
+        self.forwarder.forward(CLIENT, HEADER, TOPIC, "10.0.0.7", now_ms)
+        return one_envelope(self.connected(now_ms))
+
+    def answered(self, header: RequestHeader, response: Message, now_ms: int = 1) -> None:
+        self.forwarder.link_frame(self.link, answer(header, response), now_ms)
+
+
+def one_envelope(outputs: list[Output]) -> tuple[RequestHeader, EnvelopeRequest]:
+    ((header, request),) = requests_of(outputs)
+    assert isinstance(request, EnvelopeRequest), request
+    return header, request
+
+
+def test_a_clients_request_goes_out_in_an_envelope_with_its_header_and_address() -> None:
+    world = World()
+    header, envelope = world.asked()
+    assert header.client_id == "5"
+    inner = unpack(envelope, INNER)
+    assert inner == Unpacked(HEADER, TOPIC, "10.0.0.7")
+    world.answered(header, seal_answer(HEADER, DONE))
+    assert world.forwarder.answers == [(CLIENT, DONE)]
+    assert world.forwarder.take_waiting() == []
+
+
+def test_a_controller_that_is_not_active_is_asked_again_or_another_one_is() -> None:
+    world = World()
+    header, _ = world.asked()
+    world.answered(header, EnvelopeResponse(error_code=ErrorCode.NOT_CONTROLLER), 10)
+    assert world.forwarder.deadline_ms() == 110
+    world.forwarder.tick(109)
+    assert world.forwarder.take_outputs() == []
+    world.forwarder.tick(110)
+    again, _ = one_envelope(world.forwarder.take_outputs())
+    world.answered(again, EnvelopeResponse(error_code=ErrorCode.NOT_CONTROLLER), 120)
+    world.active = (3, Address("h", 3))
+    world.forwarder.controller_changed(121)
+    header, _ = one_envelope(world.connected(122))
+    world.answered(header, seal_answer(HEADER, DONE), 123)
+    assert world.forwarder.answers == [(CLIENT, DONE)]
+
+
+def test_a_question_waits_until_a_controller_is_known() -> None:
+    world = World()
+    world.active = None
+    world.forwarder.forward(CLIENT, HEADER, TOPIC, "10.0.0.7", 0)
+    assert world.forwarder.take_outputs() == []
+    assert world.forwarder.deadline_ms() == 60_000
+    world.active = (2, Address("h", 2))
+    world.forwarder.controller_changed(5)
+    one_envelope(world.connected(6))
+
+
+def test_what_waits_can_be_taken_back_by_a_controller_that_became_active() -> None:
+    world = World()
+    world.active = None
+    world.forwarder.forward(CLIENT, HEADER, TOPIC, "10.0.0.7", 0)
+    world.forwarder.ask("ids", AllocateProducerIdsRequest(), 0)
+    assert world.forwarder.take_waiting() == [
+        (CLIENT, TOPIC, HEADER),
+        ("ids", AllocateProducerIdsRequest(), None),
+    ]
+    assert world.forwarder.deadline_ms() is None
+
+
+def test_a_question_is_given_up_after_a_minute() -> None:
+    world = World()
+    world.active = None
+    world.forwarder.forward(CLIENT, HEADER, TOPIC, "10.0.0.7", 0)
+    world.forwarder.tick(59_999)
+    assert world.forwarder.answers == []
+    world.forwarder.tick(60_000)
+    timed_out = EnvelopeResponse(error_code=ErrorCode.REQUEST_TIMED_OUT)
+    assert world.forwarder.answers == [(CLIENT, timed_out)]
+    assert world.forwarder.deadline_ms() is None
+
+
+def test_a_lost_link_makes_it_ask_again() -> None:
+    world = World()
+    world.asked()
+    world.forwarder.link_down(world.link, 10)
+    world.forwarder.tick(110)
+    one_envelope(world.connected(111))
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        (EnvelopeResponse(error_code=ErrorCode.UNSUPPORTED_VERSION), None),
+        (EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST), ErrorCode.UNKNOWN_SERVER_ERROR),
+        (EnvelopeResponse(response_data=None), ErrorCode.UNKNOWN_SERVER_ERROR),
+        (EnvelopeResponse(response_data=b""), ErrorCode.UNKNOWN_SERVER_ERROR),
+        (EnvelopeResponse(response_data=b"\0\0\0\1\0\xff\xff"), ErrorCode.UNKNOWN_SERVER_ERROR),
+    ],
+    ids=["unsupported", "refused", "null", "empty", "garbage"],
+)
+def test_an_envelope_without_an_answer_becomes_an_error_or_the_connections_end(
+    response: EnvelopeResponse, expected: ErrorCode | None
+) -> None:
+    world = World()
+    header, _ = world.asked()
+    world.answered(header, response)
+    refusal = None if expected is None else EnvelopeResponse(error_code=expected)
+    assert world.forwarder.answers == [(CLIENT, refusal)]
+
+
+def test_nobody_is_answered_whose_connection_is_gone() -> None:
+    world = World()
+    header, _ = world.asked()
+    world.forwarder.connection_closed(CLIENT.connection_id)
+    world.answered(header, seal_answer(HEADER, DONE))
+    assert world.forwarder.answers == []
+    world.forwarder.connection_closed(CLIENT.connection_id)
+
+
+def test_the_nodes_own_question_goes_out_as_it_is_and_once() -> None:
+    world = World()
+    world.forwarder.ask("ids", AllocateProducerIdsRequest(broker_id=5), 0)
+    world.forwarder.ask("ids", AllocateProducerIdsRequest(broker_id=6), 0)
+    ((header, request),) = requests_of(world.connected())
+    assert request == AllocateProducerIdsRequest(broker_id=5)
+    response = AllocateProducerIdsResponse(producer_id_start=1_000)
+    world.answered(header, response)
+    assert world.forwarder.answers == [("ids", response)]
+    world.forwarder.ask("ids", AllocateProducerIdsRequest(broker_id=7), 0)
+    assert len(requests_of(world.forwarder.take_outputs())) == 1
+
+
+def test_the_nodes_own_question_is_asked_again_of_whoever_is_active() -> None:
+    world = World()
+    world.forwarder.ask("ids", AllocateProducerIdsRequest(), 0)
+    ((header, _),) = requests_of(world.connected())
+    refusal = AllocateProducerIdsResponse(error_code=ErrorCode.NOT_CONTROLLER)
+    world.answered(header, refusal, 10)
+    assert world.forwarder.answers == []
+    world.forwarder.tick(110)
+    assert [type(each) for each in world.forwarder.take_outputs()] == [SendBytes]

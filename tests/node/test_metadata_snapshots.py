@@ -1,0 +1,141 @@
+"""Metadata snapshots of whole nodes: taken by bytes and time, cleaned, fetched as bytes, loaded."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from kraft_wire.controller.loader import MetadataLoader, SnapshotReplay
+from kraft_wire.node.metadata_upkeep import MetadataUpkeep
+from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.storage.snapshots import list_snapshots
+from kraft_wire.wire.message import Message
+from tests.broker.groups.node_door import DIRECTORY, NodeDoor
+from tests.node.quorum import NodeQuorum
+from tests.node.test_disk_errors import created
+from tests.node.test_three_controllers import committed, config_of, configs
+
+OFTEN = {"metadata.log.max.record.bytes.between.snapshots": "2000"}
+DROPPED = {**OFTEN, "metadata.max.retention.bytes": "100"}
+
+
+def fill(quorum: NodeQuorum, count: int = 30) -> None:
+    for value in range(count):
+        committed(quorum, value)
+        quorum.advance(10)
+    quorum.level()
+
+
+def snapshots_of(quorum: NodeQuorum, node_id: int) -> int:
+    return len(quorum.members[node_id].running.raft.quorum_log.snapshots.ids)
+
+
+def test_every_node_takes_snapshots_by_bytes_and_restarts_from_them() -> None:
+    quorum = NodeQuorum(settings=OFTEN)
+    fill(quorum)
+    assert all(snapshots_of(quorum, node_id) > 0 for node_id in quorum.voters)
+    before = quorum.images()[0]
+    for node_id in quorum.voters:
+        quorum.kill(node_id)
+    for node_id in quorum.voters:
+        quorum.start(node_id)
+    quorum.elect()
+    assert configs(quorum) == [config_of(before)] * 3
+    assert quorum.images()[0].topics_by_name == before.topics_by_name
+
+
+def test_snapshots_by_time_need_something_new() -> None:
+    fs = SimFileSystem()
+    door = NodeDoor(fs, metadata_log_max_snapshot_interval_ms="1000")
+    assert created(door, "t") == 0
+    directory = f"{DIRECTORY}/__cluster_metadata-0"
+    door.advance(10_000)
+    assert len(list_snapshots(fs, directory)) == 1
+    assert created(door, "u") == 0
+    door.advance(10_000)
+    assert len(list_snapshots(fs, directory)) == 2
+
+
+def test_a_lone_node_restarts_from_a_snapshot_and_the_log_behind_it() -> None:
+    fs = SimFileSystem()
+    door = NodeDoor(fs, metadata_log_max_record_bytes_between_snapshots="1000")
+    for number in range(20):
+        assert created(door, f"t{number}") == 0
+        door.settle()
+    before = door.node.raft.committed.image
+    restarted = NodeDoor(fs.crashed(()), door.now_ms)
+    assert restarted.node.raft.committed.image.topics_by_name.keys() == before.topics_by_name.keys()
+    assert len(restarted.node.raft.quorum_log.snapshots.ids) > 1
+
+
+def test_old_snapshots_go_with_the_log_below_them_and_a_minute_later_from_the_disk() -> None:
+    quorum = NodeQuorum(settings=DROPPED)
+    fill(quorum)
+    quorum.advance(130_000)
+    quorum.level()
+    for node_id in quorum.voters:
+        raft = quorum.members[node_id].running.raft
+        assert len(raft.quorum_log.snapshots.ids) <= 2
+        assert raft.log.log_start_offset > 0
+        names = quorum.members[node_id].fs.names(raft.log.directory)
+        assert len([name for name in names if "checkpoint" in name]) < 10
+
+
+@pytest.mark.parametrize("chunk", ["1048576", "100"])
+def test_a_voter_whose_disk_is_lost_catches_up_with_a_snapshot(chunk: str) -> None:
+    quorum = NodeQuorum(settings={**DROPPED, "controller.quorum.fetch.snapshot.max.bytes": chunk})
+    fill(quorum)
+    quorum.advance(61_000)
+    victim = next(node_id for node_id in quorum.voters if node_id != quorum.elect())
+    quorum.wipe(victim)
+    committed(quorum, 77)
+    quorum.start(victim)
+    assert configs(quorum) == ["77"] * 3
+    raft = quorum.members[victim].running.raft
+    assert raft.log.log_start_offset > 0
+    images = quorum.images()
+    assert all(image.configs == images[0].configs for image in images)
+    quorum.kill(victim)
+    quorum.start(victim)
+    assert configs(quorum) == ["77"] * 3
+
+
+def test_a_snapshot_of_much_is_written_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[int] = []
+    went_on = MetadataUpkeep._go_on
+
+    def counted(upkeep: MetadataUpkeep, now_ms: int) -> None:
+        steps.append(now_ms)
+        went_on(upkeep, now_ms)
+
+    monkeypatch.setattr(MetadataUpkeep, "_go_on", counted)
+    door = NodeDoor(SimFileSystem(), metadata_log_max_record_bytes_between_snapshots="100000")
+    for number in range(3):
+        assert created(door, f"t{number}", 900) == 0
+        door.settle()
+    assert len(steps) > 4
+    assert len(door.node.raft.quorum_log.snapshots.ids) >= 1
+
+
+def test_a_fetched_snapshot_is_replayed_chunk_by_chunk_and_not_when_it_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chunk = {"controller.quorum.fetch.snapshot.max.bytes": "150"}
+    quorum = NodeQuorum(settings={**DROPPED, **chunk})
+    fill(quorum)
+    quorum.advance(61_000)
+    victim = next(node_id for node_id in quorum.voters if node_id != quorum.elect())
+    quorum.wipe(victim)
+    replayed: list[int] = []
+    take = SnapshotReplay.take
+
+    def counted(replay: SnapshotReplay, records: Sequence[Message]) -> None:
+        replayed.append(len(records))
+        take(replay, records)
+
+    monkeypatch.setattr(SnapshotReplay, "take", counted)
+    monkeypatch.setattr(MetadataLoader, "replay_snapshot", None)
+    quorum.start(victim)
+    assert configs(quorum) == ["29"] * 3
+    assert len(replayed) > 2
+    images = quorum.images()
+    assert all(image.configs == images[0].configs for image in images)

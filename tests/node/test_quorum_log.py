@@ -1,0 +1,83 @@
+"""What of a leader's bytes enters the metadata log: the longest good prefix, and nothing else."""
+
+import pytest
+
+from kraft_wire.controller.records import VersionedRecord, encode_record
+from kraft_wire.model import LeaderEpoch, Offset
+from kraft_wire.node.quorum_log import QuorumLog
+from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.storage.log_directory import LogDirectory
+from kraft_wire.storage.snapshots_store import open_snapshots
+from kraft_wire.wire.batch_builder import build_batch
+from kraft_wire.wire.generated.no_op_record import NoOpRecord
+from kraft_wire.wire.record import Record
+
+NO_OP = encode_record(VersionedRecord(NoOpRecord()))
+
+
+def opened() -> QuorumLog:
+    """A log of three records of epoch 2."""
+    fs = SimFileSystem()
+    directory = LogDirectory.open(fs, "disk")
+    log = directory.open_metadata_log(LogConfig(), 1)
+    quorum_log = QuorumLog(log, open_snapshots(fs, log))
+    taken = quorum_log.append_fetched(LeaderEpoch(2), sent(0, 2, 3), 1, 1)
+    assert taken == []
+    return quorum_log
+
+
+def sent(offset: int, epoch: int, count: int = 1, value: bytes = NO_OP) -> bytes:
+    """One batch as a leader sends it."""
+    records = [Record(None, value, timestamp=1)] * count
+    return bytes(build_batch(records, base_offset=offset, partition_leader_epoch=epoch))
+
+
+def fetched(data: bytes, leader_epoch: int = 4) -> int | None:
+    """How far the log reaches after an answer; None where the replica is told that none is good."""
+    quorum_log = opened()
+    taken = quorum_log.append_fetched(LeaderEpoch(leader_epoch), data, 1, 1)
+    assert (taken is None) == (quorum_log.log_end_offset == 3)
+    return None if taken is None else int(quorum_log.log_end_offset)
+
+
+def damaged(data: bytes) -> bytes:
+    """Flip a bit of a timestamp: the records are as readable as before."""
+    return data[:34] + bytes([data[34] ^ 1]) + data[35:]
+
+
+BAD = [
+    ("an older epoch", sent(3, 1)),
+    ("a higher epoch than the leader's", sent(3, 5)),
+    ("a gap", sent(4, 2)),
+    ("what is there already", sent(2, 2)),
+    ("a wrong checksum", damaged(sent(3, 2))),
+    ("a record that nobody can read", sent(3, 2, 1, b"\x01\x7f\x00")),
+    ("a batch that is cut", sent(3, 2)[:-1]),
+    ("half a header", sent(3, 2)[:30]),
+    ("nothing", b""),
+]
+
+
+@pytest.mark.parametrize(("what", "data"), BAD, ids=[row[0] for row in BAD])
+def test_bad_beginning_appends_nothing(what: str, data: bytes) -> None:
+    assert fetched(data) is None, what
+
+
+@pytest.mark.parametrize(("what", "data"), BAD, ids=[row[0] for row in BAD])
+def test_good_prefix_is_appended_whatever_follows(what: str, data: bytes) -> None:
+    later = [sent(5, 1), sent(5, 5), sent(6, 3), sent(4, 3), damaged(sent(5, 3))]
+    assert fetched(sent(3, 3, 2) + data) == 5, what
+    assert [fetched(sent(3, 3, 2) + each) for each in later] == [5] * len(later)
+    assert fetched(sent(3, 3, 2) + sent(5, 4)) == 6
+
+
+def test_records_that_were_cut_are_not_read_back() -> None:
+    quorum_log = opened()
+    quorum_log.append_fetched(LeaderEpoch(3), sent(3, 3, 2), 1, 1)
+    quorum_log.truncate_to(Offset(3))
+    assert quorum_log.flushed_end_offset == quorum_log.log_end_offset == 3
+    quorum_log.append_fetched(LeaderEpoch(4), sent(3, 4), 1, 1)
+    assert quorum_log.flushed_end_offset == 3, "what was appended is not on the disk yet"
+    found = [(b.base_offset, b.leader_epoch) for b in quorum_log.batches(Offset(0), Offset(4))]
+    assert found == [(0, 2), (3, 4)]

@@ -1,0 +1,173 @@
+"""The host's side of links, over real sockets of 127.0.0.1 and both event loops."""
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterator
+from typing import cast
+
+import pytest
+
+from kraft_wire.node.limits import ServerLimits
+from kraft_wire.node.outputs import Connect, Disconnect, SendBytes
+from kraft_wire.server.peers import Links
+
+SECONDS_MAX = 10.0
+
+
+class Listening:
+    """A node that only notes what it hears, its links, and a socket to connect to."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, limits: ServerLimits) -> None:
+        self.loop = loop
+        self.heard: list[tuple[object, ...]] = []
+        self.lines: list[str] = []
+        self.settled = 0
+        self.links = Links(self, limits, self._settle, lambda name, **_: self.lines.append(name))
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener.settimeout(SECONDS_MAX)
+        self.port: int = self.listener.getsockname()[1]
+
+    def _settle(self) -> None:
+        self.settled += 1
+
+    def link_up(self, link_id: int, now_ms: int) -> None:
+        self.heard.append(("up", link_id))
+
+    def link_frame(self, link_id: int, frame: bytes, now_ms: int, wall_ms: int) -> None:
+        self.heard.append(("frame", link_id, frame))
+
+    def link_down(self, link_id: int, now_ms: int) -> None:
+        self.heard.append(("down", link_id))
+
+    def order(self, output: Connect | SendBytes | Disconnect) -> None:
+        self.links.carry_out(output, self.loop)
+
+    def until(self, is_done: Callable[[], bool]) -> None:
+        """Run the loop until something has happened."""
+
+        async def wait() -> None:
+            while not is_done():
+                await asyncio.sleep(0.001)
+
+        self.loop.run_until_complete(asyncio.wait_for(wait(), SECONDS_MAX))
+
+    def connected(self, link_id: int = 1) -> socket.socket:
+        """Open a link; return the far end."""
+        self.order(Connect(link_id, "127.0.0.1", self.port))
+        self.until(lambda: ("up", link_id) in self.heard)
+        far, _ = self.listener.accept()
+        far.settimeout(SECONDS_MAX)
+        return far
+
+    def until_closed(self, far: socket.socket) -> None:
+        """Run the loop until the far end sees the link's end."""
+        far.setblocking(False)
+
+        def is_closed() -> bool:
+            try:
+                return far.recv(1) == b""
+            except BlockingIOError:
+                return False
+            except ConnectionError:
+                return True
+
+        self.until(is_closed)
+
+    def send(self, data: bytes, link_id: int = 1) -> None:
+        self.order(SendBytes(link_id, [data], len(data)))
+
+
+def loops() -> list[Callable[[], asyncio.AbstractEventLoop]]:
+    try:
+        import uvloop
+    except ImportError:
+        return [asyncio.new_event_loop]
+    return [
+        asyncio.new_event_loop,
+        cast(Callable[[], asyncio.AbstractEventLoop], uvloop.new_event_loop),
+    ]
+
+
+@pytest.fixture(params=loops(), ids=lambda each: each.__module__.partition(".")[0])
+def node(request: pytest.FixtureRequest) -> Iterator[Listening]:
+    loop = request.param()
+    listening = Listening(loop, ServerLimits(frame_bytes_max=4_096, unsent_bytes_max=1_000_000))
+    yield listening
+    listening.listener.close()
+    listening.links.close_all()
+    loop.run_until_complete(asyncio.sleep(0.01))
+    loop.run_until_complete(loop.shutdown_default_executor())
+    loop.close()
+
+
+def test_frames_cross_both_ways_in_any_pieces(node: Listening) -> None:
+    with node.connected() as far:
+        node.send(b"\0\0\0\3abc")
+        node.send(b"\0\0\0\1d")
+        node.until(lambda: True)
+        assert far.recv(12, socket.MSG_WAITALL) == b"\0\0\0\3abc\0\0\0\1d"
+        for piece in (b"\0\0", b"\0\2x", b"y\0\0\0\0\0", b"\0\0\1z"):
+            far.sendall(piece)
+            node.until(lambda: True)
+        node.until(lambda: len(node.heard) == 4)
+    frames = [(1, b"xy"), (1, b""), (1, b"z")]
+    assert node.heard == [("up", 1), *[("frame", *each) for each in frames]]
+    assert node.settled == 4
+
+
+def test_a_refused_connection_is_reported_down(node: Listening) -> None:
+    node.listener.close()
+    node.order(Connect(1, "127.0.0.1", node.port))
+    node.until(lambda: node.heard == [("down", 1)])
+
+
+@pytest.mark.parametrize(
+    ("host", "port"),
+    [("no-such-host.invalid", 1), ("127.0.0.1", 70_000), ("x" * 300, 1), ("a..b", 1)],
+)
+def test_an_address_that_is_none_is_reported_down(node: Listening, host: str, port: int) -> None:
+    node.order(Connect(1, host, port))
+    assert node.heard == []
+    node.until(lambda: node.heard == [("down", 1)])
+
+
+def test_a_name_is_resolved_beside_the_loop(node: Listening) -> None:
+    node.order(Connect(1, "localhost", node.port))
+    node.until(lambda: node.heard == [("up", 1)])
+
+
+def test_a_link_that_the_peer_closes_is_reported_down_once(node: Listening) -> None:
+    node.connected().close()
+    node.until(lambda: ("down", 1) in node.heard)
+    node.order(Disconnect(1))
+    node.send(b"late")
+    node.until(lambda: True)
+    assert node.heard == [("up", 1), ("down", 1)]
+
+
+def test_a_length_above_the_limit_ends_the_link_before_memory_is_taken(node: Listening) -> None:
+    with node.connected() as far:
+        far.sendall(b"\0\0\0\1a\x7f\xff\xff\xff")
+        node.until(lambda: ("down", 1) in node.heard)
+        node.until_closed(far)
+    assert node.heard == [("up", 1), ("frame", 1, b"a"), ("down", 1)]
+    assert node.lines == ["peer_frame_refused"]
+
+
+def test_nothing_is_reported_of_a_link_that_the_node_disconnects(node: Listening) -> None:
+    with node.connected() as far:
+        far.sendall(b"\0\0\0\1a")
+        node.order(Disconnect(1))
+        node.until_closed(far)
+    node.order(Connect(2, "127.0.0.1", node.port))
+    node.order(Disconnect(2))
+    for _ in range(5):
+        node.until(lambda: True)
+    assert node.heard == [("up", 1)]
+
+
+def test_a_peer_that_takes_nothing_is_given_up(node: Listening) -> None:
+    with node.connected():
+        for _ in range(100):
+            node.send(bytes(1_000_000))
+        node.until(lambda: ("down", 1) in node.heard)
