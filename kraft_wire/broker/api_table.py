@@ -7,11 +7,11 @@ send to a broker are in `FORWARDED`: the router hands them to the controller.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kraft_wire.broker.context import RequestContext, Withheld
+from kraft_wire.frozen import frozen
 from kraft_wire.wire.message import Message
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ __all__ = ["API_TABLE", "FORWARDED", "ApiEntry", "Handle", "advertised", "handle
 Handle: TypeAlias = "Callable[[Broker, RequestContext, Message], Message | Withheld]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ApiEntry:
     """One served API: inclusive versions, and the module under `broker/handlers`."""
 
@@ -58,10 +58,13 @@ _ENTRIES: Final = (
     ApiEntry(21, 0, 2, "delete_records"),
     ApiEntry(22, 0, 5, "init_producer_id"),
     ApiEntry(23, 2, 4, "offset_for_leader_epoch"),
+    ApiEntry(29, 1, 3, "describe_acls"),
     ApiEntry(32, 1, 4, "describe_configs"),
     ApiEntry(35, 1, 5, "describe_log_dirs"),
     ApiEntry(42, 0, 2, "delete_groups"),
     ApiEntry(47, 0, 0, "offset_delete"),
+    ApiEntry(48, 0, 1, "describe_client_quotas"),
+    ApiEntry(50, 0, 0, "describe_user_scram_credentials"),
     ApiEntry(60, 0, 2, "describe_cluster"),
     ApiEntry(61, 0, 0, "describe_producers"),
     ApiEntry(74, 0, 1, "list_config_resources"),
@@ -73,11 +76,19 @@ API_TABLE: Final[dict[int, ApiEntry]] = {entry.api_key: entry for entry in _ENTR
 FORWARDED: Final[dict[int, tuple[int, int]]] = {
     19: (2, 7),  # CreateTopics
     20: (1, 6),  # DeleteTopics
+    30: (1, 3),  # CreateAcls
+    31: (1, 3),  # DeleteAcls
     33: (0, 2),  # AlterConfigs
     37: (0, 3),  # CreatePartitions
     44: (0, 1),  # IncrementalAlterConfigs
+    49: (0, 1),  # AlterClientQuotas
+    51: (0, 0),  # AlterUserScramCredentials
+    55: (0, 2),  # DescribeQuorum
+    57: (0, 2),  # UpdateFeatures
+    80: (0, 1),  # AddRaftVoter
+    81: (0, 0),  # RemoveRaftVoter
 }
-"""Inclusive versions of the controller's APIs that clients send to any broker."""
+"""Inclusive versions of what clients ask of any broker and the active controller answers."""
 
 _loaded: dict[int, Handle] = {}
 

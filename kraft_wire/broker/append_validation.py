@@ -57,6 +57,7 @@ _CODECS: Final = {
     "lz4": Compression.LZ4,
     "zstd": Compression.ZSTD,
 }
+_LAST_CODEC: Final = Compression.ZSTD
 _BATCH_ERRORS: Final = frozenset(
     {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE}
 )
@@ -68,6 +69,9 @@ class AppendOrigin(Enum):
 
     CLIENT = "client"
     COORDINATOR = "coordinator"
+
+
+_CLIENT: Final = AppendOrigin.CLIENT  # looking an enum's member up costs what three calls cost
 
 
 class RecordError(NamedTuple):
@@ -125,7 +129,7 @@ def validate_and_assign(
     per refused record, RECORD_LIST_TOO_LARGE.
     """
     batches = records if records.__class__ is list else _parsed(records)
-    if origin is AppendOrigin.CLIENT:
+    if origin is _CLIENT:
         for batch in batches:
             if not _is_sound(batch, limits):
                 _refuse(batch, topic_partition, limits)
@@ -214,7 +218,7 @@ def _check_inside(
     decompression: DecompressionLimits,
 ) -> None:
     """Walk over the records: their codec and shape, keys of a compacted topic, timestamps."""
-    if batch.attributes & CODEC_MASK > Compression.ZSTD:
+    if batch.attributes & CODEC_MASK > _LAST_CODEC:
         raise AppendRejected(ErrorCode.UNKNOWN_SERVER_ERROR, "Unknown compression type")
     try:
         skim = skim_records(_body(batch, decompression), batch.records_count)
@@ -235,9 +239,10 @@ def _check_inside(
 
 def _body(batch: RecordBatch, limits: DecompressionLimits) -> bytes | memoryview:
     """Return the records; copied where that makes walking over them cheaper than not."""
-    if batch.is_compressed or len(batch.view) < _COPIED_BYTES_MAX:
+    if batch.attributes & CODEC_MASK:
         return batch.body(limits)
-    return batch.view[HEADER_BYTES:]
+    body = batch.view[HEADER_BYTES:]
+    return bytes(body) if len(body) < _COPIED_BYTES_MAX else body
 
 
 def _refuse_null_keys(batch: RecordBatch, name: TopicPartition) -> None:

@@ -195,10 +195,15 @@ class Broker:
         self.fetch_purgatory.run_woken(now_ms)
         self.fetch_purgatory.expire(now_ms)
         self.produce_purgatory.expire(now_ms)
+        self.producer_ids.expire(self, now_ms)
 
     def deadline_ms(self) -> int | None:
         """Return when `tick` is needed next, None when nothing waits."""
-        deadlines = [self.fetch_purgatory.deadline_ms(), self.produce_purgatory.deadline_ms()]
+        deadlines = [
+            self.fetch_purgatory.deadline_ms(),
+            self.produce_purgatory.deadline_ms(),
+            self.producer_ids.deadline_ms(),
+        ]
         deadlines += [follower.deadline_ms() for follower in self.followers]
         return min((at for at in deadlines if at is not None), default=None)
 
@@ -206,13 +211,15 @@ class Broker:
         """Forget what a closed connection was waiting for."""
         self.fetch_purgatory.forget(connection_id)
         self.produce_purgatory.forget(connection_id)
+        self.producer_ids.forget(connection_id)
 
     def stop(self, now_ms: int) -> None:
-        """Let the groups go and answer the waiting fetches, so that connections can close."""
+        """Let the groups go and answer waiting fetches and producers, so that connections close."""
         self.is_stopping = True
         for follower in self.followers:
             follower.stop()
         self.fetch_purgatory.complete_all(now_ms)
+        self.producer_ids.answer_waiting(self)
 
     def _follow_topic(self, old: MetadataView, topic: TopicView) -> None:
         before = old.topic(topic.name)

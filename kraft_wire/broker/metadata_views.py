@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from kraft_wire.model import Uuid
+from kraft_wire.settings.acl_rules import AclFields
 
 __all__ = [
     "BrokerView",
@@ -15,6 +16,7 @@ __all__ = [
     "FeatureRangeView",
     "MetadataView",
     "PartitionView",
+    "ScramView",
     "TopicView",
 ]
 
@@ -191,4 +193,28 @@ class MetadataView(Protocol):
 
     def config(self, resource_type: int, name: str) -> Mapping[str, str]:
         """Explicitly set values; types as in ConfigRecord: 2 topic, 4 broker, 16, 32 group."""
+        ...
+
+    @property
+    def client_quotas(self) -> Mapping[tuple[tuple[str, str | None], ...], Mapping[str, float]]:
+        """Quotas by entity: pairs of type and name, sorted by type; a null name is the default."""
+        ...
+
+    @property
+    def scram(self) -> Mapping[tuple[str, int], "ScramView"]:
+        """SCRAM credentials by user and mechanism."""
+        ...
+
+    @property
+    def acls(self) -> Mapping[Uuid, AclFields]:
+        """Access-control entries by id."""
+        ...
+
+
+class ScramView(Protocol):
+    """A SCRAM credential, as far as it may be told."""
+
+    @property
+    def iterations(self) -> int:
+        """How often the password was hashed."""
         ...

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AppendResult", "Partition"]
 
+_NO_ERROR: Final = ErrorCode.NONE
 _NO_OFFSET: Final = Offset(-1)
 _NO_RECORD_ERRORS: Final[tuple[RecordError, ...]] = ()
 
@@ -71,11 +72,11 @@ class Partition:
     """Tells the broker of an error of the disk, which may concern more than this partition."""
     offline: bool = False
     """The log directory failed; every access answers KAFKA_STORAGE_ERROR until it heals."""
+    topic_partition: TopicPartition = field(init=False)
+    """The partition's name."""
 
-    @property
-    def topic_partition(self) -> TopicPartition:
-        """The partition's name."""
-        return TopicPartition(self.topic, self.partition)
+    def __post_init__(self) -> None:
+        self.topic_partition = TopicPartition(self.topic, self.partition)
 
     @property
     def log_start_offset(self) -> Offset:
@@ -103,7 +104,8 @@ class Partition:
     @property
     def flushes_before_acknowledging(self) -> bool:
         """Whether what was appended must reach the disk first: `flush.messages` is reached."""
-        return self.log.unflushed_records >= self.log.config.flush_messages
+        log = self.log
+        return log.unflushed_records >= log.config.flush_messages
 
     def check_leader_epoch(self, current_leader_epoch: int) -> ErrorCode:
         """Compare a client's idea of the leader epoch with ours (KIP-320); -1 means no idea."""
@@ -134,15 +136,17 @@ class Partition:
             return AppendResult(ErrorCode.KAFKA_STORAGE_ERROR)
         if not self.is_leader:
             return AppendResult(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        minimum = min(self.log.config.min_insync_replicas, self.replicas)
-        if acks == -1 and self.in_sync_replicas < minimum:
-            return self._too_few_replicas(minimum)
+        log = self.log
+        if acks == -1:
+            minimum = min(log.config.min_insync_replicas, self.replicas)
+            if self.in_sync_replicas < minimum:
+                return self._too_few_replicas(minimum)
         try:
             append = validate_and_assign(
                 records,
                 topic_partition=self.topic_partition,
-                limits=self.log.config,
-                next_offset=self.log.log_end_offset,
+                limits=log.config,
+                next_offset=log.log_end_offset,
                 leader_epoch=self.leader_epoch,
                 origin=origin,
                 wall_ms=wall_ms,
@@ -196,19 +200,22 @@ class Partition:
         return -1 if epoch is None else epoch
 
     def _append_validated(self, append: ValidatedAppend, now_ms: int, wall_ms: int) -> AppendResult:
-        first, last = append.batches[0], append.batches[-1]
+        log = self.log
+        first = append.batches[0]
         if first.producer_id >= 0:
-            check = self.log.producer_states.check(first)
+            check = log.producer_states.check(first)
             if check.verdict.name != "OK":
                 return self._known_or_refused(check, first)
-        self.log.append(append.data, append.batches, now_ms, wall_ms)
+        log.append(append.data, append.batches, now_ms, wall_ms)
+        end_offset = log.log_end_offset
         if not self.flushes_before_acknowledging:
-            self.log.high_watermark = self.log.log_end_offset
+            log.high_watermark = end_offset
         return AppendResult(
-            base_offset=append.base_offset,
-            last_offset=Offset(last.last_offset),
-            log_append_time_ms=append.log_append_time_ms,
-            log_start_offset=self.log.log_start_offset,
+            _NO_ERROR,
+            append.base_offset,
+            Offset(end_offset - 1),
+            append.log_append_time_ms,
+            log.log_start_offset,
         )
 
     def _known_or_refused(self, check: ProducerVerdict, batch: RecordBatch) -> AppendResult:

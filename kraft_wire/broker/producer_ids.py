@@ -1,10 +1,12 @@
 """Producer ids (KIP-98, KIP-730): taken one by one from blocks that the controller hands out.
 
-The next block is asked for before the present one is used up. Where the controller is this process
-the first id is there at once; elsewhere the first client is told to come again, as by Kafka. What
-is left of a block when the broker stops is never used.
+The next block is asked for before the present one is used up. A broker that has none yet lets its
+first clients wait for the controller's answer, which comes with the next flush; Kafka's tells them
+to come again, and they warn their users. What is left of a block when the broker stops is never
+used.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.wire.generated.allocate_producer_ids import (
@@ -12,35 +14,72 @@ from kraft_wire.wire.generated.allocate_producer_ids import (
     AllocateProducerIdsResponse,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.init_producer_id import InitProducerIdResponse
 from kraft_wire.wire.message import Message
 
 if TYPE_CHECKING:
     from kraft_wire.broker.broker import Broker
+    from kraft_wire.broker.context import ReplyTo
 
-__all__ = ["ProducerIds"]
+__all__ = ["ProducerIds", "id_answer"]
 
 PREFETCH_BELOW: Final = 100
 """Ids left when the next block is asked for: a tenth of the controller's blocks, as in Kafka."""
 
 ANSWER_AWAITED_MS: Final = 5_000
-"""How long an unanswered request for a block keeps the next one back."""
+"""How long an unanswered request for a block keeps clients waiting, and the next one back."""
 
 
 class ProducerIds:
-    """The ids that this broker may give out now."""
+    """The ids that this broker may give out now, and who waits for one."""
 
-    __slots__ = ("_asked_at_ms", "_left", "_next_block")
+    __slots__ = ("_asked_at_ms", "_left", "_next_block", "_waiting")
 
     def __init__(self) -> None:
         """Start without any: the first request asks for a block."""
         self._left = range(0)
         self._next_block = range(0)
         self._asked_at_ms: int | None = None
+        self._waiting: list[ReplyTo] = []
+        """In the order of their requests; nobody waits while no block is asked for."""
 
     def take(self, broker: "Broker", now_ms: int) -> int | None:
         """Return an id that nobody else gets; None while the controller has not answered."""
         if not self._next_block and len(self._left) < PREFETCH_BELOW:
             self._ask(broker, now_ms)
+        return self._next()
+
+    def park(self, reply_to: "ReplyTo") -> bool:
+        """Have a request wait for the block that is asked for; tell whether one is."""
+        if self._asked_at_ms is None:
+            return False
+        self._waiting.append(reply_to)
+        return True
+
+    def deadline_ms(self) -> int | None:
+        """Return when `expire` is needed, None while nobody waits."""
+        if self._asked_at_ms is None or not self._waiting:
+            return None
+        return self._asked_at_ms + ANSWER_AWAITED_MS
+
+    def expire(self, broker: "Broker", now_ms: int) -> None:
+        """Tell who waits to come again, once the controller's answer counts as lost."""
+        deadline_ms = self.deadline_ms()
+        if deadline_ms is not None and deadline_ms <= now_ms:
+            self.answer_waiting(broker)
+
+    def forget(self, connection_id: int) -> None:
+        """Drop the requests of a connection that is gone."""
+        if self._waiting:
+            self._waiting = [each for each in self._waiting if each.connection_id != connection_id]
+
+    def answer_waiting(self, broker: "Broker") -> None:
+        """Answer whoever waits: with an id while there are any, else to come again."""
+        waiting, self._waiting = self._waiting, []
+        for reply_to in waiting:
+            broker.complete(reply_to, id_answer(self._next()))
+
+    def _next(self) -> int | None:
         if not self._left:
             self._left, self._next_block = self._next_block, range(0)
         if not self._left:
@@ -60,11 +99,21 @@ class ProducerIds:
         request = AllocateProducerIdsRequest(
             broker_id=broker.node_id, broker_epoch=registered.broker_epoch
         )
-        broker.ask_controller(request, self._answered)
+        broker.ask_controller(request, partial(self._answered, broker))
 
-    def _answered(self, response: Message) -> None:
+    def _answered(self, broker: "Broker", response: Message) -> None:
         assert isinstance(response, AllocateProducerIdsResponse), response
         self._asked_at_ms = None
         if response.error_code == ErrorCode.NONE and not self._next_block:
             start = response.producer_id_start
             self._next_block = range(start, start + response.producer_id_len)
+        self.answer_waiting(broker)
+
+
+def id_answer(
+    producer_id: int | None, error: ErrorCode = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+) -> InitProducerIdResponse:
+    """Return the answer that gives an id, or the error where there is none."""
+    if producer_id is None:
+        return InitProducerIdResponse(error_code=error, producer_id=-1, producer_epoch=-1)
+    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)

@@ -58,8 +58,12 @@ def apache() -> Iterator[Apache]:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.close()
-        process.wait(timeout=30)
-        process.stdout.close()
+        try:
+            process.wait(timeout=30)
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
 
 
 class Story:

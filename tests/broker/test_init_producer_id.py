@@ -1,10 +1,11 @@
 """InitProducerId: ids for idempotent producers, from the controller's blocks."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from kraft_wire.broker.broker import Broker
+from kraft_wire.broker.context import PARKED, ReplyTo, RequestContext
 from kraft_wire.broker.handlers.init_producer_id import handle
 from kraft_wire.broker.producer_ids import ANSWER_AWAITED_MS, PREFETCH_BELOW
 from kraft_wire.wire.generated.allocate_producer_ids import (
@@ -12,7 +13,10 @@ from kraft_wire.wire.generated.allocate_producer_ids import (
     AllocateProducerIdsResponse,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.generated.init_producer_id import InitProducerIdRequest
+from kraft_wire.wire.generated.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
 from kraft_wire.wire.message import Message
 from tests.broker.small_broker import Controller, context, image_of, small_broker
 
@@ -49,9 +53,28 @@ def controller(broker: Broker) -> Controller:
 def init(broker: Broker, now_ms: int = 0, **fields: Any) -> tuple[int, int, int]:
     """Error, producer id and epoch of one request."""
     fields.setdefault("transactional_id", None)
-    request = InitProducerIdRequest(**fields)
-    response = handle(broker, context(5, now_ms=now_ms), request)
+    response = handle(broker, context(5, now_ms=now_ms), InitProducerIdRequest(**fields))
+    assert isinstance(response, InitProducerIdResponse), response
+    return outcome(response)
+
+
+def outcome(response: InitProducerIdResponse) -> tuple[int, int, int]:
     return response.error_code, response.producer_id, response.producer_epoch
+
+
+def park(broker: Broker, connection_id: int = 1, now_ms: int = 0) -> ReplyTo:
+    """Send a request that must wait."""
+    reply_to = ReplyTo(connection_id, 1)
+    asked = RequestContext(reply_to, 5, now_ms, now_ms)
+    assert handle(broker, asked, InitProducerIdRequest(transactional_id=None)) is PARKED
+    return reply_to
+
+
+def completed(broker: Broker) -> list[tuple[ReplyTo, tuple[int, int, int]]]:
+    """Who was answered since, and how."""
+    done, broker.completions = broker.completions, []
+    assert all(isinstance(response, InitProducerIdResponse) for _, response in done)
+    return [(to, outcome(cast("InitProducerIdResponse", response))) for to, response in done]
 
 
 def test_ids_are_unique_over_blocks(broker: Broker, controller: Controller) -> None:
@@ -72,33 +95,72 @@ def test_next_block_is_asked_for_before_the_present_one_ends(
     assert blocks.given == 2
 
 
-def test_producer_is_told_to_come_again_until_the_controller_answers(
+def test_first_producers_wait_for_the_controllers_block(
     broker: Broker, controller: Controller
 ) -> None:
-    assert init(broker) == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1, -1)
-    assert init(broker, 1) == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1, -1)
-    assert len(controller.asked) == 1
+    """COORDINATOR_LOAD_IN_PROGRESS would have librdkafka warn on every fresh node."""
+    first, second = park(broker, 1), park(broker, 2, now_ms=1)
+    assert (len(controller.asked), completed(broker)) == (1, [])
     broker.controller_answered(controller.asked[0][0], Blocks()(controller.asked[0][1]))
-    assert init(broker, 2) == (ErrorCode.NONE, 0, 0)
+    assert completed(broker) == [(first, (0, 0, 0)), (second, (0, 1, 0))]
+    assert init(broker, 2) == (ErrorCode.NONE, 2, 0)
+
+
+def test_producer_is_told_to_come_again_when_no_answer_comes(
+    broker: Broker, controller: Controller
+) -> None:
+    asker = park(broker)
+    assert broker.deadline_ms() == ANSWER_AWAITED_MS
+    broker.tick(ANSWER_AWAITED_MS - 1, 0)
+    assert completed(broker) == []
+    broker.tick(ANSWER_AWAITED_MS, 0)
+    assert completed(broker) == [(asker, (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1, -1))]
+    assert broker.deadline_ms() is None
+
+
+def test_more_waiting_producers_than_a_block_has_ids_come_again(
+    broker: Broker, controller: Controller
+) -> None:
+    for connection_id in range(BLOCK + 1):
+        park(broker, connection_id)
+    broker.controller_answered(controller.asked[0][0], Blocks()(controller.asked[0][1]))
+    *given, last = completed(broker)
+    assert [answer for _, answer in given] == [(0, number, 0) for number in range(BLOCK)]
+    assert last[1] == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1, -1)
+
+
+def test_closed_connection_takes_no_id(broker: Broker, controller: Controller) -> None:
+    park(broker, 1)
+    staying = park(broker, 2)
+    broker.connection_closed(1)
+    broker.controller_answered(controller.asked[0][0], Blocks()(controller.asked[0][1]))
+    assert completed(broker) == [(staying, (0, 0, 0))]
+
+
+def test_stopping_broker_lets_nobody_wait(broker: Broker, controller: Controller) -> None:
+    asker = park(broker)
+    broker.stop(1)
+    assert completed(broker) == [(asker, (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1, -1))]
 
 
 def test_lost_answer_is_asked_for_again(broker: Broker, controller: Controller) -> None:
-    init(broker, 0)
-    init(broker, ANSWER_AWAITED_MS - 1)
+    park(broker, 1, 0)
+    park(broker, 2, ANSWER_AWAITED_MS - 1)
     assert len(controller.asked) == 1
-    init(broker, ANSWER_AWAITED_MS)
+    park(broker, 3, ANSWER_AWAITED_MS)
     assert len(controller.asked) == 2
 
 
 def test_late_second_answer_does_not_replace_a_block(
     broker: Broker, controller: Controller
 ) -> None:
-    init(broker, 0)
-    init(broker, ANSWER_AWAITED_MS)
+    asker = park(broker, 1, 0)
+    other = park(broker, 2, ANSWER_AWAITED_MS)
     blocks = Blocks()
     for tag, request in controller.asked:
         broker.controller_answered(tag, blocks(request))
-    assert init(broker, ANSWER_AWAITED_MS) == (ErrorCode.NONE, 0, 0)
+    assert completed(broker) == [(asker, (0, 0, 0)), (other, (0, 1, 0))]
+    assert init(broker, ANSWER_AWAITED_MS) == (ErrorCode.NONE, 2, 0)
 
 
 def test_refusing_controller_is_asked_again(broker: Broker, controller: Controller) -> None:

@@ -112,15 +112,6 @@ class ClassicGroup:
         return self.protocol_type == CONSUMER_PROTOCOL_TYPE
 
     @property
-    def is_simple(self) -> bool:
-        """Whether the group exists for its offsets alone."""
-        return (
-            self.protocol_type is None
-            and self.state is GroupState.EMPTY
-            and not self.pending_members
-        )
-
-    @property
     def rebalance_timeout_ms(self) -> int:
         """The longest of the members' rebalance timeouts, never negative."""
         return max(0, *(member.rebalance_timeout_ms for member in self.members.values()), 0)

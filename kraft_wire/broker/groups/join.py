@@ -6,7 +6,6 @@ repeats itself is told its generation instead of causing a rebalance.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from kraft_wire.broker.groups.group import ClassicGroup
@@ -22,6 +21,7 @@ from kraft_wire.broker.groups.rebalance import (
 from kraft_wire.broker.groups.records import group_record
 from kraft_wire.broker.groups.shard import GroupShard, protocol_name_in
 from kraft_wire.broker.groups.states import GroupState
+from kraft_wire.frozen import frozen
 from kraft_wire.model import Chance
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.join_group import JoinGroupRequest, JoinGroupResponse
@@ -40,7 +40,7 @@ The value is Kafka's; it is not configurable there.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JoinAttempt:
     """A JoinGroup request with its defaults applied, and who sent it."""
 

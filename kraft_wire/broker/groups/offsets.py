@@ -6,10 +6,10 @@ makes the offset unstable for `require_stable` fetches (KIP-447).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from kraft_wire.broker.groups.memory import OFFSET_BYTES, MemoryUse
+from kraft_wire.frozen import frozen
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.generated.offset_commit_value import OffsetCommitValue
 
@@ -27,7 +27,7 @@ class OffsetKey(NamedTuple):
     partition: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommittedOffset:
     """One committed offset."""
 

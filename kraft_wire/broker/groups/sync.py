@@ -4,8 +4,6 @@ The leader's SyncGroup carries everybody's assignment. It is stored before anyon
 whose assignment could not be stored rebalances again.
 """
 
-from dataclasses import dataclass
-
 from kraft_wire.broker.groups.deadlines import Timer, TimerKind
 from kraft_wire.broker.groups.group import ClassicGroup
 from kraft_wire.broker.groups.member import Member, Waiting
@@ -14,6 +12,7 @@ from kraft_wire.broker.groups.rebalance import begin_rebalance, reset_assignment
 from kraft_wire.broker.groups.records import group_record
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.states import HEARTBEAT_ANSWERS, GroupEvent, GroupState
+from kraft_wire.frozen import frozen
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.heartbeat import HeartbeatRequest
 from kraft_wire.wire.generated.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -21,7 +20,7 @@ from kraft_wire.wire.generated.sync_group import SyncGroupRequest, SyncGroupResp
 __all__ = ["heartbeat", "sync"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Found:
     group: ClassicGroup
     member: Member

@@ -10,7 +10,6 @@ Left out:    a broker's log levels are one fixed entry, see docs/DEVIATIONS.md
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.config_entries import (
     broker_entries,
     client_metrics_entries,
@@ -19,6 +18,7 @@ from kraft_wire.broker.config_entries import (
     topic_entries,
 )
 from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.metadata_reader import MetadataReader
 from kraft_wire.settings.definition import ConfigKind, ConfigSource
 from kraft_wire.settings.topic_names import topic_name_problem
 from kraft_wire.wire.generated.describe_configs import (
@@ -59,7 +59,7 @@ class _Refused(Exception):
 
 
 def handle(
-    broker: Broker, context: RequestContext, request: DescribeConfigsRequest
+    broker: MetadataReader, context: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
     """Describe the settings of resources.
 
@@ -89,7 +89,7 @@ def handle(
 
 
 def _described(
-    broker: Broker, request: DescribeConfigsRequest, resource: DescribeConfigsResource
+    broker: MetadataReader, request: DescribeConfigsRequest, resource: DescribeConfigsResource
 ) -> list[DescribeConfigsResourceResult]:
     describer = _DESCRIBERS.get(resource.resource_type)
     if describer is None:
@@ -108,7 +108,7 @@ def _described(
     return entries
 
 
-def _topic(broker: Broker, name: str) -> Entries:
+def _topic(broker: MetadataReader, name: str) -> Entries:
     problem = topic_name_problem(name)
     if problem is not None:
         raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
@@ -117,7 +117,7 @@ def _topic(broker: Broker, name: str) -> Entries:
     return topic_entries(broker.image.config(_TOPIC, name), broker.settings.source)
 
 
-def _broker(broker: Broker, name: str) -> Entries:
+def _broker(broker: MetadataReader, name: str) -> Entries:
     cluster = broker.image.config(_BROKER, "")
     if not name:
         return default_broker_entries(cluster)
@@ -130,7 +130,7 @@ def _broker(broker: Broker, name: str) -> Entries:
     return broker_entries(broker.settings.source, (own, cluster))
 
 
-def _logger(broker: Broker, name: str) -> Entries:
+def _logger(broker: MetadataReader, name: str) -> Entries:
     if not name:
         raise _Refused(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
     if _broker_id(name) != broker.node_id:
@@ -146,13 +146,13 @@ def _logger(broker: Broker, name: str) -> Entries:
     return [root]
 
 
-def _group(broker: Broker, name: str) -> Entries:
+def _group(broker: MetadataReader, name: str) -> Entries:
     if not name:
         raise _Refused(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
     return group_entries(broker.image.config(_GROUP, name), broker.settings.source)
 
 
-def _client_metrics(broker: Broker, name: str) -> Entries:
+def _client_metrics(broker: MetadataReader, name: str) -> Entries:
     if not name:
         words = "Client metrics subscription name must not be empty"
         raise _Refused(ErrorCode.INVALID_REQUEST, words)
@@ -167,7 +167,7 @@ def _broker_id(name: str) -> int:
     return int(name)
 
 
-_DESCRIBERS: Final[dict[int, Callable[[Broker, str], Entries]]] = {
+_DESCRIBERS: Final[dict[int, Callable[[MetadataReader, str], Entries]]] = {
     _TOPIC: _topic,
     _BROKER: _broker,
     _LOGGER: _logger,

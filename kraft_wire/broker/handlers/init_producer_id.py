@@ -1,8 +1,8 @@
 """InitProducerId, API key 22, versions 0-5.
 
-Behaviour:   an idempotent producer gets a new id with epoch 0, whatever id it had before · while
-             the controller has not handed out a block of ids the answer is
-             COORDINATOR_LOAD_IN_PROGRESS, which clients retry
+Behaviour:   an idempotent producer gets a new id with epoch 0, whatever id it had before · it waits
+             for the controller to hand out a block of ids; where none comes in five seconds, or is
+             refused, the answer is COORDINATOR_LOAD_IN_PROGRESS, which clients retry
 Versions:    v3 current id and epoch (KIP-360) · v4 PRODUCER_FENCED · v6, two-phase commit
              (KIP-939), is marked unstable and not served
 Left out:    transactions: a transactional id gets UNSUPPORTED_VERSION, see docs/DEVIATIONS.md
@@ -11,7 +11,8 @@ Left out:    transactions: a transactional id gets UNSUPPORTED_VERSION, see docs
 from typing import Final
 
 from kraft_wire.broker.broker import Broker
-from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.context import PARKED, RequestContext, Withheld
+from kraft_wire.broker.producer_ids import id_answer
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.init_producer_id import (
     InitProducerIdRequest,
@@ -31,7 +32,7 @@ _TRANSACTION_TIMEOUT_MS_MAX: Final = 900_000
 
 def handle(
     broker: Broker, context: RequestContext, request: InitProducerIdRequest
-) -> InitProducerIdResponse:
+) -> InitProducerIdResponse | Withheld:
     """Give an idempotent producer its id (KIP-98).
 
     Errors, first match wins: INVALID_REQUEST (id without epoch or the reverse; empty transactional
@@ -40,11 +41,11 @@ def handle(
     """
     error = _refusal(request)
     if error is not ErrorCode.NONE:
-        return _refused(error)
+        return id_answer(None, error)
     producer_id = broker.producer_ids.take(broker, context.now_ms)
-    if producer_id is None:
-        return _refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+    if producer_id is None and broker.producer_ids.park(context.reply_to):
+        return PARKED
+    return id_answer(producer_id)
 
 
 def _refusal(request: InitProducerIdRequest) -> ErrorCode:
@@ -57,9 +58,3 @@ def _refusal(request: InitProducerIdRequest) -> ErrorCode:
     if not 0 < request.transaction_timeout_ms <= _TRANSACTION_TIMEOUT_MS_MAX:
         return ErrorCode.INVALID_TRANSACTION_TIMEOUT
     return ErrorCode.UNSUPPORTED_VERSION
-
-
-def _refused(error: ErrorCode) -> InitProducerIdResponse:
-    return InitProducerIdResponse(
-        error_code=error, producer_id=_NO_PRODUCER_ID, producer_epoch=_NO_PRODUCER_EPOCH
-    )

@@ -15,7 +15,6 @@ from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.partition import Partition
 from kraft_wire.model import Offset, StorageError
-from kraft_wire.wire.corruption import CorruptRecordBatch
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.list_offsets import (
     ListOffsetsPartition,
@@ -108,8 +107,6 @@ def _answer(
                 found = _find(broker, request, partition, asked.timestamp)
             except StorageError as failure:
                 partition.failed(failure)
-                error = ErrorCode.KAFKA_STORAGE_ERROR
-            except CorruptRecordBatch:
                 error = ErrorCode.KAFKA_STORAGE_ERROR
     return ListOffsetsPartitionResponse(
         partition_index=index,

@@ -33,7 +33,13 @@ from kraft_wire.wire.generated.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from kraft_wire.wire.record_batch import LOG_OVERHEAD_BYTES, MAGIC, RecordBatch, peek_header
+from kraft_wire.wire.record_batch import (
+    HEADER_BYTES,
+    LOG_OVERHEAD_BYTES,
+    MAGIC,
+    RecordBatch,
+    peek_header,
+)
 
 __all__ = ["API_KEY", "VERSIONS", "handle"]
 
@@ -46,6 +52,8 @@ _FIRST_ZSTD_VERSION: Final = 7
 _FIRST_LEADER_VERSION: Final = 10
 _FIRST_TOPIC_ID_VERSION: Final = 13
 _VALID_ACKS: Final = (-1, 0, 1)
+_NO_ERROR: Final = ErrorCode.NONE  # looking an enum's member up costs what three calls cost
+_CLIENT: Final = AppendOrigin.CLIENT
 
 
 def handle(
@@ -68,17 +76,16 @@ def handle(
         answers = []
         for data in topic.partition_data:
             partition = broker.partitions.get((name, data.index)) if name is not None else None
-            answer = PartitionProduceResponse(index=data.index)
             if partition is not None:
                 result = _append(broker, context, request, partition, data)
             elif name is None:
                 result = AppendResult(ErrorCode.UNKNOWN_TOPIC_ID)
             else:
                 result = AppendResult(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            _fill(answer, result)
-            if result.error is not ErrorCode.NONE:
+            answer = _answer(data.index, result)
+            if result.error is not _NO_ERROR:
                 failed = True
-            elif partition is not None and partition.high_watermark <= result.last_offset:
+            elif partition is not None and partition.log.high_watermark <= result.last_offset:
                 end = Offset(result.last_offset + 1)
                 waiting[partition.topic_partition] = (end, answer)
             answers.append(answer)
@@ -127,7 +134,7 @@ def _park(
 
     def finish(unfinished: dict[TopicPartition, Offset]) -> None:
         for topic_partition in unfinished:
-            _fill(waiting[topic_partition][1], AppendResult(ErrorCode.REQUEST_TIMED_OUT))
+            _refuse(waiting[topic_partition][1], AppendResult(ErrorCode.REQUEST_TIMED_OUT))
         broker.complete(context.reply_to, response)
 
     broker.produce_purgatory.park(
@@ -164,13 +171,13 @@ def _append(
         return AppendResult(ErrorCode.INVALID_TOPIC_EXCEPTION)
     result = partition.append_as_leader(
         [batch],
-        origin=AppendOrigin.CLIENT,
+        origin=_CLIENT,
         acks=request.acks,
         now_ms=context.now_ms,
         wall_ms=context.wall_ms,
         decompression=broker.settings.decompression,
     )
-    if result.error is ErrorCode.NONE:
+    if result.error is _NO_ERROR:
         broker.appended(partition)
     elif not result.record_errors:
         result.error_message = None  # Kafka words what is wrong with records, nothing else
@@ -194,24 +201,40 @@ def _only_batch(data: PartitionProduceData, version: int) -> RecordBatch:
     records = data.records
     assert not isinstance(records, FileSlice), "decoded requests carry bytes"
     view = memoryview(records) if records is not None else _NOTHING
+    size_bytes = len(view)
+    batch = RecordBatch(view) if size_bytes >= HEADER_BYTES else None
+    if (
+        batch is None
+        or batch.magic != MAGIC
+        or batch.batch_length + LOG_OVERHEAD_BYTES != size_bytes
+    ):
+        batch = _first_batch(view)
+    codec = batch.attributes & _CODEC_BITS
+    if version < _FIRST_ZSTD_VERSION and codec >= _ZSTD:
+        raise _Refused(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+            if codec == _ZSTD
+            else ErrorCode.UNKNOWN_SERVER_ERROR
+        )
+    if batch.batch_length + LOG_OVERHEAD_BYTES < size_bytes:
+        _refuse_second_batch(view[batch.size_bytes :])
+    return batch
+
+
+def _first_batch(view: memoryview) -> RecordBatch:
+    """Return the batch in front of other bytes, or say why there is none."""
     size = _batch_size(view)
-    if size is None:
-        raise _Refused(ErrorCode.INVALID_RECORD)
-    if view[_MAGIC_AT] != MAGIC:
+    if size is None or view[_MAGIC_AT] != MAGIC:
         raise _Refused(ErrorCode.INVALID_RECORD)
     try:
-        batch = peek_header(view)
+        return peek_header(view)
     except CorruptRecordBatch as corrupt:
         raise _Refused(ErrorCode.CORRUPT_MESSAGE) from corrupt
-    codec = batch.attributes & _CODEC_BITS
-    if version < _FIRST_ZSTD_VERSION and codec >= Compression.ZSTD:
-        known = codec == Compression.ZSTD
-        raise _Refused(
-            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE if known else ErrorCode.UNKNOWN_SERVER_ERROR
-        )
-    if size < len(view) and _batch_size(view[size:]) is not None:
+
+
+def _refuse_second_batch(rest: memoryview) -> None:
+    if _batch_size(rest) is not None:
         raise _Refused(ErrorCode.INVALID_RECORD)
-    return batch
 
 
 def _batch_size(view: memoryview) -> int | None:
@@ -236,22 +259,35 @@ _LENGTH_MIN: Final = 14
 """The overhead of a record of format 0, which Kafka takes as the least for every format."""
 _MAGIC_AT: Final = 16
 _CODEC_BITS: Final = 7
+_ZSTD: Final = Compression.ZSTD
 
 
-def _fill(answer: PartitionProduceResponse, result: AppendResult) -> None:
-    """Say in the answer what became of the append."""
+def _answer(index: int, result: AppendResult) -> PartitionProduceResponse:
+    """Say what became of an append."""
+    answer = PartitionProduceResponse(
+        index=index,
+        base_offset=result.base_offset,
+        log_append_time_ms=result.log_append_time_ms,
+        log_start_offset=result.log_start_offset,
+    )
+    if result.error is not _NO_ERROR:
+        _refuse(answer, result)
+    return answer
+
+
+def _refuse(answer: PartitionProduceResponse, result: AppendResult) -> None:
+    """Turn an answer into that of a failed append."""
     answer.error_code = result.error
     answer.base_offset = result.base_offset
     answer.log_append_time_ms = result.log_append_time_ms
     answer.log_start_offset = result.log_start_offset
-    if result.error is not ErrorCode.NONE:
-        answer.error_message = result.error_message
-        answer.record_errors = [
-            BatchIndexAndErrorMessage(
-                batch_index=error.batch_index, batch_index_error_message=error.message
-            )
-            for error in result.record_errors
-        ]
+    answer.error_message = result.error_message
+    answer.record_errors = [
+        BatchIndexAndErrorMessage(
+            batch_index=error.batch_index, batch_index_error_message=error.message
+        )
+        for error in result.record_errors
+    ]
 
 
 def _name_leaders(broker: Broker, context: RequestContext, response: ProduceResponse) -> None:

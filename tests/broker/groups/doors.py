@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import socket
 import struct
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from kraft_wire.model import ZERO_UUID, Uuid
@@ -21,6 +22,7 @@ from kraft_wire.wire.generated.request_header import RequestHeader
 from kraft_wire.wire.generated.response_header import ResponseHeader
 from kraft_wire.wire.message import Message, Struct
 from tests.broker.groups.harness import Harness, Reply, topic_id_of
+from tests.broker.groups.requests import Member, moments
 
 ANSWER_SECONDS_MAX = 60
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
@@ -32,6 +34,11 @@ class VirtualReply:
     def __init__(self, harness: Harness, reply: Reply) -> None:
         self._harness = harness
         self._reply = reply
+
+    @property
+    def is_parked(self) -> bool:
+        """Whether there is no answer now."""
+        return self._reply.is_parked
 
     @property
     def response(self) -> Any:
@@ -169,20 +176,43 @@ class SocketDoor:
         request = MetadataRequest(
             topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False
         )
-        while True:
+        for _ in moments():
             (known,) = self.send(request, 12).response.topics
             if known.error_code == 0 and known.topic_id != ZERO_UUID and known.partitions:
                 return Uuid(bytes(known.topic_id))
+        raise AssertionError(f"{name} does not appear")
 
     def await_coordinator(self, *group_ids: str) -> None:
         """Wait until the groups' coordinator is found, created and loaded."""
         for group_id in group_ids:
             find = FindCoordinatorRequest(coordinator_keys=[group_id])
-            while self.send(find, 4).response.coordinators[0].error_code != 0:
-                pass
+            self._until_good(lambda: self.send(find, 4).response.coordinators[0].error_code)  # noqa: B023  # asked before the next
             describe = DescribeGroupsRequest(groups=[group_id])
-            while self.send(describe, 5).response.groups[0].error_code != 0:
-                pass
+            self._until_good(lambda: self.send(describe, 5).response.groups[0].error_code)  # noqa: B023  # as above
+
+    def flush_coordinator(self, topic: str, group_ids: Iterable[str]) -> None:
+        """Wait until all that the groups' coordinators wrote so far stands in their logs.
+
+        Some requests are answered before their records are appended, but never a commit, and what
+        is appended after others is behind them.
+        """
+        for group_id in group_ids:
+            assert Member(self, group_id).commit(topic) == 0
+
+    def _until_good(self, error: Callable[[], int]) -> None:
+        for _ in moments():
+            if error() == 0:
+                return
+        raise AssertionError("the coordinator does not come")
+
+
+def answers_of(story: Any, door: Any, topic_id: Uuid, name: str | None = None) -> list[Any]:
+    """Tell a story, under its own name or another; return its answers in a comparable form."""
+    plain = Plain()
+    return [
+        tuple(plain(part) for part in answer) if isinstance(answer, tuple) else plain(answer)
+        for answer in story(door, name or story.__name__, topic_id)
+    ]
 
 
 class Plain:

@@ -11,7 +11,7 @@ from typing import Any
 from kraft_wire.model import FileSlice, Uuid
 from kraft_wire.node.config import Setting, load_config
 from kraft_wire.node.node import Node
-from kraft_wire.node.outputs import FlushLogs, NoReply, Peer, Reply
+from kraft_wire.node.outputs import FlushLogs, NoReply, Peer, Reply, StopProcess
 from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
 from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest
@@ -157,7 +157,7 @@ class NodeDoor:
             elif isinstance(output, FlushLogs):
                 self.flushes.append(output)
             else:
-                assert isinstance(output, NoReply), output
+                assert isinstance(output, NoReply | StopProcess), output
         if not self.keeps_flushes_back:
             self.flush()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -22,6 +24,8 @@ from kraft_wire.wire.generated.offset_fetch import (
 from kraft_wire.wire.generated.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from kraft_wire.wire.message import Message
 
+AWAITED_SECONDS_MAX = 60
+
 
 class Door(Protocol):
     """Where requests go: a coordinator in this process, or a socket."""
@@ -29,6 +33,14 @@ class Door(Protocol):
     def send(
         self, request: Message, version: int, *, client_id: str | None = ..., connection: int = ...
     ) -> Any: ...
+
+
+def moments() -> Iterator[None]:
+    """Times to look whether a state is reached, until it has taken too long."""
+    deadline = time.monotonic() + AWAITED_SECONDS_MAX
+    while time.monotonic() < deadline:
+        yield
+        time.sleep(0.002)
 
 
 def subscription(*topics: str, version: int = 3) -> bytes:

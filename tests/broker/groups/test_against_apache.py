@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import Any
 
 import pytest
 
 from kraft_wire.model import Uuid
 from tests.apache.node import ApacheNode
-from tests.broker.groups.doors import Plain, SocketDoor, VirtualDoor
+from tests.broker.groups.doors import SocketDoor, VirtualDoor, answers_of
 from tests.broker.groups.harness import Harness
 from tests.broker.groups.stories import STORIES, TOPIC, Story
 
@@ -23,14 +22,6 @@ def apache_topic(apache_node: ApacheNode) -> tuple[str, Uuid]:
         topic_id = door.create_topic(TOPIC)
         door.await_coordinator(*(f"warm-{n}" for n in range(20)))
     return apache_node.bootstrap, topic_id
-
-
-def answers_of(story: Story, door: Any, topic_id: Uuid) -> list[Any]:
-    plain = Plain()
-    return [
-        tuple(plain(part) for part in answer) if isinstance(answer, tuple) else plain(answer)
-        for answer in story(door, story.__name__, topic_id)
-    ]
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)

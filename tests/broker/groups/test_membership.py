@@ -258,6 +258,16 @@ def test_the_protocol_with_most_votes_among_common_ones_is_chosen() -> None:
     assert {member.joined().protocol_name for member in members} == {"sticky"}
 
 
+def test_a_protocol_that_one_member_lacks_is_not_chosen_however_many_prefer_it() -> None:
+    harness = harness_with_delay()
+    votes = [("new", "old"), ("new", "old"), ("old",)]
+    members = [Member(harness, client_id=f"{n}", protocols=p) for n, p in enumerate(votes)]
+    for member in members:
+        member.join()
+    harness.advance(4_000)
+    assert {member.joined().protocol_name for member in members} == {"old"}
+
+
 @pytest.mark.parametrize(
     ("protocol_type", "protocols"),
     [

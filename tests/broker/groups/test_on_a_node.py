@@ -14,7 +14,7 @@ from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest
 from kraft_wire.wire.generated.offset_commit import OffsetCommitRequest
 from tests.broker.groups.node_door import NodeDoor
 from tests.broker.groups.requests import Member, commit_topic, committed
-from tests.broker.groups.stories import joined, pair, static_pair
+from tests.broker.groups.stories import SESSION_MS, joined, pair, static_pair
 
 SAFE = {"log_flush_interval_messages": "1"}
 
@@ -136,7 +136,7 @@ def test_a_closed_connection_leaves_its_member_to_its_session() -> None:
     assert follower.joined().generation_id == 3
     follower.sync()
     assert follower.syncing.response is None
-    door.advance(10_000)
+    door.advance(SESSION_MS)
     assert follower.syncing.error == ErrorCode.REBALANCE_IN_PROGRESS
     follower.join_once()
     assert [m.member_id for m in follower.joined().members] == [follower.member_id]

@@ -35,6 +35,10 @@ TOLD = [
 ]
 
 
+EVERYWHERE = tuple(f"warm-{n}" for n in range(20))
+"""Groups of which each partition has one."""
+
+
 def old_client_commits(door: Door, group: str, topic_id: Uuid) -> Iterator[Any]:
     yield Member(door, group).commit(stories.TOPIC, version=2, retention_time_ms=86_400_000)
 
@@ -44,8 +48,9 @@ def test_our_records_are_apache_s(story: stories.Story, apache_node: ApacheNode)
     name = f"records-{story.__name__}"
     with closing(SocketDoor(apache_node.bootstrap)) as theirs:
         topic_id = theirs.create_topic(stories.TOPIC)
-        theirs.await_coordinator(*(f"warm-{n}" for n in range(20)))
+        theirs.await_coordinator(*EVERYWHERE)
         list(story(theirs, name, topic_id))
+        theirs.flush_coordinator(stories.TOPIC, EVERYWHERE)
     harness = Harness(offsets_partitions=4)
     ours = VirtualDoor(harness)
     list(story(ours, name, ours.create_topic(stories.TOPIC)))

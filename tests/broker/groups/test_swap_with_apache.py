@@ -14,7 +14,7 @@ from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.list_groups import ListGroupsRequest
 from tests.apache.node import ApacheNode
 from tests.broker.groups.doors import SocketDoor
-from tests.broker.groups.requests import Member, committed
+from tests.broker.groups.requests import Member, committed, moments
 from tests.broker.groups.stories import joined, pair, static_pair
 from tests.server_process import ServerProcess
 
@@ -69,7 +69,7 @@ def modern_consumer(bootstrap: str) -> None:
         }
     )
     consumer.subscribe(["topic"])
-    for _ in range(200):
+    for _ in moments():
         consumer.poll(0.1)
         if consumer.assignment():
             break

@@ -1,0 +1,27 @@
+"""What a handler needs that only describes metadata: it serves a controller's listener as well."""
+
+from typing import Protocol
+
+from kraft_wire.broker.metadata_views import MetadataView
+from kraft_wire.broker.settings import BrokerSettings
+
+__all__ = ["MetadataReader"]
+
+
+class MetadataReader(Protocol):
+    """A node of either role, as far as its metadata goes (`Broker` is one)."""
+
+    @property
+    def node_id(self) -> int:
+        """`node.id`."""
+        ...
+
+    @property
+    def image(self) -> MetadataView:
+        """The committed metadata."""
+        ...
+
+    @property
+    def settings(self) -> BrokerSettings:
+        """The node's settings under the dynamic values of the image."""
+        ...

@@ -1,0 +1,149 @@
+"""What a leader lets into its log, row by row, over real storage on a simulated disk.
+
+Errors and their order are those that Apache's broker gives to the same batches (the differential
+probes ask it); here every rule is broken alone, in milliseconds.
+"""
+
+import struct
+
+import pytest
+
+from kraft_wire.broker.append_validation import AppendOrigin
+from kraft_wire.broker.partition import AppendResult, Partition
+from kraft_wire.model import LeaderEpoch, Offset
+from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.storage.log_config import LogConfig
+from kraft_wire.wire.batch_builder import build_batch
+from kraft_wire.wire.crc32c import crc32c
+from kraft_wire.wire.generated.error_code import ErrorCode as E
+from kraft_wire.wire.record import Record
+from tests.storage.making import TOPIC_ID, contents, open_at
+
+WALL_MS = 1_700_000_000_000
+HOUR_MS = 3_600_000
+
+
+def partition(**settings: object) -> Partition:
+    log = open_at(SimFileSystem(), LogConfig(**settings))  # type: ignore[arg-type]  # of the test
+    return Partition("t", TOPIC_ID, 0, log, LeaderEpoch(4))
+
+
+def batch(
+    count: int = 2, *, key: bytes | None = b"k", time_ms: int = WALL_MS, **more: object
+) -> bytearray:
+    records = [Record(key, b"v" * 20, timestamp=time_ms) for _ in range(count)]
+    return build_batch(records, **more)  # type: ignore[arg-type]  # of the test
+
+
+def produced(target: Partition, data: bytes | bytearray, acks: int = -1) -> AppendResult:
+    return target.append_as_leader(
+        bytearray(data), origin=AppendOrigin.CLIENT, acks=acks, now_ms=1, wall_ms=WALL_MS
+    )
+
+
+def with_head(data: bytearray, form: str, at: int, value: int) -> bytearray:
+    """Change a field of the head, and make the checksum right again."""
+    struct.pack_into(form, data, at, value)
+    struct.pack_into(">I", data, 17, crc32c(memoryview(data)[21:]))
+    return data
+
+
+def test_sound_batch_gets_offsets_epoch_and_is_committed() -> None:
+    target = partition()
+    assert [produced(target, batch()).base_offset for _ in range(3)] == [0, 2, 4]
+    assert target.high_watermark == target.log_end_offset == 6
+    stored = contents(target.log)  # type: ignore[arg-type]  # it is a log
+    assert [struct.unpack_from(">qii", each)[::2] for each in stored] == [(0, 4), (2, 4), (4, 4)]
+
+
+def spoilt(data: bytearray) -> bytearray:
+    data[-1] ^= 1
+    return data
+
+
+REFUSED = [
+    ("checksum", spoilt(batch()), E.CORRUPT_MESSAGE),
+    ("base offset", with_head(batch(), ">q", 0, 5), E.INVALID_RECORD),
+    ("control record", batch(is_control=True), E.INVALID_RECORD),
+    ("more offsets than records", with_head(batch(), ">i", 23, 9), E.INVALID_RECORD),
+    ("fewer offsets than records", with_head(batch(), ">i", 23, 0), E.INVALID_RECORD),
+    ("no records", with_head(batch(), ">i", 57, 0), E.INVALID_RECORD),
+    ("producer without sequence", batch(producer_id=7, producer_epoch=0), E.INVALID_RECORD),
+    ("far future", batch(time_ms=WALL_MS + 2 * HOUR_MS), E.INVALID_TIMESTAMP),
+    ("too large", batch(60), E.MESSAGE_TOO_LARGE),
+    ("unknown codec", with_head(batch(), ">h", 21, 6), E.UNKNOWN_SERVER_ERROR),
+    ("no batch", bytearray(), E.INVALID_RECORD),
+]
+
+
+@pytest.mark.parametrize(("name", "data", "error"), REFUSED, ids=[row[0] for row in REFUSED])
+def test_unsound_batch_is_refused_and_nothing_is_written(
+    name: str, data: bytearray, error: E
+) -> None:
+    target = partition(max_message_bytes=1_000, message_timestamp_after_max_ms=HOUR_MS)
+    result = produced(target, data)
+    assert (result.error, result.base_offset) == (error, -1), name
+    assert target.log_end_offset == 0
+
+
+def test_compacted_topic_names_the_records_without_a_key() -> None:
+    target = partition(cleanup_policy=("compact",))
+    result = produced(target, batch(2, key=None))
+    assert result.error is E.INVALID_RECORD
+    assert [each.batch_index for each in result.record_errors] == [0, 1]
+    assert produced(target, batch(2)).error is E.NONE
+
+
+def test_log_append_time_is_stamped_and_told() -> None:
+    target = partition(message_timestamp_type="LogAppendTime")
+    result = produced(target, batch(time_ms=5))
+    assert result.log_append_time_ms == WALL_MS
+    (stored,) = contents(target.log)  # type: ignore[arg-type]  # it is a log
+    assert struct.unpack_from(">q", stored, 35) == (WALL_MS,)
+    assert struct.unpack_from(">I", stored, 17) == (crc32c(stored[21:]),)
+
+
+def test_what_must_be_flushed_is_not_committed_before() -> None:
+    target = partition(flush_messages=1)
+    result = produced(target, batch())
+    assert (result.error, result.last_offset) == (E.NONE, 1)
+    assert target.high_watermark == 0
+    assert target.flushed(Offset(2))
+    assert target.high_watermark == 2
+    assert not target.flushed(Offset(1))
+
+
+def test_retry_of_an_idempotent_producer_is_answered_with_the_first_copy() -> None:
+    target = partition()
+    first = batch(producer_id=7, producer_epoch=0, base_sequence=0)
+    second = batch(producer_id=7, producer_epoch=0, base_sequence=2)
+    assert produced(target, first).base_offset == 0
+    assert produced(target, second).base_offset == 2
+    again = produced(target, first)
+    assert (again.error, again.base_offset, again.last_offset) == (E.NONE, 0, 1)
+    assert target.log_end_offset == 4
+    gap = batch(producer_id=7, producer_epoch=0, base_sequence=9)
+    assert produced(target, gap).error is E.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+@pytest.mark.parametrize(
+    ("epoch", "error"),
+    [(-1, E.NONE), (4, E.NONE), (3, E.FENCED_LEADER_EPOCH), (5, E.UNKNOWN_LEADER_EPOCH)],
+)
+def test_leader_epoch_of_a_client_is_compared(epoch: int, error: E) -> None:
+    assert partition().check_leader_epoch(epoch) is error
+
+
+def test_partition_that_is_offline_or_not_led_takes_nothing() -> None:
+    target = partition()
+    target.is_leader = False
+    assert produced(target, batch()).error is E.NOT_LEADER_OR_FOLLOWER
+    target.offline = True
+    assert produced(target, batch()).error is E.KAFKA_STORAGE_ERROR
+
+
+def test_too_few_replicas_in_sync_refuse_acks_all_only() -> None:
+    target = partition(min_insync_replicas=2)
+    target.replicas = 3
+    assert produced(target, batch()).error is E.NOT_ENOUGH_REPLICAS
+    assert produced(target, batch(), acks=1).error is E.NONE
