@@ -26,7 +26,7 @@ from kraft_wire.wire.json_form import Json
 
 __all__ = ["app", "dump", "main"]
 
-app = typer.Typer(help="Show what stands in files of a log directory.", add_completion=False)
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 _EARLIEST_CALENDAR_MS: Final = 0
 _LATEST_CALENDAR_MS: Final = 253_402_300_799_999  # the end of year 9999

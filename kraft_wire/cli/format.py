@@ -13,6 +13,7 @@ from typing import Annotated, Final
 
 import typer
 
+from kraft_wire.cli.chance import SystemChance
 from kraft_wire.cli.format_plan import (
     FormatRefused,
     feature_levels,
@@ -21,7 +22,12 @@ from kraft_wire.cli.format_plan import (
     quorum_kind,
 )
 from kraft_wire.cli.scram import parse_scram
-from kraft_wire.controller.features import METADATA_VERSION, RELEASE_LEVELS, bootstrap_records
+from kraft_wire.controller.features import (
+    METADATA_VERSION,
+    RELEASE_LEVELS,
+    SCRAM_FROM,
+    bootstrap_records,
+)
 from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.model import (
     LeaderEpoch,
@@ -37,15 +43,15 @@ from kraft_wire.node.checkpoint_files import (
     quorum_checkpoint_bytes,
 )
 from kraft_wire.node.config import ConfigError, NodeConfig, load_config, settings_of_file
-from kraft_wire.node.metadata_log import BOOTSTRAP_CHECKPOINT
-from kraft_wire.server.serve import SystemChance
+from kraft_wire.node.metadata_opening import BOOTSTRAP_CHECKPOINT
 from kraft_wire.settings.topic_names import METADATA_TOPIC
-from kraft_wire.storage.files import FileSystem, OsFileSystem, replace_file
+from kraft_wire.storage.files import FileSystem, replace_file
 from kraft_wire.storage.meta_properties import (
     MetaProperties,
     read_meta_properties,
     write_meta_properties,
 )
+from kraft_wire.storage.os_files import OsFileSystem
 from kraft_wire.storage.snapshots import SnapshotWriter
 
 __all__ = ["app"]
@@ -54,8 +60,6 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 _ALREADY_FORMATTED: Final = 1
 _COULD_NOT_RUN: Final = 2
-_SCRAM_FROM: Final = 11
-"""metadata.version since which credentials can stand in the log (KIP-900)."""
 _FORMATTED: Final = OffsetAndEpoch(Offset(0), LeaderEpoch(0))
 
 
@@ -148,7 +152,7 @@ def _load(path: str) -> NodeConfig:
 
 
 def _credentials(texts: Sequence[str], levels: dict[str, int]) -> list[VersionedRecord]:
-    if texts and levels[METADATA_VERSION] < _SCRAM_FROM:
+    if texts and levels[METADATA_VERSION] < SCRAM_FROM:
         raise FormatRefused("SCRAM credentials need the metadata.version of 3.5-IV2 or later")
     return [VersionedRecord(parse_scram(text)) for text in texts]
 

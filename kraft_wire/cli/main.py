@@ -4,26 +4,66 @@
 the first answer; the other verbs are typer applications of their own.
 """
 
+import os
 import sys
 from importlib import import_module
 from typing import Final
 
-__all__ = ["main"]
+__all__ = ["COMMANDS", "main"]
 
-_VERBS: Final = {
+COMMANDS: Final = {
     "server": ("kraft_wire.cli.server", "serve one Kafka node"),
     "format": ("kraft_wire.cli.format", "prepare log directories, as kafka-storage format does"),
     "random-uuid": ("kraft_wire.cli.random_uuid", "draw an id for a cluster or a directory"),
+    "quorum": ("kraft_wire.cli.quorum", "describe, watch and change the metadata quorum"),
+    "cluster": ("kraft_wire.cli.cluster", "run several controllers on this machine"),
     "topics": ("kraft_wire.cli.topics", "list, create, describe, delete and configure topics"),
     "wire": ("kraft_wire.cli.wire", "decode, encode and explain Kafka's messages"),
     "dump": ("kraft_wire.cli.dump", "show what stands in the files of a log directory"),
     "repair": ("kraft_wire.cli.repair", "show and cut damage in a stopped node's log directory"),
+    "audit": ("kraft_wire.cli.audit", "check every byte of log directories, and the replicas"),
+    "spark": ("kraft_wire.cli.spark", "logs, snapshots and topics as tables, on Spark"),
+    "sim": ("kraft_wire.cli.sim", "simulate a metadata quorum under faults, and judge every event"),
 }
 _COULD_NOT_RUN: Final = 2
+_NOBODY_READS: Final = 1
+_INTERRUPTED: Final = 130
 
 
 def main() -> None:
-    """Run the verb that the command line names."""
+    """Run the verb that the command line names; what the system refuses is one line, exit 2."""
+    _fill_standard_streams()
+    try:
+        try:
+            _run_verb()
+        finally:
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+    except BrokenPipeError:
+        _forget_output()
+        sys.exit(_NOBODY_READS)
+    except OSError as error:
+        _forget_output()
+        place = f"{error.filename}: " if error.filename else ""
+        sys.stderr.write(f"kraft-wire: {place}{error.strerror or error}\n")
+        sys.exit(_COULD_NOT_RUN)
+
+
+def _forget_output() -> None:
+    """Send what is still buffered nowhere, or the interpreter's end would complain about it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+
+
+def _fill_standard_streams() -> None:
+    """Put /dev/null where a stream was closed: a socket or a log would take its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # it stays open as long as the process
+
+
+def _run_verb() -> None:
     arguments = sys.argv[1:]
     verb = arguments[0] if arguments else "--help"
     if verb in ("--help", "-h", "help"):
@@ -34,21 +74,35 @@ def main() -> None:
 
         sys.stdout.write(f"kraft-wire {version('kraft-wire')}\n")
         return
-    if verb not in _VERBS:
+    if verb not in COMMANDS:
         sys.stderr.write(f"kraft-wire: {verb!r} is no command (see --help)\n")
         sys.exit(_COULD_NOT_RUN)
     if verb == "server":
         from kraft_wire.cli.server import run_server
 
         sys.exit(run_server(arguments[1:]))
-    app = import_module(_VERBS[verb][0]).app
+    app = import_module(COMMANDS[verb][0]).app
     app(args=arguments[1:], prog_name=f"kraft-wire {verb}")
 
 
 def _usage() -> str:
-    width = max(map(len, _VERBS))
-    verbs = "".join(f"  {verb:<{width}}  {what}\n" for verb, (_, what) in _VERBS.items())
-    return f"Usage: kraft-wire COMMAND …\n\n{verbs}\nkraft-wire COMMAND --help says more.\n"
+    """Return the commands in the form in which typer shows a command's own."""
+    width = max(map(len, COMMANDS))
+    verbs = "".join(
+        f"  {verb:<{width}}  {what[0].upper()}{what[1:]}.\n" for verb, (_, what) in COMMANDS.items()
+    )
+    return f"""\
+Usage: kraft-wire [OPTIONS] COMMAND [ARGS]...
+
+  Serve Apache Kafka's protocol, and look into its files. COMMAND --help says
+  more.
+
+Options:
+  --version  Show the version and exit.
+  --help     Show this message and exit.
+
+Commands:
+{verbs}"""
 
 
 if __name__ == "__main__":

@@ -4,12 +4,12 @@ import sys
 
 import typer
 
+from kraft_wire.cli.chance import SystemChance
 from kraft_wire.model import random_uuid, uuid_to_text
-from kraft_wire.server.serve import SystemChance
 
 __all__ = ["app"]
 
-app = typer.Typer(add_completion=False)
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command()

@@ -15,15 +15,16 @@ from rich.console import Console
 
 from kraft_wire.model import FsyncFailed, StorageError, TopicPartition
 from kraft_wire.storage.damage import Damage, inspect, partitions_of
-from kraft_wire.storage.files import FileSystem, LockHeld, OsFileSystem
+from kraft_wire.storage.files import FileSystem, LockHeld
 from kraft_wire.storage.log_directory import LOCK, METADATA_PARTITION, partition_of_directory
 from kraft_wire.storage.meta_properties import read_meta_properties
+from kraft_wire.storage.os_files import OsFileSystem
 from kraft_wire.storage.repair import cut as cut_damage
 from kraft_wire.wire.json_form import Json
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Show and cut damage in a log directory.", add_completion=False)
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 _FOUND: Final = 1
 _COULD_NOT_RUN: Final = 2
@@ -53,7 +54,7 @@ def repair(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Verify every batch of every log; show what is refused, and with --cut make it usable."""
-    errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    errors = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
     try:
         findings, checked = _repair(directory.rstrip("/") or "/", partition, cut and not dry_run)
     except (_CannotRun, StorageError, FsyncFailed) as error:
@@ -135,7 +136,7 @@ def _as_json(path: str, findings: list[_Finding], checked: int) -> Json:
 
 
 def _show(path: str, findings: list[_Finding], checked: int, *, is_cutting: bool) -> None:
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, soft_wrap=True, emoji=False)
     for finding in findings:
         _show_finding(console, finding)
     what = f"{checked} logs in {path} checked"

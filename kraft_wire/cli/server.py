@@ -8,8 +8,14 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
+from kraft_wire.cli.chance import SystemChance
+from kraft_wire.cli.descriptors import connections_max
+from kraft_wire.cli.listening import bound_sockets
+from kraft_wire.cli.process import ServerProcess
+from kraft_wire.model import StorageError
 from kraft_wire.node.config import (
     LISTEN_OPTION,
     ConfigError,
@@ -18,22 +24,29 @@ from kraft_wire.node.config import (
     load_config,
     settings_of_file,
 )
+from kraft_wire.node.event_log import EventLog, Line
 from kraft_wire.node.node import Node
 from kraft_wire.node.opening import StartError
-from kraft_wire.server.serve import serve
+from kraft_wire.server.clock import now_ms, wall_ms
+from kraft_wire.server.serve import Serving
+from kraft_wire.settings.acl_rules import AUTHORIZER_KEY
+from kraft_wire.storage.os_files import OsFileSystem
 
 __all__ = ["USAGE", "run_server"]
 
 USAGE = """\
-Usage: kraft-wire server [server.properties] [options]
+Usage: kraft-wire server [OPTIONS] [server.properties]
 
-Serve one Kafka node. Without a file: one node on 127.0.0.1:9092 with data in ./kraft-wire-data.
+  Serve one Kafka node. Without a file: one on 127.0.0.1:9092 with its data
+  in ./kraft-wire-data.
 
-  --override KEY=VALUE   set a key of server.properties; may be repeated
-  --data DIR             log.dirs
-  --listen HOST:PORT     listen there in plain text; port 0 takes a free one
-  --ready-file PATH      JSON with pid, node_id, cluster_id, listeners, log_dirs, once ready
-  --help                 show this text
+Options:
+  --override KEY=VALUE  Set a key of server.properties; may be repeated.
+  --data DIR            Short for log.dirs.
+  --listen HOST:PORT    Listen there in plain text; port 0 takes a free one.
+  --ready-file PATH     Write JSON with pid, node_id, cluster_id, listeners and
+                        log_dirs there, once ready.
+  --help                Show this message and exit.
 """
 
 _COULD_NOT_RUN = 2
@@ -58,17 +71,31 @@ def run_server(arguments: Sequence[str]) -> int:
         sys.stdout.write(USAGE)
         return 0
     try:
+        if not __debug__:
+            raise StartError("asserts are off (-O or PYTHONOPTIMIZE): the server relies on them")
         parsed = _parse(arguments)
-        config = _load(parsed)
-        serve(
-            config,
-            cluster_id=os.environ.get("CLUSTER_ID") or os.environ.get("KAFKA_CLUSTER_ID") or None,
-            ready=lambda node, bound: _announce(parsed, node, bound),
-        )
+        _check_ready_file(parsed.ready_file)
+        _serve(parsed, _load(parsed))
     except (_UsageError, ConfigError, StartError) as error:
         sys.stderr.write(f"kraft-wire server: {error}\n")
         return _COULD_NOT_RUN
     return 0
+
+
+def _serve(parsed: _Arguments, config: NodeConfig) -> None:
+    """Bind, open the node, listen, say so, and serve until a signal."""
+    process = ServerProcess()
+    with bound_sockets(config.all_listeners) as sockets:
+        config = config.with_ports({each.name: sock.getsockname()[1] for each, sock in sockets})
+        node = _open_node(config, process.log)
+        _take_away_ready_file(parsed.ready_file)
+        serving = Serving(node, config.limits, sockets, process)
+        serving.listen()
+        if config.metrics_port is not None:
+            _serve_metrics(serving, config.all_listeners[0].host, config.metrics_port)
+        process.settled()
+        _announce(parsed, node, config)
+        serving.run()
 
 
 def _parse(arguments: Sequence[str]) -> _Arguments:
@@ -115,26 +142,110 @@ def _load(parsed: _Arguments) -> NodeConfig:
             raise _UsageError(f"{parsed.file}: {error.strerror}") from error
         except UnicodeDecodeError as error:
             raise _UsageError(f"{parsed.file}: not a text file ({error.reason})") from error
-    return load_config(file, os.environ, parsed.overrides)
+    config = load_config(file, os.environ, parsed.overrides)
+    allowed = connections_max(config.limits.connections_max)
+    return replace(config, limits=replace(config.limits, connections_max=allowed))
+
+
+def _open_node(config: NodeConfig, log: EventLog) -> Node:
+    """Put the node on the system's disk, clock and chance."""
+    for key in config.unknown_keys:
+        log.event("unknown_config_key", key=key, action="ignored")
+    _warn_of_no_protection(config, log)
+    cluster_id = os.environ.get("CLUSTER_ID") or os.environ.get("KAFKA_CLUSTER_ID") or None
+    try:
+        return Node(
+            config,
+            OsFileSystem(),
+            SystemChance(),
+            now_ms=now_ms(),
+            wall_ms=wall_ms(),
+            cluster_id=cluster_id,
+            report=log.event,
+        )
+    except StorageError as error:
+        raise StartError(f"the data cannot be opened: {error}") from error
+
+
+def _warn_of_no_protection(config: NodeConfig, log: EventLog) -> None:
+    """Tell the user of an authorizer that entries are kept, but nobody is refused by them."""
+    authorizer = config.settings.text(AUTHORIZER_KEY)
+    if authorizer:
+        log.event(
+            "not_protected",
+            key=AUTHORIZER_KEY,
+            value=Line(authorizer),
+            reason=Line("requests are not authorized: every client may do everything"),
+        )
+
+
+def _serve_metrics(serving: Serving, address: str, port: int) -> None:
+    from kraft_wire.cli.metrics_endpoint import serve_metrics
+
+    try:
+        server = serving.loop.run_until_complete(serve_metrics(serving.host, address, port))
+    except OSError as error:
+        raise StartError(f"cannot serve metrics on {address}:{port}: {error}") from error
+    bound = server.sockets[0].getsockname()[1]
+    serving.host.log.event("metrics", address=f"http://{address}:{bound}/metrics")
 
 
 def _announce(parsed: _Arguments, node: Node, config: NodeConfig) -> None:
     """Say that requests are answered, and how to try it."""
-    listener = config.listeners[0]
-    address = f"{listener.advertised_host}:{listener.advertised_port}"
+    listeners = config.all_listeners
+    address = f"{listeners[0].advertised_host}:{listeners[0].advertised_port}"
+    others = "".join(
+        f", {each.name} on {each.advertised_host}:{each.advertised_port}" for each in listeners[1:]
+    )
     directories = ", ".join(config.log_dirs)
     promise = "power loss" if node.flushes_every_append else "a killed process"
-    sys.stdout.write(
-        f"kraft-wire: node {config.node_id} of cluster {node.cluster_id} is ready on {address}\n"
-        f"kraft-wire: data in {directories}; what is acknowledged survives {promise}\n"
-        f"kraft-wire: try  echo hello | kcat -b {address} -t test -P\n"
-    )
-    sys.stdout.flush()
+    attempt = f"echo hello | kcat -b {address} -t test -P"
+    if not config.is_broker:
+        promise = "power loss, as metadata always does"
+        attempt = f"kafka-metadata-quorum --bootstrap-controller {address} describe --status"
+    with suppress(OSError):  # nobody reads: serving goes on
+        sys.stdout.write(
+            f"kraft-wire: node {config.node_id} of cluster {node.cluster_id} "
+            f"is ready on {address}{others}\n"
+            f"kraft-wire: data in {directories}; what is acknowledged survives {promise}\n"
+            f"kraft-wire: try  {attempt}\n"
+        )
+        sys.stdout.flush()
     if parsed.ready_file is not None:
-        temporary = f"{parsed.ready_file}.{os.getpid()}.tmp"
+        _write_ready_file(parsed.ready_file, _ready_facts(node, config))
+
+
+def _check_ready_file(path: str | None) -> None:
+    """Refuse a place where the file cannot be made, before anything is touched."""
+    if path is None:
+        return
+    directory = os.path.dirname(path) or "."
+    if os.path.isdir(path):
+        raise _UsageError(f"--ready-file {path}: Is a directory")
+    if not os.path.isdir(directory):
+        raise _UsageError(f"--ready-file {path}: No such directory")
+    if not os.access(directory, os.W_OK):
+        raise _UsageError(f"--ready-file {path}: the directory cannot be written to")
+
+
+def _take_away_ready_file(path: str | None) -> None:
+    """Let nobody take the file that a killed node left for ours."""
+    if path is not None:
+        with suppress(OSError):
+            os.unlink(path)
+
+
+def _write_ready_file(path: str, facts: str) -> None:
+    """Make the file appear whole."""
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
         with open(temporary, "w", encoding="utf-8") as file:
-            file.write(_ready_facts(node, config))
-        os.replace(temporary, parsed.ready_file)
+            file.write(facts)
+        os.replace(temporary, path)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise StartError(f"--ready-file {path}: {error.strerror}") from error
 
 
 def _ready_facts(node: Node, config: NodeConfig) -> str:
@@ -144,7 +255,7 @@ def _ready_facts(node: Node, config: NodeConfig) -> str:
         "node_id": config.node_id,
         "cluster_id": node.cluster_id,
         "listeners": {
-            each.name: f"{each.advertised_host}:{each.port}" for each in config.listeners
+            each.name: f"{each.advertised_host}:{each.port}" for each in config.all_listeners
         },
         "log_dirs": [os.path.abspath(path) for path in config.log_dirs],
     }

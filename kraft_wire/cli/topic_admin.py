@@ -7,7 +7,7 @@ topic, the error and the broker's own words.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kraft_wire.cli.client import BrokerConnection
+from kraft_wire.client import BrokerConnection
 from kraft_wire.model import ZERO_UUID, Uuid, uuid_to_text
 from kraft_wire.settings.definition import ConfigSource
 from kraft_wire.wire.generated.create_topics import (

@@ -14,7 +14,6 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from kraft_wire.cli.client import BrokerConnection, CannotTalk
 from kraft_wire.cli.topic_admin import (
     AdminRefused,
     ConfigFacts,
@@ -26,6 +25,7 @@ from kraft_wire.cli.topic_admin import (
     describe_configs,
     topics,
 )
+from kraft_wire.client import BrokerConnection, CannotTalk
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import UnencodableMessage
 

@@ -30,9 +30,7 @@ __all__ = ["app", "main"]
 
 _PLAIN_COLUMNS: Final = 160  # where output is no terminal, nothing is gained by folding
 
-app = typer.Typer(
-    help="Decode, encode and explain Kafka's messages.", no_args_is_help=True, add_completion=False
-)
+app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command()

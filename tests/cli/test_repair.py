@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from kraft_wire.cli.client import BrokerConnection
 from kraft_wire.cli.repair import app
+from kraft_wire.client import BrokerConnection
 from kraft_wire.wire.generated.describe_log_dirs import (
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,

@@ -10,8 +10,8 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from kraft_wire.cli.client import CannotTalk, split_address
 from kraft_wire.cli.topics import app
+from kraft_wire.client import CannotTalk, split_address
 from tests.apache.node import ApacheNode
 from tests.server_process import ServerProcess
 
@@ -93,7 +93,7 @@ def test_refusal_of_the_broker_is_one_line_and_exit_code_1(run: Topics) -> None:
         "kraft-wire topics: topic once: TOPIC_ALREADY_EXISTS: Topic 'once' already exists.\n"
     )
     eventually(lambda: run("create", "once", "--if-not-exists"), succeeds)
-    assert "INVALID_CONFIG" in run("create", "bad", "-c", "retention.ms=x").stderr
+    assert "INVALID_CONFIG" in run("create", "never-made", "-c", "retention.ms=x").stderr
     assert run("delete", "once", "missing").exit_code == 1
     assert run("delete", "missing", "--if-exists").exit_code == 0
     assert "INVALID_TOPIC_EXCEPTION" in run("create", "a b").stderr

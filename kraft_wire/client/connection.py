@@ -1,25 +1,27 @@
-"""A small synchronous client for the command line: one connection, one request at a time.
+"""One connection to a broker: requests go out in order, and their answers come back in it.
 
 Speaks to any broker: the first request is ApiVersions, every other one goes out in the highest
-version that both sides know. Not here: retries, several brokers, anything that a library offers.
+version that both sides know. `post` sends and `answer` receives, so that one request can be under
+way while the answer before it is worked on; `send` is both. Not here: retries, several brokers,
+encryption, authentication.
 """
 
 import socket
+from collections import deque
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, NamedTuple, Self, TypeVar
 
-from kraft_wire.wire.frame import FrameReader, MalformedFrame, frame_prefix
+from kraft_wire.wire.frame import FRAME_PREFIX_BYTES, frame_prefix
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kraft_wire.wire.generated.registry import response_class
 from kraft_wire.wire.header import RequestHeader, encode_request_header, parse_response_header
 from kraft_wire.wire.message import MalformedMessage, Message
 
-__all__ = ["BrokerConnection", "CannotTalk"]
+__all__ = ["BrokerConnection", "CannotTalk", "split_address"]
 
 R = TypeVar("R", bound=Message)
 
 _RESPONSE_BYTES_MAX: Final = 256 * 1024 * 1024
-_RECEIVE_BYTES: Final = 1 << 20
 _HEADER_BYTES_MIN: Final = 4
 _PORT_DEFAULT: Final = 9092
 
@@ -28,20 +30,32 @@ class CannotTalk(Exception):
     """The broker cannot be reached, or does not answer as a broker does; the text is one line."""
 
 
+class _Posted(NamedTuple):
+    """A request whose answer is under way."""
+
+    correlation_id: int
+    request: Message
+    version: int
+
+
 class BrokerConnection:
     """One connection to a broker."""
 
-    def __init__(self, address: str, *, timeout_s: float = 30.0) -> None:
+    def __init__(
+        self, address: str, *, timeout_s: float = 30.0, client_id: str = "kraft-wire"
+    ) -> None:
         """Connect to `host:port` and learn which versions the broker speaks."""
         host, port = split_address(address)
         self._address = address
+        self._client_id = client_id
         self._correlation_id = 0
-        self._reader = FrameReader(_RESPONSE_BYTES_MAX)
+        self._posted: deque[_Posted] = deque()
         try:
             self._socket = socket.create_connection((host, port), timeout=timeout_s)
         except OSError as error:
             reason = error.strerror or str(error)
             raise CannotTalk(f"cannot connect to {address}: {reason.lower()}") from error
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             self._versions = self._learn_versions()
         except CannotTalk:
@@ -50,21 +64,34 @@ class BrokerConnection:
 
     def send(self, request: Message, response: type[R], *, version: int | None = None) -> R:
         """Send a request and return its answer, in the highest common version if none is named."""
-        chosen = self.version_of(request) if version is None else version
-        answer = self._exchange(request, chosen)
+        assert not self._posted, "an answer is under way"
+        self.post(request, version=version)
+        return self.answer(response)
+
+    def post(self, request: Message, *, version: int | None = None) -> None:
+        """Send a request whose answer is asked for later."""
+        self._post(request, self.version_of(request) if version is None else version)
+
+    def answer(self, response: type[R]) -> R:
+        """Return the answer to the oldest request that has none yet."""
+        answer = self._receive()
         if not isinstance(answer, response):
-            raise CannotTalk(f"{self._address} answered {request.NAME} with {answer.NAME}")
+            raise CannotTalk(f"{self._address} answered {answer.NAME} for {response.NAME}")
         return answer
 
-    def version_of(self, request: Message) -> int:
-        """Return the highest version of a request that both sides know."""
+    def version_of(self, request: Message, *, at_most: int | None = None) -> int:
+        """Return the highest version of a request that both sides know, up to a limit."""
         offered = self._versions.get(request.API_KEY)
         if offered is None:
             raise CannotTalk(f"{self._address} does not serve {request.NAME}")
-        version = min(offered[1], request.MAX_VERSION)
+        version = min(offered[1], request.MAX_VERSION if at_most is None else at_most)
         if version < max(offered[0], request.MIN_VERSION):
             raise CannotTalk(f"{self._address} and this program share no version of {request.NAME}")
         return version
+
+    def wait_at_most(self, seconds: float) -> None:
+        """Be as patient as that with later answers."""
+        self._socket.settimeout(seconds)
 
     def close(self) -> None:
         """Close the connection."""
@@ -83,49 +110,59 @@ class BrokerConnection:
 
     def _learn_versions(self) -> dict[int, tuple[int, int]]:
         request = ApiVersionsRequest(client_software_name="kraft-wire", client_software_version="1")
-        answer = self._exchange(request, 3)
-        assert isinstance(answer, ApiVersionsResponse)
+        self._post(request, 3)
+        answer = self.answer(ApiVersionsResponse)
         if answer.error_code:
             raise CannotTalk(f"{self._address} refused ApiVersions: error {answer.error_code}")
         return {key.api_key: (key.min_version, key.max_version) for key in answer.api_keys}
 
-    def _exchange(self, request: Message, version: int) -> Message:
+    def _post(self, request: Message, version: int) -> None:
         self._correlation_id += 1
-        try:
-            self._socket.sendall(self._frame(request, version))
-            data = self._answer()
-        except MalformedFrame as error:
-            raise CannotTalk(f"{self._address} does not answer as a Kafka broker does") from error
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise CannotTalk(f"lost {self._address}: {reason.lower()}") from error
-        return self._decode(data, request, version)
-
-    def _answer(self) -> bytes:
-        """Receive the one answer that is under way."""
-        while True:
-            chunk = self._socket.recv(_RECEIVE_BYTES)
-            if not chunk:
-                raise CannotTalk(f"{self._address} closed the connection")
-            for frame in self._reader.feed(chunk):
-                if len(frame) < _HEADER_BYTES_MIN:
-                    raise CannotTalk(f"{self._address} does not answer as a Kafka broker does")
-                return frame
-
-    def _frame(self, request: Message, version: int) -> bytes:
-        header = RequestHeader(request.API_KEY, version, self._correlation_id, "kraft-wire")
+        header = RequestHeader(request.API_KEY, version, self._correlation_id, self._client_id)
         frame = encode_request_header(header) + request.encode(version)
-        return frame_prefix(len(frame)) + frame
+        try:
+            self._socket.sendall(frame_prefix(len(frame)) + frame)
+        except OSError as error:
+            raise self._lost(error) from error
+        self._posted.append(_Posted(self._correlation_id, request, version))
 
-    def _decode(self, data: bytes, request: Message, version: int) -> Message:
+    def _receive(self) -> Message:
+        assert self._posted, "no answer is under way"
+        posted = self._posted.popleft()
+        try:
+            size = int.from_bytes(self._exactly(FRAME_PREFIX_BYTES), "big", signed=True)
+            if not _HEADER_BYTES_MIN <= size <= _RESPONSE_BYTES_MAX:
+                raise CannotTalk(f"{self._address} does not answer as a Kafka broker does")
+            data = self._exactly(size)
+        except OSError as error:
+            raise self._lost(error) from error
+        return self._decode(data, posted)
+
+    def _exactly(self, size_bytes: int) -> memoryview:
+        """Receive as many bytes, into a buffer of just that size."""
+        view = memoryview(bytearray(size_bytes))
+        received = 0
+        while received < size_bytes:
+            count = self._socket.recv_into(view[received:])
+            if not count:
+                raise CannotTalk(f"{self._address} closed the connection")
+            received += count
+        return view
+
+    def _decode(self, data: memoryview, posted: _Posted) -> Message:
+        request, version = posted.request, posted.version
         try:
             correlation_id, offset = parse_response_header(data, request.API_KEY, version)
-            if correlation_id != self._correlation_id:
+            if correlation_id != posted.correlation_id:
                 raise CannotTalk(f"{self._address} answered out of order")
             answer, _ = response_class(request.API_KEY).decode(data, version, offset)
         except MalformedMessage as error:
             raise CannotTalk(f"{self._address} sent a broken answer: {error}") from error
         return answer
+
+    def _lost(self, error: OSError) -> CannotTalk:
+        reason = error.strerror or str(error)
+        return CannotTalk(f"lost {self._address}: {reason.lower()}")
 
 
 def split_address(address: str) -> tuple[str, int]:

@@ -1,0 +1,207 @@
+"""`kraft-wire audit`: is any byte of these log directories damaged, do the replicas agree.
+
+Reads the directories of stopped or running nodes, of this project and of Apache Kafka alike, on all
+cores, and changes nothing. Needs the extra `columnar`, which is imported only here.
+Exit codes: 0 no error, 1 errors were found, 2 could not run.
+"""
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from kraft_wire.cli.node_dirs import NodeDirs, paths_of
+
+if TYPE_CHECKING:
+    from kraft_wire.audit.collector import AuditResult
+
+__all__ = [
+    "Acks",
+    "AsJson",
+    "Checks",
+    "FailOn",
+    "FailsOn",
+    "HighWatermark",
+    "Output",
+    "app",
+    "exit_code",
+    "print_json",
+    "print_table",
+]
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+_ERRORS_FOUND: Final = 1
+_COULD_NOT_RUN: Final = 2
+_ROWS_MAX: Final = 200
+_STYLES: Final = {"error": "bold red", "warn": "yellow", "info": "dim"}
+
+
+class FailOn(StrEnum):
+    """From which severity on the exit code is 1."""
+
+    ERROR = "error"
+    WARN = "warn"
+    NEVER = "never"
+
+
+Checks = Annotated[
+    str | None, typer.Option(help="Comma list of propositions; all of them by default.")
+]
+Acks = Annotated[
+    Path | None,
+    typer.Option(help="JSON lines: topic, partition, offset, crc32 of acknowledged values."),
+]
+HighWatermark = Annotated[
+    Path | None,
+    typer.Option("--high-watermark", help="High watermarks: a checkpoint file or JSON."),
+]
+FailsOn = Annotated[FailOn, typer.Option("--fail-on", help="What makes the exit code 1.")]
+Output = Annotated[Path | None, typer.Option(help="Write findings.parquet and report.html there.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object a finding, and a summary.")
+]
+"""The options of an audit, with Spark and without."""
+
+
+@app.command()
+def audit(
+    directories: NodeDirs,
+    checks: Checks = None,
+    acks: Acks = None,
+    high_watermark: HighWatermark = None,
+    fail_on: FailsOn = FailOn.ERROR,
+    output: Output = None,
+    processes: Annotated[int, typer.Option(min=0, help="Processes; 0 is one for each core.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Check every byte of the logs, and the replicas against each other."""
+    errors = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+    try:
+        result = _run(directories, checks, acks, high_watermark, processes, errors)
+        if output is not None:
+            _write(result, output)
+    except _CannotRun as error:
+        errors.print(f"kraft-wire audit: {error}", markup=False)
+        raise typer.Exit(_COULD_NOT_RUN) from error
+    if as_json:
+        print_json(result)
+    else:
+        print_table(result, output)
+    raise typer.Exit(exit_code(result, fail_on))
+
+
+class _CannotRun(Exception):
+    """Why the command cannot do its work, as one line."""
+
+
+def _run(
+    directories: list[str],
+    checks: str | None,
+    acks: Path | None,
+    high_watermark: Path | None,
+    processes: int,
+    errors: Console,
+) -> "AuditResult":
+    """Import what the extra brings, and do the work under a progress bar."""
+    try:
+        import kraft_wire.columnar  # noqa: F401  # its error says which extra is missing
+        from kraft_wire.audit import collector
+    except ImportError as error:
+        raise _CannotRun(str(error)) from error
+    try:
+        chosen = collector.checks_of(checks)
+        ledger = None if acks is None else collector.read_ledger_file(acks)
+        told = None
+        if high_watermark is not None:
+            told = collector.read_high_watermarks(high_watermark)
+        paths = paths_of(directories)
+        plan = collector.plan_audit(paths, ledger=ledger, high_watermarks=told)
+        with _progress(errors) as bar:
+            task = bar.add_task("audit", total=plan.size_bytes)
+            return collector.run_audit(
+                plan,
+                chosen,
+                processes=processes or None,
+                progress=lambda size: bar.advance(task, size),
+            )
+    except collector.CannotAudit as error:
+        raise _CannotRun(str(error)) from error
+
+
+def _progress(errors: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+        console=errors,
+        transient=True,
+        disable=not errors.is_terminal,
+    )
+
+
+def _write(result: "AuditResult", output: Path) -> None:
+    from kraft_wire.audit.report import write_report
+
+    try:
+        write_report(result, output)
+    except OSError as error:
+        raise _CannotRun(f"{error.filename or output}: {error.strerror or error}") from error
+
+
+def exit_code(result: "AuditResult", fail_on: FailOn) -> int:
+    """Return the exit code that the findings mean."""
+    counted = {FailOn.ERROR: ("error",), FailOn.WARN: ("error", "warn"), FailOn.NEVER: ()}
+    is_bad = any(result.count(severity) for severity in counted[fail_on])
+    return _ERRORS_FOUND if is_bad else 0
+
+
+def print_json(result: "AuditResult") -> None:
+    """Print one object a finding, and the summary."""
+    write = sys.stdout.write
+    for finding in result.findings:
+        write(json.dumps(finding.to_json(), ensure_ascii=False) + "\n")
+    write(json.dumps({"summary": result.summary()}) + "\n")
+
+
+def print_table(result: "AuditResult", output: Path | None = None) -> None:
+    """Print the findings and the summary for people."""
+    console = Console(highlight=False, emoji=False)
+    findings = result.findings
+    if findings:
+        table = Table("severity", "check", "node", "partition", "offset", "file", "detail")
+        for each in findings[:_ROWS_MAX]:
+            place = each.file if each.position < 0 else f"{each.file} @{each.position}"
+            offset = str(each.offset) if each.offset >= 0 else ""
+            cells = (each.check, each.node, f"{each.topic}-{each.partition}", offset, place)
+            severity = Text(each.severity, style=_STYLES[each.severity])
+            table.add_row(severity, *map(Text, cells), Text(each.detail))
+        console.print(table)
+        if len(findings) > _ROWS_MAX:
+            console.print(f"… and {len(findings) - _ROWS_MAX} more: --json shows all")
+    summary = result.summary()
+    numbers = (f"{summary[name]:,} {name}" for name in ("nodes", "partitions", "batches", "bytes"))
+    console.print(f"read {', '.join(numbers)}")
+    verdict = Text(
+        f"{summary['errors']} errors", style="bold red" if summary["errors"] else "green"
+    )
+    verdict.append(f", {result.count('warn')} warnings, {result.count('info')} notes", "default")
+    console.print(verdict)
+    if output is not None:
+        console.print(f"report: {output / 'report.html'}")

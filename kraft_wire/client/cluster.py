@@ -1,0 +1,316 @@
+"""A cluster as a client sees it: who leads what, and asking again until a deadline.
+
+A leader that moved, a broker that restarts and a topic that is just being made look alike from
+outside: an error that passes. Such errors are answered by fresh metadata and a pause that grows, up
+to a deadline; what does not pass is named with topic and broker. Requests carry topic names, never
+ids (Fetch up to 12, Produce up to 11), as a reader of names expects.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Self, TypeVar
+
+from kraft_wire.client.connection import BrokerConnection, CannotTalk
+from kraft_wire.model import TopicPartition
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from kraft_wire.wire.generated.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+
+__all__ = [
+    "EARLIEST_TIMESTAMP",
+    "LATEST_TIMESTAMP",
+    "PASSING_ERRORS",
+    "Cluster",
+    "ClusterRefused",
+    "ClusterSettings",
+    "Patience",
+    "error_name",
+]
+
+T = TypeVar("T")
+
+LATEST_TIMESTAMP: Final = -1
+EARLIEST_TIMESTAMP: Final = -2
+PASSING_ERRORS: Final = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.BROKER_NOT_AVAILABLE,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+    }
+)
+_PAUSE_SECONDS: Final = 0.02
+_PAUSE_SECONDS_MAX: Final = 1.0
+_UNKNOWN_TOPIC_SECONDS: Final = 2.0
+
+
+class ClusterRefused(Exception):
+    """What was asked for cannot be had; the text is one line that names topic and broker."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSettings:
+    """How a cluster is reached; a value that can be pickled."""
+
+    bootstrap: tuple[str, ...]
+    client_id: str = "kraft-wire"
+    request_seconds: float = 30.0
+    deadline_seconds: float = 60.0
+    """How long errors that pass may last."""
+
+
+class Patience:
+    """One deadline, and pauses that grow until it; progress begins it anew."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin anew."""
+        self._deadline = time.monotonic() + self._seconds
+        self._pause = _PAUSE_SECONDS
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the deadline has passed."""
+        return time.monotonic() >= self._deadline
+
+    def pause(self) -> None:
+        """Wait a little, longer each time."""
+        time.sleep(max(min(self._pause, self._deadline - time.monotonic()), 0.0))
+        self._pause = min(2 * self._pause, _PAUSE_SECONDS_MAX)
+
+
+class Cluster:
+    """Connections to the brokers of one cluster; used by one thread, closed at the end."""
+
+    def __init__(self, settings: ClusterSettings) -> None:
+        assert settings.bootstrap, "no broker is named"
+        self.settings = settings
+        self._connections: dict[str, BrokerConnection] = {}
+        self._brokers: dict[int, str] = {}
+        self._leaders: dict[TopicPartition, int] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    def topic_names(self) -> list[str]:
+        """Return the names of all topics that are not internal."""
+        answer = self._metadata(None)
+        return sorted(t.name for t in answer.topics if t.name and not t.is_internal)
+
+    def partitions_of(self, topics: Iterable[str], *, create: bool = False) -> dict[str, int]:
+        """Return how many partitions each topic has; ClusterRefused names one that is not there.
+
+        A topic that nobody knows is asked for again for two seconds: it may be just being made, by
+        this very question with `create`, where brokers allow that.
+        """
+        wanted = list(topics)
+        patience = Patience(self.settings.deadline_seconds)
+        unknown = Patience(min(_UNKNOWN_TOPIC_SECONDS, self.settings.deadline_seconds))
+        while True:
+            answer = self._metadata(wanted, create=create)
+            wrong = {t.name or "": t.error_code for t in answer.topics if t.error_code}
+            if not wrong:
+                return {t.name or "": len(t.partitions) for t in answer.topics}
+            name, code = min(wrong.items())
+            waiting = unknown if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else patience
+            if code not in PASSING_ERRORS or waiting.is_over:
+                raise ClusterRefused(self._about_topic(name, code))
+            waiting.pause()
+
+    def offsets_at(
+        self, wanted: Mapping[TopicPartition, int], *, read_committed: bool = False
+    ) -> dict[TopicPartition, int]:
+        """Return the offsets at timestamps in ms, -1 where no record is that late.
+
+        `LATEST_TIMESTAMP` is the high watermark, under read_committed the last stable offset;
+        `EARLIEST_TIMESTAMP` is where the log starts.
+        """
+        found: dict[TopicPartition, int] = {}
+
+        def ask() -> str | None:
+            missing = {key: at for key, at in wanted.items() if key not in found}
+            problem = None
+            for address, keys in self._by_leader(missing).items():
+                request = _list_offsets({key: missing[key] for key in keys}, read_committed)
+                answer = self._connection(address).send(request, ListOffsetsResponse)
+                problem = _take_offsets(answer, address, found) or problem
+            if problem is None and len(found) < len(wanted):
+                absent = next(key for key in wanted if key not in found)
+                problem = f"{absent}: no broker leads it"
+            return problem
+
+        self.until_done(ask, wanted)
+        return found
+
+    def until_done(self, ask: Callable[[], str | None], keys: Iterable[TopicPartition]) -> None:
+        """Call `ask` until it returns None; what it returns, or CannotTalk, is a passing error.
+
+        ClusterRefused with the last of them at the deadline.
+        """
+        patience = Patience(self.settings.deadline_seconds)
+        topics = sorted({key.topic for key in keys})
+        while True:
+            try:
+                if any(key not in self._leaders for key in keys):
+                    self.learn_leaders(topics)
+                problem = ask()
+                if problem is None:
+                    return
+            except CannotTalk as error:
+                problem = str(error)
+            if patience.is_over:
+                raise ClusterRefused(f"{problem} (for {self.settings.deadline_seconds:g} s)")
+            self.forget()
+            patience.pause()
+
+    def learn_leaders(self, topics: Sequence[str]) -> None:
+        """Ask who leads the partitions of some topics."""
+        answer = self._metadata(topics)
+        for topic in answer.topics:
+            for each in topic.partitions:
+                key = TopicPartition(topic.name or "", each.partition_index)
+                if each.leader_id in self._brokers and not each.error_code:
+                    self._leaders[key] = each.leader_id
+                else:
+                    self._leaders.pop(key, None)
+
+    def forget(self) -> None:
+        """Believe nothing any more: connections are closed, leaders are asked for anew."""
+        self.close()
+        self._leaders.clear()
+
+    def leader_of(self, key: TopicPartition) -> BrokerConnection:
+        """Return a connection to a partition's leader; CannotTalk where there is none just now."""
+        if key not in self._leaders:
+            self.learn_leaders([key.topic])
+        leader = self._leaders.get(key)
+        if leader is None:
+            raise CannotTalk(f"{key} has no leader at {', '.join(self.settings.bootstrap)}")
+        return self._connection(self._brokers[leader])
+
+    def leader_address(self, key: TopicPartition) -> str:
+        """Return where the leader of a partition is, as far as it is known."""
+        leader = self._leaders.get(key)
+        return "no leader" if leader is None else self._brokers[leader]
+
+    def any_broker(self) -> BrokerConnection:
+        """Return a connection to any broker; ClusterRefused names all that cannot be reached."""
+        places = dict.fromkeys([*self.settings.bootstrap, *self._brokers.values()])
+        problems: list[str] = []
+        for address in sorted(places, key=lambda each: each not in self._connections):
+            try:
+                return self._connection(address)
+            except CannotTalk as error:
+                problems.append(str(error))
+        raise CannotTalk("; ".join(problems))
+
+    def _connection(self, address: str) -> BrokerConnection:
+        known = self._connections.get(address)
+        if known is None:
+            seconds = self.settings.request_seconds
+            known = BrokerConnection(address, timeout_s=seconds, client_id=self.settings.client_id)
+            self._connections[address] = known
+        return known
+
+    def _metadata(self, topics: Sequence[str] | None, *, create: bool = False) -> MetadataResponse:
+        """Ask any broker; where none answers, each in turn until the deadline."""
+        named = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
+        request = MetadataRequest(topics=named, allow_auto_topic_creation=create)
+        patience = Patience(self.settings.deadline_seconds)
+        while True:
+            try:
+                answer = self.any_broker().send(request, MetadataResponse)
+                break
+            except CannotTalk as error:
+                self.close()
+                if patience.is_over:
+                    raise ClusterRefused(str(error)) from error
+                patience.pause()
+        self._brokers = {each.node_id: f"{each.host}:{each.port}" for each in answer.brokers}
+        return answer
+
+    def _by_leader(self, keys: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
+        places: dict[str, list[TopicPartition]] = {}
+        for key in keys:
+            leader = self._leaders.get(key)
+            if leader is not None:
+                places.setdefault(self._brokers[leader], []).append(key)
+        return places
+
+    def _about_topic(self, name: str, code: int) -> str:
+        where = ", ".join(self.settings.bootstrap)
+        if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return f"topic {name!r} does not exist at {where}"
+        return f"topic {name!r} cannot be read at {where}: {error_name(code)}"
+
+
+def error_name(code: int) -> str:
+    """Return Kafka's name of an error."""
+    try:
+        return ErrorCode(code).name
+    except ValueError:
+        return f"error {code}"
+
+
+def _list_offsets(wanted: Mapping[TopicPartition, int], read_committed: bool) -> ListOffsetsRequest:
+    topics: dict[str, list[ListOffsetsPartition]] = {}
+    for key, timestamp in wanted.items():
+        partition = ListOffsetsPartition(partition_index=key.partition, timestamp=timestamp)
+        topics.setdefault(key.topic, []).append(partition)
+    return ListOffsetsRequest(
+        replica_id=-1,
+        isolation_level=int(read_committed),
+        topics=[ListOffsetsTopic(name=name, partitions=each) for name, each in topics.items()],
+    )
+
+
+def _take_offsets(
+    answer: ListOffsetsResponse, address: str, found: dict[TopicPartition, int]
+) -> str | None:
+    """Take the offsets of an answer; return what is wrong with one that has none yet."""
+    problem: str | None = None
+    for topic in answer.topics:
+        for each in topic.partitions:
+            key = TopicPartition(topic.name, each.partition_index)
+            if not each.error_code:
+                found[key] = each.offset
+            elif each.error_code in PASSING_ERRORS:
+                problem = f"{key}: {error_name(each.error_code)} at {address}"
+            else:
+                raise ClusterRefused(f"{key}: {error_name(each.error_code)} at {address}")
+    return problem

@@ -1,0 +1,66 @@
+"""The command's ends: what a verb cannot write, and nobody's streams."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kraft_wire.cli.main import COMMANDS
+
+PROGRAM = str(Path(sys.executable).parent / "kraft-wire")
+VERBS = ["--help", "random-uuid", "wire schema FetchRequest", "sim --seed 1 --events 20"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_output_on_a_full_disk_is_one_line_and_a_failure(verb: str) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [PROGRAM, *verb.split()], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert "No space left on device" in line
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_reader_that_goes_away_ends_a_verb_silently(verb: str) -> None:
+    process = subprocess.Popen(
+        [PROGRAM, *verb.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (1, "")
+
+
+@pytest.mark.parametrize("verb", [[], *([verb] for verb in COMMANDS)], ids=" ".join)
+def test_help_has_one_form_for_every_command(verb: list[str]) -> None:
+    """Plain text that a narrow terminal and a pipe show alike: no boxes, no colours."""
+    done = subprocess.run([PROGRAM, *verb, "--help"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    usage, empty, *rest = done.stdout.splitlines()
+    assert usage.startswith(" ".join(["Usage: kraft-wire", *verb, "[OPTIONS]"]))
+    assert empty == ""
+    assert "Options:" in rest
+    assert not {"│", "╭", "\x1b"} & {*done.stdout}
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_what_a_user_typed_comes_back_as_it_was_typed(tmp_path: Path) -> None:
+    for verb in (["repair", "[b]:b:"], ["sim", "--seeds", "a:b:c"]):
+        done = subprocess.run([PROGRAM, *verb], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 2
+        assert verb[-1] in done.stderr
+
+
+def test_a_story_that_is_no_text_is_one_line(tmp_path: Path) -> None:
+    story = tmp_path / "story.txt"
+    story.write_bytes(b"\xd0\x00")
+    done = subprocess.run(
+        [PROGRAM, "sim", "--script", str(story)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        f"kraft-wire sim: {story}: not a text file (invalid continuation byte)"
+    ]
