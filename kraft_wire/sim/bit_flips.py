@@ -1,4 +1,4 @@
-"""Every bit of every kind of file flipped, and read by production code (RELIABILITY, section 5.4).
+"""Every bit of every kind of file flipped, and read by production code.
 
 Part of `make crash`. Per kind at least 64 KiB of small files, each of which is spoilt in every bit
 (in every seventh where it has no checksum), cut to every length and, sector by sector, filled with

@@ -37,6 +37,7 @@ __all__ = [
     "LogLedger",
     "LogScenario",
     "Outcome",
+    "Recorder",
     "Scenario",
 ]
 
@@ -48,6 +49,8 @@ DISK = "disk/logs"
 @dataclass(frozen=True, slots=True)
 class LogLedger:
     """What the log of the scenario promised; immutable, so that a crash can keep it."""
+
+    __hash__ = None  # type: ignore[assignment]  # it holds dictionaries
 
     exists: bool = False
     allowed: Mapping[int, tuple[bytes, ...]] = field(default_factory=dict)
@@ -148,13 +151,44 @@ class Harness:
         self.directory = self._open()
 
 
+class Recorder(Protocol):
+    """Whoever enumerates the states in which a crash may leave the disks of a run."""
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether no more states are wanted."""
+        ...
+
+    @property
+    def sector_bytes(self) -> int:
+        """What reaches the disks of this run at once."""
+        ...
+
+    @property
+    def keeps_its_word(self) -> bool:
+        """Whether no safeguard is taken away."""
+        ...
+
+    def prepare(self, fs: SimFileSystem) -> None:
+        """Give a new disk its sectors and its weaknesses."""
+        ...
+
+    def watch(self, fs: SimFileSystem, ledger: Callable[[], object]) -> None:
+        """Enumerate at every change of a disk from now on; `ledger` tells what is owed then."""
+        ...
+
+    def finish(self) -> None:
+        """Enumerate at the end of a run."""
+        ...
+
+
 class Scenario(Protocol):
     """A run, and the judgement of a disk after a crash in it."""
 
     name: str
 
-    def run(self, fs: SimFileSystem, watch: Callable[[Callable[[], object]], None]) -> None:
-        """Do the work; call `watch` with a function that returns the current ledger."""
+    def run(self, recorder: Recorder) -> None:
+        """Do the work, in front of the recorder."""
         ...
 
     def verify(self, fs: SimFileSystem, ledger: object, is_ordered: bool) -> Outcome:
@@ -178,11 +212,14 @@ class LogScenario:
         self._steps = steps
         self._is_keyed = is_keyed
 
-    def run(self, fs: SimFileSystem, watch: Callable[[Callable[[], object]], None]) -> None:
+    def run(self, recorder: Recorder) -> None:
+        fs = SimFileSystem()
+        recorder.prepare(fs)
         harness = Harness(fs, self.config)
-        watch(lambda: harness.ledger)
+        recorder.watch(fs, lambda: harness.ledger)
         harness.create()
         self._steps(harness)
+        recorder.finish()
 
     def verify(self, fs: SimFileSystem, ledger: object, is_ordered: bool) -> Outcome:
         assert isinstance(ledger, LogLedger), ledger
@@ -247,6 +284,8 @@ class LogScenario:
             for offset, (batch, _) in found.items()
             if log.epochs.epoch_at(Offset(offset)) != batch.partition_leader_epoch
         ]
+        if ledger.required and log.topic_id != TOPIC_ID:
+            wrong.append(f"acknowledged records are of topic {log.topic_id.hex()}")
         if log.log_start_offset == 0 and not self._is_keyed:
             expected = ProducerStates()
             for batch, _ in found.values():
@@ -315,16 +354,19 @@ class FileScenario:
         self._read = read
         self._versions = versions
 
-    def run(self, fs: SimFileSystem, watch: Callable[[Callable[[], object]], None]) -> None:
+    def run(self, recorder: Recorder) -> None:
+        fs = SimFileSystem()
+        recorder.prepare(fs)
         fs.make_directory(DISK)
         fs.sync_directory("")
         fs.sync_directory("disk")
         ledger = (-1, -1)  # (acknowledged, asked for)
-        watch(lambda: ledger)
+        recorder.watch(fs, lambda: ledger)
         for version in range(self._versions):
             ledger = (ledger[0], version)
             self._write(fs, version)
             ledger = (version, version)
+        recorder.finish()
 
     def verify(self, fs: SimFileSystem, ledger: object, is_ordered: bool) -> Outcome:
         assert isinstance(ledger, tuple), ledger

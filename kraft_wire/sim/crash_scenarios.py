@@ -111,7 +111,7 @@ def _checkpoint(harness: Harness) -> None:
     harness.log.update_high_watermark(Offset(2))
     harness.directory.checkpoint()
     harness.stop_cleanly_and_start()
-    harness.append([100])
+    harness.append([900])
     harness.flush()
     harness.directory.checkpoint()
     harness.stop_cleanly_and_start()
@@ -132,6 +132,21 @@ def _retention(harness: Harness) -> None:
     harness.directory.checkpoint()
 
 
+def _start_elsewhere(harness: Harness) -> None:
+    for size in (500, 450, 700):
+        harness.append([size])
+        harness.flush()
+    harness.directory.checkpoint()
+    harness.ledger = replace(harness.ledger, required={}, start_offset_max=50)
+    harness.log.truncate_fully_and_start_at(Offset(50))
+    harness.appended = {}
+    harness.ledger = replace(harness.ledger, allowed={})
+    for size in (350, 640):
+        harness.append([size])
+        harness.flush()
+        harness.directory.checkpoint()
+
+
 def _delete_topic(harness: Harness) -> None:
     harness.append([300, 100])
     harness.flush()
@@ -148,6 +163,23 @@ def _delete_topic(harness: Harness) -> None:
     harness.directory.create_log(PARTITION, TOPIC_ID, harness.config, 1)
     harness.ledger = replace(harness.ledger, exists=True)
     harness.append([90])
+    harness.flush()
+
+
+def _create_together(harness: Harness) -> None:
+    """Create as the node does, with one sync for all partitions, and a stop before any record."""
+    harness.ledger = replace(harness.ledger, exists=False)
+    harness.directory.delete_log(PARTITION)
+    harness.directory.create_log(PARTITION, TOPIC_ID, harness.config, 1, durable=False)
+    harness.directory.settle()
+    harness.ledger = replace(harness.ledger, exists=True)
+    harness.append([90])
+    harness.append([300])
+    harness.flush()
+    harness.append([700])
+    harness.flush()
+    harness.stop_cleanly_and_start()
+    harness.append([60])
     harness.flush()
 
 
@@ -250,7 +282,9 @@ SCENARIOS: list[Scenario] = [
     LogScenario("recover and go on", _DURABLE, _recover),
     LogScenario("checkpoints and clean stop", _DURABLE, _checkpoint),
     LogScenario("log start and retention", _SMALL, _retention),
+    LogScenario("drop everything and start elsewhere", _SMALL, _start_elsewhere),
     LogScenario("delete and create a topic", _DURABLE, _delete_topic),
+    LogScenario("create with other partitions", _DURABLE, _create_together),
     LogScenario("compaction", _COMPACTED, _compaction, is_keyed=True),
     LogScenario("disk full and freed", _DURABLE, _disk_full),
     FileScenario("vote (quorum-state)", _write_vote, _read_vote, 8),

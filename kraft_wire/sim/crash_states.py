@@ -3,13 +3,13 @@
 Before every change that a scenario makes, the unsynced atoms of the simulated disk are listed and
 subsets of them are drawn: all 2^k while k is small, beyond that singles, pairs, prefixes, suffixes
 and random ones; plus states in which one sector holds garbage. Equal images are checked once
-(per ledger). Recovery of each image runs on a recorded disk too, so that crashes during recovery
-are enumerated the same way (depth 2).
+(per ledger; the same atoms on the platter are the same image). Recovery of each image runs on a
+recorded disk too, so that crashes during recovery are enumerated the same way (depth 2).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import chain, combinations
 from random import Random
 
 from kraft_wire.sim.files import Atom, SimFileSystem
@@ -26,6 +26,8 @@ class Limits:
     recovery_exhaustive_atoms: int = 4
     recovery_random_subsets: int = 8
     states_max: int = 20_000  # per scenario
+    recovery_every: int = 1
+    """The recovery from one state in that many is crashed in its turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +91,10 @@ class Enumerator:
     limits: Limits
     chance: Random
     check: Callable[[CrashState], None]
-    seen: set[int] = field(default_factory=set)
+    seen: dict[int, bool] = field(default_factory=dict)
+    """States, and whether each was checked as one with nothing out of order."""
     images: set[int] = field(default_factory=set)
+    """What is on the disk in them, whatever was promised."""
     ledgers: list[object] = field(default_factory=list)  # kept, so that ids stay unique
     operations: int = 0
     watched: "_Watched | None" = None
@@ -126,39 +130,55 @@ class Enumerator:
             if depth == 1
             else (limits.recovery_exhaustive_atoms, limits.recovery_random_subsets)
         )
-        for survivors, garbage, is_prefix in plain_subsets(atoms):
+        pinned = (1 << watched.fs.next_atom) - 1 ^ _mask(atom.number for atom in atoms)
+        plain = plain_subsets(atoms)
+        many = many_subsets(atoms, exhaustive, random_count, self.chance)
+        for survivors, garbage, is_prefix in plain if self.is_exhausted else chain(plain, many):
             is_ordered = is_prefix and watched.is_ordered
-            self._consider(watched, ledger, (survivors, garbage, is_ordered))
-        for subset in many_subsets(atoms, exhaustive, random_count, self.chance):
-            if self.is_exhausted:
-                break
-            self._consider(watched, ledger, subset)
+            reached = (pinned | _mask(survivors), _mask(garbage), self._owed(ledger))
+            if watched.reached.get(reached, False) < is_ordered or reached not in watched.reached:
+                watched.reached[reached] = is_ordered
+                self._consider(watched, ledger, (survivors, garbage, is_ordered))
+
+    def _owed(self, ledger: object) -> int:
+        """Return what tells ledgers apart: their value, or which object it is."""
+        try:
+            return hash(ledger)
+        except TypeError:
+            if not self.ledgers or self.ledgers[-1] is not ledger:
+                self.ledgers.append(ledger)
+            return id(ledger)
 
     def _consider(self, watched: "_Watched", ledger: object, subset: _Subset) -> None:
         """Check one state unless an equal image was checked under this ledger."""
         survivors, garbage, is_ordered = subset
-        if watched.known and survivors <= watched.known:
-            return  # considered at an earlier operation
         image = watched.fs.image(survivors, garbage)
         fingerprint = hash(frozenset(image.items()))
-        key = hash((fingerprint, id(ledger), is_ordered))
-        if key in self.seen:
+        key = hash((fingerprint, self._owed(ledger)))
+        if self.seen.get(key, False) >= is_ordered and key in self.seen:
             return
-        self.seen.add(key)
+        self.seen[key] = is_ordered
         self.images.add(fingerprint)
-        if not self.ledgers or self.ledgers[-1] is not ledger:
-            self.ledgers.append(ledger)
         self.check(CrashState(image, ledger, is_ordered, watched.depth))
+
+
+def _mask(numbers: Iterable[int]) -> int:
+    mask = 0
+    for number in numbers:
+        mask |= 1 << number
+    return mask
 
 
 @dataclass(slots=True)
 class _Watched:
-    """A recorded disk, and which of its atoms were already enumerated since the last sync."""
+    """A recorded disk, and which of its states were already looked at."""
 
     fs: SimFileSystem
     depth: int
     is_ordered: bool
-    known: frozenset[int] = frozenset()
+    reached: dict[tuple[int, int, int], bool] = field(default_factory=dict)
+    """Which atoms reached the platter, which of them as garbage, and what was owed then: together
+    they say what the image is. Whether it was looked at as one with nothing out of order."""
     _numbers: frozenset[int] = frozenset()
     _syncs_count: int = -1
     _ledger: object = None
@@ -167,7 +187,6 @@ class _Watched:
         """Take note of the moment; False when nothing changed since the last one."""
         numbers = frozenset(atom.number for atom in atoms)
         is_same = self._syncs_count == self.fs.syncs_count and self._ledger is ledger
-        self.known = self._numbers if is_same else frozenset()
         has_news = not is_same or numbers != self._numbers
         self._numbers, self._syncs_count, self._ledger = numbers, self.fs.syncs_count, ledger
         return has_news

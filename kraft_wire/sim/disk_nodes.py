@@ -92,15 +92,24 @@ DataChange = Sector | Extend | Resize
 class FileNode:
     """A file: what is read, what is certainly on the disk, and what lies between."""
 
-    __slots__ = ("content", "durable", "frozen", "is_read_only", "lost", "pending")
+    __slots__ = (
+        "content",
+        "durable",
+        "frozen",
+        "is_read_only",
+        "lost",
+        "modified_ms",
+        "pending",
+    )
 
-    def __init__(self, content: bytes = b"") -> None:
+    def __init__(self, content: bytes = b"", modified_ms: int = 0) -> None:
         self.content = bytearray(content)
         self.durable = bytearray(content)
         self.frozen: bytes | None = None  # `durable` as bytes, for images
         self.pending: list[tuple[int, DataChange]] = []
         self.lost: list[tuple[int, DataChange]] = []  # a failed fsync marked them clean
         self.is_read_only = False
+        self.modified_ms = modified_ms
 
 
 class DirectoryNode:

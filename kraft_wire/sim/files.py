@@ -1,241 +1,38 @@
-"""A disk in memory that forgets: the simulator's twin of `storage.files.OsFileSystem`.
+"""A disk in memory that forgets: the simulator's twin of `storage.os_files`.
 
-What was not synced is a list of *atoms*: one per 512-byte sector, length change or directory
-entry. After a crash any subset of them may be on the disk (`image`), in any order. fsync of a file
-pins that file's content and length, nothing else; a name is pinned by syncing its directory. On
-request the k-th call fails, the disk fills up, fsync lies, and a failed fsync marks its pages clean
-as Linux does, so that a second one would "succeed" over lost data.
-
-Left out: permissions other than read-only files, and links.
+A name is pinned by syncing its directory; what lies below the names, faults and crashes included,
+is `disk`'s. Left out: permissions other than read-only files, and links.
 """
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Collection
+from functools import lru_cache
 
-from kraft_wire.model import DiskFull, FsyncFailed, StorageError
-from kraft_wire.sim.disk_nodes import (
-    DataChange,
-    DirectoryNode,
-    Extend,
-    FileNode,
-    Link,
-    Node,
-    Resize,
-    Sector,
-    Unlink,
-    content_after,
-    uncertain,
-)
-from kraft_wire.storage.files import Buffer, DirectoryLock, File, LockHeld, MissingFile
+from kraft_wire.model import FsyncFailed, StorageError
+from kraft_wire.sim.crash_images import Atom, Image, tree_of
+from kraft_wire.sim.disk import SECTOR_BYTES, SimDisk
+from kraft_wire.sim.disk_nodes import DirectoryNode, FileNode, Link, Node, Unlink
+from kraft_wire.sim.open_files import Fault, SimFile, SimLock
+from kraft_wire.storage.files import DirectoryLock, File, LockHeld, MissingFile
 
 __all__ = ["SECTOR_BYTES", "Atom", "Fault", "SimFileSystem"]
 
-SECTOR_BYTES = 512
+
+@lru_cache(maxsize=1_024)
+def _names_along(path: str) -> tuple[str, ...]:
+    """Return the names that lead to a path from the root."""
+    return tuple(name for name in path.split("/") if name)
 
 
-class Fault(Enum):
-    """How the k-th call fails."""
-
-    EIO = "input/output error"
-    ENOSPC = "no space left on device"
-    EDQUOT = "disk quota exceeded"
-    EROFS = "read-only file system"
-    SHORT_WRITE = "short write, then an input/output error"
-    EINTR = "interrupted, and retried by the system's library"
-
-
-@dataclass(frozen=True, slots=True)
-class Atom:
-    """Something that a crash may take or leave; `number` gives the order of the calls."""
-
-    number: int
-    is_data: bool  # a sector, which may also hold garbage
-
-
-class _SimFile:
-    """An open file of the simulated disk."""
-
-    __slots__ = ("_fs", "_is_open", "_node", "_poisoned", "path")
-
-    def __init__(self, fs: "SimFileSystem", path: str, node: FileNode) -> None:
-        self._fs = fs
-        self._node = node
-        self._is_open = True
-        self._poisoned = False
-        self.path = path
-
-    def size_bytes(self) -> int:
-        return len(self._node.content)
-
-    def pread(self, size_bytes: int, position: int) -> bytes:
-        assert size_bytes >= 0, size_bytes
-        assert position >= 0, position
-        self._fs.enter("read", self.path)
-        return bytes(self._node.content[position : position + size_bytes])
-
-    def pwrite(self, data: Buffer, position: int) -> None:
-        assert self._is_open, self.path
-        assert not self._poisoned, self.path
-        self._fs.write(self.path, self._node, bytes(data), position)
-
-    def truncate(self, size_bytes: int) -> None:
-        assert size_bytes >= 0, size_bytes
-        self._fs.enter("truncate", self.path)
-        if size_bytes != len(self._node.content):
-            self._fs.change_data(self._node, Resize(size_bytes))
-
-    def reserve(self, size_bytes: int) -> None:
-        self._fs.reserve(self.path, self._node, size_bytes)
-
-    def fsync(self) -> None:
-        if self._poisoned:
-            raise FsyncFailed(self.path, "failed before")
-        try:
-            self._fs.fsync(self.path, self._node)
-        except StorageError as error:
-            self._poisoned = True
-            raise FsyncFailed(self.path, error.reason) from error
-
-    def fileno(self) -> int:
-        return -1
-
-    def close(self) -> None:
-        self._is_open = False
-
-
-class _SimLock:
-    """A held lock."""
-
-    def __init__(self, held: set[str], path: str) -> None:
-        self._held = held
-        self._path = path
-
-    def release(self) -> None:
-        self._held.discard(self._path)
-
-
-class SimFileSystem:
-    """The simulated disk. Every call passes `enter`, where faults and observers sit."""
+class SimFileSystem(SimDisk):
+    """The simulated disk with names, as `storage.files.FileSystem` asks for them."""
 
     def __init__(self, *, capacity_bytes: int | None = None) -> None:
-        self._root = DirectoryNode()
-        self._dirty: dict[int, Node] = {}
+        super().__init__(capacity_bytes=capacity_bytes)
         self._locks: set[str] = set()
-        self._next_atom = 0
-        self.capacity_bytes = capacity_bytes
-        self.calls_count = 0
-        self.changes_count = 0
-        self.syncs_count = 0
-        self.before_change: Callable[[], None] | None = None
-        self.fault: tuple[int, Fault] | None = None  # (number of the call, how it fails)
-        self.failed_operation: str | None = None
-        self.ignores_fsync: Callable[[str], bool] = lambda path: False
-        self.ignores_directory_sync = False
-        self.sector_bytes = SECTOR_BYTES
-
-    # -- faults ----------------------------------------------------------------------------------
-
-    def enter(self, operation: str, path: str) -> Fault | None:
-        """Count the call, tell observers of changes, and fail if it is this call's turn."""
-        if operation != "read":
-            if self.before_change is not None:
-                self.before_change()
-            self.changes_count += 1
-        number = self.calls_count
-        self.calls_count += 1
-        if self.fault is None or self.fault[0] != number:
-            return None
-        fault = self.fault[1]
-        if fault is Fault.EINTR:
-            return None
-        self.failed_operation = operation
-        if fault is Fault.SHORT_WRITE and operation == "write":
-            return fault
-        if fault in (Fault.ENOSPC, Fault.EDQUOT):
-            raise DiskFull(operation, path, fault.value)
-        raise StorageError(operation, path, fault.value)
-
-    def used_bytes(self) -> int:
-        """Return the bytes that files take."""
-        total, nodes = 0, [self._root]
-        while nodes:
-            for child in nodes.pop().children.values():
-                if isinstance(child, DirectoryNode):
-                    nodes.append(child)
-                else:
-                    total += len(child.content)
-        return total
-
-    # -- data ------------------------------------------------------------------------------------
-
-    def write(self, path: str, node: FileNode, data: bytes, position: int) -> None:
-        """Write sector by sector; a fault or a full disk leaves a part."""
-        short = self.enter("write", path)
-        reason: type[StorageError] | None = None
-        if short is not None:
-            data, reason = data[: len(data) // 2], StorageError
-        elif self.capacity_bytes is not None:
-            growth = max(0, position + len(data) - len(node.content))
-            lacking = growth - (self.capacity_bytes - self.used_bytes())
-            if lacking > 0:
-                data, reason = data[: max(0, len(data) - lacking)], DiskFull
-        self._write_sectors(node, data, position)
-        if reason is not None:
-            raise reason("write", path, "only a part was written")
-
-    def _write_sectors(self, node: FileNode, data: bytes, position: int) -> None:
-        end = position + len(data)
-        if data and end > len(node.content):
-            self.change_data(node, Extend(end))
-        at = position
-        while at < end:
-            until = min(end, (at // self.sector_bytes + 1) * self.sector_bytes)
-            self.change_data(node, Sector(at, data[at - position : until - position]))
-            at = until
-
-    def change_data(self, node: FileNode, atom: DataChange) -> None:
-        """Make a change visible, and remember that it is not durable."""
-        atom.apply(node.content)
-        node.pending.append((self._next_atom, atom))
-        self._next_atom += 1
-        self._dirty[id(node)] = node
-
-    def reserve(self, path: str, node: FileNode, size_bytes: int) -> None:
-        """Extend with zeros, or raise DiskFull without any change."""
-        self.enter("reserve", path)
-        growth = size_bytes - len(node.content)
-        if self.capacity_bytes is not None and growth > self.capacity_bytes - self.used_bytes():
-            raise DiskFull("reserve", path, "no space left")
-        if growth > 0:
-            self.change_data(node, Extend(size_bytes))
-
-    def fsync(self, path: str, node: FileNode) -> None:
-        """Make the file's changes durable; when it fails, they never will be."""
-        try:
-            self.enter("fsync", path)
-        except StorageError:
-            # The kernel marks the pages clean: a later fsync has nothing left to write.
-            node.lost += node.pending
-            node.pending.clear()
-            raise
-        if self.ignores_fsync(path):
-            return
-        self.syncs_count += 1
-        node.frozen = None
-        for _, atom in node.pending:
-            atom.apply(node.durable)
-        node.pending.clear()
-        if not node.lost:
-            self._dirty.pop(id(node), None)
-
-    # -- names -----------------------------------------------------------------------------------
 
     def _find(self, path: str) -> Node | None:
         node: Node | None = self._root
-        for name in path.strip("/").split("/"):
-            if not name:
-                continue
+        for name in _names_along(path):
             if not isinstance(node, DirectoryNode):
                 return None
             node = node.children.get(name)
@@ -250,8 +47,8 @@ class SimFileSystem:
 
     def _change_names(self, directory: DirectoryNode, atom: Link | Unlink) -> None:
         atom.apply(directory.children)
-        directory.pending.append((self._next_atom, atom))
-        self._next_atom += 1
+        directory.pending.append((self.next_atom, atom))
+        self.next_atom += 1
         self._dirty[id(directory)] = directory
 
     def _file(self, operation: str, path: str) -> FileNode:
@@ -266,17 +63,17 @@ class SimFileSystem:
         if create and self._find(path) is None:
             self.enter("open", path)
             parent, name = self._parent("open", path)
-            self._change_names(parent, Link(name, FileNode()))
+            self._change_names(parent, Link(name, FileNode(modified_ms=self.wall_ms)))
         else:
             self.enter("read", path)
         node = self._file("open", path)
         if node.is_read_only:
             raise StorageError("open", path, "permission denied")
-        return _SimFile(self, path, node)
+        return SimFile(self, path, node)
 
     def open_for_reading(self, path: str) -> File:
         self.enter("read", path)
-        return _SimFile(self, path, self._file("open", path))
+        return SimFile(self, path, self._file("open", path))
 
     def read(self, path: str) -> bytes:
         self.enter("read", path)
@@ -359,7 +156,15 @@ class SimFileSystem:
         if path in self._locks:
             raise LockHeld("lock", path, "held")
         self._locks.add(path)
-        return _SimLock(self._locks, path)
+        return SimLock(self._locks, path)
+
+    def release_locks(self) -> None:
+        """Give up every lock, as the end of a process does."""
+        self._locks.clear()
+
+    def look(self, path: str) -> Node | None:
+        """Return what stands at a path, for judges: no call of the node's, none is counted."""
+        return self._find(path)
 
     def free_bytes(self, path: str) -> int:
         self.enter("read", path)
@@ -371,73 +176,11 @@ class SimFileSystem:
         self.enter("read", path)
         return 1 << 40 if self.capacity_bytes is None else self.capacity_bytes
 
-    # -- crashes ---------------------------------------------------------------------------------
-
-    def pending_atoms(self) -> list[Atom]:
-        """Return what a crash now may take or leave, in the order of the calls."""
-        atoms = [
-            Atom(number, isinstance(atom, Sector))
-            for node in self._dirty.values()
-            for number, atom in uncertain(node)
-        ]
-        return sorted(atoms, key=lambda atom: atom.number)
-
-    def image(
-        self, survivors: Collection[int], garbage: Collection[int] = ()
-    ) -> dict[str, bytes | None]:
-        """Return path -> content after a crash that left these atoms; None for a directory.
-
-        Sectors among `garbage` hold nonsense instead of what was written.
-        """
-        found: dict[str, bytes | None] = {}
-        stack: list[tuple[str, DirectoryNode]] = [("", self._root)]
-        while stack:
-            prefix, directory = stack.pop()
-            children = directory.durable
-            if directory.pending:
-                children = dict(children)
-                for number, change in directory.pending:
-                    if number in survivors:
-                        change.apply(children)
-            for name, node in children.items():
-                path = f"{prefix}/{name}" if prefix else name
-                if isinstance(node, DirectoryNode):
-                    found[path] = None
-                    stack.append((path, node))
-                else:
-                    found[path] = content_after(node, survivors, garbage)
-        return found
-
-    def everything(self) -> dict[str, bytes | None]:
-        """Return path -> content as it is seen now, as after a kill of the process."""
-        found: dict[str, bytes | None] = {}
-        stack: list[tuple[str, DirectoryNode]] = [("", self._root)]
-        while stack:
-            prefix, directory = stack.pop()
-            for name, node in directory.children.items():
-                path = f"{prefix}/{name}" if prefix else name
-                if isinstance(node, DirectoryNode):
-                    found[path] = None
-                    stack.append((path, node))
-                else:
-                    found[path] = bytes(node.content)
-        return found
-
     @classmethod
-    def from_image(cls, image: dict[str, bytes | None]) -> "SimFileSystem":
+    def from_image(cls, image: Image) -> "SimFileSystem":
         """Return a disk that holds an image, all of it durable."""
         fs = cls()
-        directories = {"": fs._root}
-        for path in sorted(image, key=lambda path: (path.count("/"), path)):
-            parent_path, _, name = path.rpartition("/")
-            content = image[path]
-            node: Node
-            if content is None:
-                node = directories[path] = DirectoryNode()
-            else:
-                node = FileNode(content)
-            parent = directories[parent_path]
-            parent.children[name] = parent.durable[name] = node
+        fs._root = tree_of(image, fs.wall_ms)
         return fs
 
     def crashed(self, survivors: Collection[int]) -> "SimFileSystem":

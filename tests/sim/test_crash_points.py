@@ -6,12 +6,19 @@ from random import Random
 import pytest
 
 from kraft_wire.sim import crash_points
+from kraft_wire.sim.crash_harness import Outcome
 from kraft_wire.sim.crash_points import SAFEGUARDS, main, run_scenario
+from kraft_wire.sim.crash_promises import Departed, Promise, Truth
+from kraft_wire.sim.crash_quorum import QuorumScenario, Telling
+from kraft_wire.sim.crash_runs import LARGE_SECTOR_BYTES, Pass
 from kraft_wire.sim.crash_scenarios import SCENARIOS, Scenario
 from kraft_wire.sim.crash_states import Limits, many_subsets, plain_subsets
-from kraft_wire.sim.files import Atom
+from kraft_wire.sim.crash_stories import ELECTIONS, QUORUM_SCENARIOS
+from kraft_wire.sim.files import Atom, SimFileSystem
 
 FEW = Limits(exhaustive_atoms=4, random_subsets=12, states_max=120)
+FEWER = Limits(exhaustive_atoms=2, random_subsets=2, states_max=60, recovery_every=16)
+ALONE = QUORUM_SCENARIOS[-1]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
@@ -19,6 +26,69 @@ def test_no_crash_state_loses_what_was_acknowledged(scenario: Scenario) -> None:
     report = run_scenario(scenario, FEW)
     assert report.violations == 0, report.examples
     assert report.states > 15
+
+
+@pytest.mark.parametrize("scenario", QUORUM_SCENARIOS, ids=lambda scenario: scenario.name)
+def test_no_crash_state_of_a_quorum_breaks_a_promise(scenario: Scenario) -> None:
+    report = run_scenario(scenario, FEWER)
+    assert report.violations == 0, report.examples
+    assert report.states > 100, "the whole story is told"
+
+
+@pytest.mark.parametrize("safeguard", SAFEGUARDS)
+def test_missing_safeguard_is_noticed_in_a_quorum(safeguard: str) -> None:
+    assert run_scenario(ALONE, FEW, without=safeguard).violations > 0
+
+
+@pytest.mark.parametrize(
+    ("promise", "complaint"),
+    [
+        (Promise(epoch=50), "epoch 1 after 50"),
+        (Promise(epoch=1, vote=(1, 3)), "is forgotten"),
+        (Promise(end_offset=1_000), "acknowledged up to 1000"),
+        (Promise(end_offset=6, end_epoch=9), "is of epoch 1, not 9"),
+        (Promise(snapshot_offset=1_000), "the announced snapshot at 1000 is lost"),
+    ],
+)
+def test_judge_of_a_quorum_notices_a_broken_promise(promise: Promise, complaint: str) -> None:
+    found: list[str] = []
+
+    class Broken(QuorumScenario):
+        def verify(self, fs: SimFileSystem, ledger: object, is_ordered: bool) -> Outcome:
+            assert isinstance(ledger, Promise)
+            if ledger.end_offset >= 6 and not found:
+                found.extend(super().verify(fs, promise, is_ordered).violations)
+            return Outcome([])
+
+    story = "until settled\nwrites leader 6"
+    run_scenario(Broken("planted", story, [Telling("voters=1", 1)]), FEWER)
+    assert any(complaint in text for text in found), found
+
+
+def test_truth_of_a_story_is_told_over_disks_with_the_same_sectors() -> None:
+    """In this telling power is lost over three small sectors or two large ones: two stories."""
+    large = [Pass(LARGE_SECTOR_BYTES, FEWER.states_max * 10)]
+    elections = QuorumScenario("elections", ELECTIONS, [Telling("voters=1,2,3 seed=20", 3)])
+    report = run_scenario(elections, FEWER, passes=large)
+    assert report.violations == 0, report.examples
+    assert report.states > 60
+
+
+def test_equal_disks_of_two_clusters_are_two_second_starts() -> None:
+    """A static quorum's voters are in no file."""
+    clusters = [Telling("voters=1,2,3", 1), Telling("voters=1,2,3,4,5", 1)]
+    report = run_scenario(QuorumScenario("two clusters", "until settled", clusters), FEWER)
+    assert report.violations == 0, report.examples
+
+
+def test_story_is_not_judged_by_the_truth_of_another() -> None:
+    class Mistaken(QuorumScenario):
+        def _true_story(self, telling: Telling, sector_bytes: int) -> Truth:
+            return super()._true_story(Telling("voters=1 seed=2", 1), sector_bytes)
+
+    story = "until settled\nwrites leader 3\nkill 1\nrestart 1\nuntil settled"
+    with pytest.raises(Departed, match="appends"):
+        run_scenario(Mistaken("another", story, [Telling("voters=1 seed=1", 1)]), FEWER)
 
 
 @pytest.mark.parametrize("safeguard", SAFEGUARDS)
@@ -61,9 +131,9 @@ def test_command_prints_figures_and_tells_by_its_exit_code(
 def test_campaign_proves_that_each_safeguard_is_seen(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crash_points, "SCENARIOS", [SCENARIOS[0], *SCENARIOS[-4:]])
+    monkeypatch.setattr(crash_points, "SCENARIOS", [SCENARIOS[0], *SCENARIOS[-4:], ALONE])
     monkeypatch.setattr(crash_points, "run_all", lambda size_bytes, stride: [])
     assert main(["--quick", "--states", "20"]) == 0
-    assert capsys.readouterr().out.count("violations found") == len(SAFEGUARDS)
+    assert capsys.readouterr().out.count("violations found in storage") == len(SAFEGUARDS)
     monkeypatch.setattr(crash_points, "_WEAKENED_SCENARIOS", ())
     assert main(["--quick", "--states", "20"]) == 1

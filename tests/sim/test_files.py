@@ -6,7 +6,8 @@ import pytest
 
 from kraft_wire.model import DiskFull, FsyncFailed, StorageError
 from kraft_wire.sim.files import Fault, SimFileSystem
-from kraft_wire.storage.files import File, FileSystem, LockHeld, MissingFile, OsFileSystem
+from kraft_wire.storage.files import File, FileSystem, LockHeld, MissingFile
+from kraft_wire.storage.os_files import OsFileSystem
 
 
 def made_durable() -> tuple[SimFileSystem, File]:
@@ -102,6 +103,26 @@ def test_failed_fsync_marks_its_pages_clean() -> None:
     assert fs.image(numbers(fs))["d/f"] == b"x"
 
 
+def test_forgotten_pages_show_what_a_failed_fsync_left_on_the_platter() -> None:
+    for reached, expected in ((set(), b""), ({0, 1}, b"lost"), ({0}, bytes(4))):
+        fs, file = made_durable()
+        first = fs.next_atom
+        fs.reached = {first + at for at in reached}.__contains__
+        file.pwrite(b"lost", 0)
+        fs.fault = (fs.calls_count, Fault.EIO)
+        with pytest.raises(FsyncFailed):
+            file.fsync()
+        again = fs.open("d/f")
+        again.fsync()
+        assert again.pread(9, 0) == b"lost", "clean, and not on the disk"
+        again.forget_clean_pages()
+        assert again.pread(9, 0) == expected
+        assert fs.image([])["d/f"] == expected
+        again.pwrite(b"dirty", 0)
+        again.forget_clean_pages()
+        assert again.pread(9, 0) == b"dirty", "what waits to be written is kept"
+
+
 @pytest.mark.parametrize("fault", list(Fault))
 def test_kth_call_fails_in_its_way(fault: Fault) -> None:
     fs, file = made_durable()
@@ -184,6 +205,18 @@ def test_mistakes_are_the_same_errors_as_on_the_real_disk(is_real: bool, tmp_pat
     with pytest.raises(LockHeld):
         fs.lock(f"{base}/.lock")
     lock.release()
+
+
+def test_file_knows_when_it_was_last_written_by_the_clock_of_the_disk() -> None:
+    fs, file = made_durable()
+    fs.wall_ms = 7_000
+    assert file.modified_ms() > 7_000, "by a clock that nobody set, nothing grows old"
+    file.pwrite(b"x", 0)
+    assert file.modified_ms() == 7_000
+    file.set_modified_ms(5_000)
+    file.fsync()
+    assert fs.open("d/f").modified_ms() == 5_000
+    assert fs.open("d/g", create=True).modified_ms() == 7_000
 
 
 def test_read_only_file_cannot_be_opened_for_writing() -> None:

@@ -1,0 +1,151 @@
+"""Many seeds on all cores, and what they add up to.
+
+Each seed is a run of its own in one of several processes; results come back as small values in any
+order and are added up. A seed fails alone: the others go on, and every failure is kept.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import multiprocessing
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+from kraft_wire.sim.invariants import SAFETY, Canary
+from kraft_wire.sim.plan import drawn_plan
+from kraft_wire.sim.run import Failure, Result, run_plan
+
+__all__ = ["Totals", "results_of"]
+
+
+_COLLECT_EVERY: Final = 8
+
+
+@dataclass(slots=True)
+class Totals:
+    """Sums over runs."""
+
+    seeds: int = 0
+    events: int = 0
+    useful_events: int = 0
+    virtual_us: int = 0
+    busy_s: float = 0.0
+    """Processor time of all runs, for the rate of one core."""
+    committed: int = 0
+    registers: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    marks: Counter[str] = field(default_factory=Counter)
+    looked: Counter[str] = field(default_factory=Counter)
+    operations: Counter[str] = field(default_factory=Counter)
+    failures: list[tuple[int, Failure]] = field(default_factory=list)
+    hashes: dict[int, str] = field(default_factory=dict)
+    """The trace's hash of each seed."""
+
+    def add(self, result: Result, busy_s: float) -> None:
+        """Take one run in."""
+        self.seeds += 1
+        self.events += result.events
+        self.useful_events += result.useful_events
+        self.virtual_us += result.virtual_us
+        self.busy_s += busy_s
+        self.committed += result.committed
+        self.registers += result.registers
+        self.faults += result.faults
+        self.marks += result.marks
+        self.looked += result.looked
+        self.operations += result.operations
+        self.hashes[result.seed] = result.trace_hash
+        if result.failure is not None:
+            self.failures.append((result.seed, result.failure))
+
+    @property
+    def events_per_core_second(self) -> float:
+        """Events of one second of one core."""
+        return self.events / self.busy_s if self.busy_s else 0.0
+
+    @property
+    def trace_hash(self) -> str:
+        """One hash over the traces of all seeds, in whatever order they came."""
+        digest = hashlib.blake2b(digest_size=16)
+        for seed, trace_hash in sorted(self.hashes.items()):
+            digest.update(f"{seed} {trace_hash}\n".encode())
+        return digest.hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the figures for machines."""
+        return {
+            "seeds": self.seeds,
+            "events": self.events,
+            "useful_events": self.useful_events,
+            "events_per_core_second": round(self.events_per_core_second),
+            "trace_hash": self.trace_hash,
+            "virtual_seconds": self.virtual_us // 1_000_000,
+            "committed_records": self.committed,
+            "histories_explained": self.registers,
+            "faults": dict(sorted(self.faults.items())),
+            "coverage": dict(sorted(self.marks.items())),
+            "invariants": dict(sorted(self.looked.items())),
+            "operations": dict(sorted(self.operations.items())),
+            "violations": [
+                {
+                    "seed": seed,
+                    "invariant": failure.invariant,
+                    "text": failure.text,
+                    "events": failure.events,
+                }
+                for seed, failure in sorted(self.failures, key=lambda one: one[0])
+            ],
+        }
+
+
+def _one(seed: int, *, events: int, nodes: int | None, canary: bool) -> tuple[Result, float]:
+    started = time.process_time()
+    if seed % _COLLECT_EVERY == 0:
+        gc.collect()  # a world that is over is a knot of references
+    kinds = (*SAFETY, Canary) if canary else SAFETY
+    result = run_plan(drawn_plan(seed, nodes=nodes, events=events), kinds=kinds)
+    return result, time.process_time() - started
+
+
+def _begin() -> None:
+    """Collect garbage between runs only: a run makes little of it, and looking for it costs."""
+    if sys.implementation.name == "cpython":  # elsewhere it is found in other ways
+        gc.freeze()
+        gc.disable()
+
+
+def _begin_worker() -> None:
+    """Leave ^C to the process that waits for this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _begin()
+
+
+def results_of(
+    seeds: Iterable[int],
+    *,
+    events: int = 2_000,
+    nodes: int | None = None,
+    canary: bool = False,
+    jobs: int = 1,
+) -> Iterator[tuple[Result, float]]:
+    """Yield each seed's result with the processor time that it took."""
+    run: Callable[[int], tuple[Result, float]]
+    run = partial(_one, events=events, nodes=nodes, canary=canary)
+    if jobs <= 1:
+        was_enabled = gc.isenabled()
+        _begin()
+        try:
+            yield from map(run, seeds)
+        finally:
+            if was_enabled:
+                gc.enable()
+        return
+    with multiprocessing.get_context("spawn").Pool(jobs, _begin_worker) as pool:
+        yield from pool.imap_unordered(run, seeds, chunksize=4)

@@ -1,0 +1,367 @@
+"""Carries out the faults of a plan on a world, and takes them all back at the end.
+
+A fault that finds nothing to act on (nobody leads, the node is down) does nothing and is not
+counted. Membership is changed as an operator does it: by requests to the leader, in bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kraft_wire.model import ReplicaKey
+from kraft_wire.raft.roles import Candidate, Prospective
+from kraft_wire.sim.clients import Stranger
+from kraft_wire.sim.files import Fault as DiskFault
+from kraft_wire.sim.machine import Machine
+from kraft_wire.sim.network import STRANGERS
+from kraft_wire.sim.plan import Fault, Habits
+from kraft_wire.sim.scheduler import stream
+from kraft_wire.sim.setup import CLUSTER_ID, CONTROLLER_PORT, LISTENER, directory_id, host_of
+from kraft_wire.sim.world import World
+from kraft_wire.wire.generated.add_raft_voter import AddRaftVoterRequest
+from kraft_wire.wire.generated.add_raft_voter import Listener as AddListener
+from kraft_wire.wire.generated.remove_raft_voter import RemoveRaftVoterRequest
+from kraft_wire.wire.message import Message
+
+__all__ = ["Misfortune", "add_request", "remove_request"]
+
+_OPERATOR_TIMEOUT_US: Final = 3_000_000
+_RATE_USUAL: Final = 1_000
+
+
+class Misfortune:
+    """What goes wrong in one world."""
+
+    def __init__(self, world: World, habits: Habits) -> None:
+        self.world = world
+        self.habits = habits
+        self.is_over = False
+        self.wiped: dict[int, bool] = {}
+        self._random = stream(world.seed, "misfortune")
+        self._hostile = 0
+        for at, machine in enumerate(world.machines.values()):
+            machine.disk.flush_us = habits.flush_us
+            machine.disk.ordered = habits.is_disk_ordered
+            machine.leaning = habits.leaning
+            if at < len(habits.clock_rates):
+                machine.clock.rate_permille = habits.clock_rates[at]
+        world.late_us_max = habits.late_us
+        world.network.delays.least_us = habits.delay_least_us
+        world.network.delays.most_us = habits.delay_most_us
+        for client in world.clients:
+            client.think_us = habits.think_us
+
+    def schedule(self, faults: tuple[Fault, ...]) -> None:
+        """Have them happen at their times."""
+        for fault in faults:
+            self.world.scheduler.at(fault.at_us, self._happen, fault)
+
+    def _happen(self, fault: Fault) -> None:
+        if self.is_over:
+            return
+        do: Callable[[Fault], bool] = getattr(self, "_" + fault.kind.replace("-", "_"))
+        machine = self._target(fault.target, down=True)
+        role = "nobody" if machine is None else self.world.judge.watches[machine.id].role_name
+        if do(fault):
+            self.world.faults[fault.kind] += 1
+            self.world.marks[f"fault {fault.kind} at {role}"] += 1
+            if self.world.trace.keeps:
+                self._keep(fault, machine)
+
+    def _keep(self, fault: Fault, machine: Machine | None) -> None:
+        """Tell the story's reader."""
+        now_us = self.world.now_us
+        self.world.trace.keep(
+            "fault",
+            now_us,
+            name=fault.kind,
+            node=0 if machine is None else machine.id,
+            other=fault.other,
+            amount=fault.amount,
+            is_hard=fault.is_hard,
+            until_us=now_us + fault.span_us,
+        )
+
+    def heal(self) -> None:
+        """Take everything back: from here on the quorum must work."""
+        self.is_over = True
+        world = self.world
+        world.network.heal_all()
+        world.network.delays.slow.clear()
+        world.network.delays.least_us, world.network.delays.most_us = 200, 1_500
+        world.late_us_max = 0
+        for machine in world.machines.values():
+            machine.disarm()
+            machine.fs.fault = None
+            machine.disk.flush_us = 300
+            machine.clock.change_rate(world.now_us, _RATE_USUAL)
+            machine.leaning = machine.chance.leaning = ""
+            machine.resume()
+            if machine.node is None:
+                machine.start()
+            else:
+                machine.wake_anew()
+
+    # -- whom ------------------------------------------------------------------------------------
+
+    def _target(self, name: str, *, down: bool = False) -> Machine | None:
+        machines = list(self.world.machines.values()) if down else self.world.running()
+        if name == "leader":
+            return self.world.leader()
+        if name == "voted":
+            voter = self.world.judge.last_voter
+            return next((machine for machine in machines if machine.id == voter), None)
+        if name == "candidate":
+            return next((m for m in self.world.running() if _campaigns(m)), None)
+        if name in ("longest", "shortest"):
+            pick = max if name == "longest" else min
+            ends = self.world.judge.watches
+            return pick(machines, key=lambda m: (ends[m.id].log.end_offset, -m.id), default=None)
+        kind, colon, number = name.partition(":")
+        if colon and kind == "any":
+            return machines[int(number) % len(machines)] if machines else None
+        return self.world.machines.get(int(name)) if name.isdecimal() else None
+
+    def _sides(self, fault: Fault) -> tuple[list[int], list[int]] | None:
+        """Return the two sides of a cut."""
+        one = self._target(fault.target, down=True)
+        ids = list(self.world.machines)
+        if one is None or len(ids) < 2:
+            return None
+        if fault.other == "rest":
+            return [one.id], [each for each in ids if each != one.id]
+        if fault.other == "half":
+            at = ids.index(one.id)
+            turned = ids[at:] + ids[:at]
+            return turned[: (len(ids) + 1) // 2], turned[(len(ids) + 1) // 2 :]
+        other = self._target(fault.other, down=True)
+        return None if other is None or other is one else ([one.id], [other.id])
+
+    # -- machines --------------------------------------------------------------------------------
+
+    def _crash(self, fault: Fault) -> bool:
+        machine = self._target(fault.target)
+        if machine is None:
+            return False
+        machine.down_us = fault.span_us
+        if fault.other:
+            machine.arm_death(fault.other, fault.amount, loses_power=fault.is_hard)
+        elif fault.is_hard:
+            machine.lose_power()
+        else:
+            machine.kill()
+        return True
+
+    def _stop(self, fault: Fault) -> bool:
+        machine = self._target(fault.target)
+        if machine is None or machine.is_stopping:
+            return False
+        machine.down_us = fault.span_us
+        machine.begin_stop()
+        return True
+
+    def _pause(self, fault: Fault) -> bool:
+        machine = self._target(fault.target)
+        if machine is None or machine.is_paused:
+            return False
+        machine.pause()
+        self.world.scheduler.after(fault.span_us, machine.resume)
+        return True
+
+    def _wipe(self, fault: Fault) -> bool:
+        """Take one disk away, where a majority of untouched ones remains."""
+        machine = self._target(fault.target, down=True)
+        leader = self.world.leader()
+        if machine is None or leader is None or self.wiped or len(self.world.setup.voters) < 3:
+            return False
+        if self.world.judge.ledger.committed_end == 0:
+            return False
+        self.wiped[machine.id] = True
+        machine.down_us = fault.span_us
+        was_up = machine.is_up
+        machine.wipe()
+        if not was_up:
+            self.world.scheduler.after(fault.span_us, machine.start_if_down)
+        return True
+
+    def _slow_disk(self, fault: Fault) -> bool:
+        machine = self._target(fault.target)
+        if machine is None:
+            return False
+        machine.disk.flush_us = fault.amount
+        self.world.scheduler.after(fault.span_us, self._usual_disk, machine)
+        return True
+
+    def _usual_disk(self, machine: Machine) -> None:
+        machine.disk.flush_us = self.habits.flush_us
+
+    def _disk_error(self, fault: Fault) -> bool:
+        machine = self._target(fault.target)
+        if machine is None:
+            return False
+        machine.down_us = 50_000
+        machine.fs.fault = (machine.fs.calls_count + fault.amount, DiskFault[fault.other])
+        return True
+
+    def _clock_rate(self, fault: Fault) -> bool:
+        machine = self._target(fault.target)
+        if machine is None:
+            return False
+        machine.clock.change_rate(self.world.now_us, fault.amount)
+        machine.wake_anew()
+        return True
+
+    def _wall_jump(self, fault: Fault) -> bool:
+        machine = self._target(fault.target)
+        if machine is None:
+            return False
+        machine.clock.wall_skew_ms += fault.amount
+        return True
+
+    # -- network ---------------------------------------------------------------------------------
+
+    def _cut(self, fault: Fault) -> bool:
+        sides = self._sides(fault)
+        if sides is None:
+            return False
+        self._cut_between(*sides, both=fault.is_hard)
+        self.world.scheduler.after(fault.span_us, self._heal_between, *sides, fault.is_hard)
+        return True
+
+    def _cut_between(self, one: list[int], other: list[int], *, both: bool) -> None:
+        for source in one:
+            for target in other:
+                self.world.network.cut(source, target)
+                if both:
+                    self.world.network.cut(target, source)
+
+    def _heal_between(self, one: list[int], other: list[int], both: bool) -> None:
+        if self.is_over:
+            return
+        for source in one:
+            for target in other:
+                self.world.network.heal(source, target)
+                if both:
+                    self.world.network.heal(target, source)
+
+    def _flap(self, fault: Fault) -> bool:
+        sides = self._sides(fault)
+        if sides is None:
+            return False
+        span_us = max(1, fault.span_us // (2 * fault.amount))
+        for turn in range(fault.amount):
+            at_us = self.world.now_us + 2 * turn * span_us
+            self.world.scheduler.at(at_us, self._flap_down, *sides)
+            self.world.scheduler.at(at_us + span_us, self._heal_between, *sides, True)
+        return True
+
+    def _flap_down(self, one: list[int], other: list[int]) -> None:
+        self._cut_between(one, other, both=True)
+        if self.is_over:
+            self.world.network.heal_all()
+
+    def _slow(self, fault: Fault) -> bool:
+        machine = self._target(fault.target, down=True)
+        if machine is None:
+            return False
+        self.world.network.delays.slow[machine.id] = fault.amount
+        self.world.scheduler.after(fault.span_us, self._usual_speed, machine.id)
+        return True
+
+    def _usual_speed(self, node_id: int) -> None:
+        self.world.network.delays.slow.pop(node_id, None)
+
+    def _reset(self, fault: Fault) -> bool:
+        machine = self._target(fault.target)
+        connections = list(self.world.network.connections.values())
+        mine = [
+            c
+            for c in connections
+            if machine is not None and machine.wires in (c.dialling, c.accepting)
+        ]
+        if not mine:
+            return False
+        self.world.network.reset(mine[fault.amount % len(mine)])
+        return True
+
+    def _replay(self, fault: Fault) -> bool:
+        """Deliver an old request once more, on a connection of its own."""
+        return self._send_hostile(fault, is_garbled=False)
+
+    def _garble(self, fault: Fault) -> bool:
+        """Deliver an old request with some of its bits turned."""
+        return self._send_hostile(fault, is_garbled=True)
+
+    def _send_hostile(self, fault: Fault, *, is_garbled: bool) -> bool:
+        machine = self._target(fault.target)
+        kept = self.world.mail.kept_requests
+        if machine is None or not kept:
+            return False
+        data = bytearray(kept[fault.amount % len(kept)])
+        if is_garbled:
+            self.world.is_garbled = True
+            draw = stream(self.world.seed, "garble", fault.at_us)
+            for _ in range(draw.randrange(1, 4)):
+                data[draw.randrange(4, len(data))] ^= 1 << draw.randrange(8)
+        self._hostile += 1
+        Stranger(self.world.network, STRANGERS - self._hostile, bytes(data)).dial(
+            host_of(machine.id)
+        )
+        return True
+
+    # -- membership ------------------------------------------------------------------------------
+
+    def _add_voter(self, fault: Fault) -> bool:
+        leader = self.world.leader()
+        if leader is None or self.world.operator.is_busy:
+            return False
+        members = leader.quorum.voters.latest.nodes
+        outside = [m for m in self.world.machines.values() if m.id not in members]
+        if not outside:
+            return False
+        self._ask_operator(leader, add_request(outside[fault.amount % len(outside)]))
+        return True
+
+    def _remove_voter(self, fault: Fault) -> bool:
+        leader = self.world.leader()
+        if leader is None or self.world.operator.is_busy:
+            return False
+        keys = [node.key for node in leader.quorum.voters.latest.nodes.values()]
+        if len(keys) < 2:
+            return False
+        key = keys[fault.amount % len(keys)]
+        self._ask_operator(leader, remove_request(key))
+        return True
+
+    def _ask_operator(self, leader: Machine, request: Message) -> None:
+        world = self.world
+
+        def answered(response: Message | None) -> None:
+            error = getattr(response, "error_code", "none")
+            world.marks[f"{request.NAME.removesuffix('Request')} {error}"] += 1
+
+        world.operator.ask(leader.id, CONTROLLER_PORT, request, _OPERATOR_TIMEOUT_US, answered)
+
+
+def add_request(machine: Machine) -> AddRaftVoterRequest:
+    """Return what kafka-metadata-quorum add-controller sends for a node."""
+    listener = AddListener(name=LISTENER, host=host_of(machine.id), port=CONTROLLER_PORT)
+    return AddRaftVoterRequest(
+        cluster_id=CLUSTER_ID,
+        voter_id=machine.id,
+        voter_directory_id=directory_id(machine.id, machine.generation),
+        listeners=[listener],
+        timeout_ms=2_000,
+    )
+
+
+def remove_request(key: ReplicaKey) -> RemoveRaftVoterRequest:
+    """Return what kafka-metadata-quorum remove-controller sends."""
+    return RemoveRaftVoterRequest(
+        cluster_id=CLUSTER_ID, voter_id=key.id, voter_directory_id=key.directory_id
+    )
+
+
+def _campaigns(machine: Machine) -> bool:
+    return isinstance(machine.quorum.role, Candidate | Prospective)

@@ -1,0 +1,295 @@
+"""Looks at every node after every event, from outside, and tells the invariants what changed.
+
+The judge keeps a `NodeWatch` per machine: what it saw last of the node's memory (role, epoch, high
+watermark, voters, committed image) and of its disk (`log_watch`). After an event it compares; an
+invariant is asked about what the event changed, and only then, because what did not change still
+holds. `Signals` names the changes; an invariant overrides those that it depends on.
+
+Errors: `Violation`, whose first word is the id of the invariant.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from kraft_wire.model import NO_REPLICA
+from kraft_wire.node.node import Node
+from kraft_wire.raft.quorum import Quorum
+from kraft_wire.raft.roles import Leader, Role
+from kraft_wire.raft.voters import VoterSet
+from kraft_wire.sim.ledger import Ledger
+from kraft_wire.sim.log_watch import Election, LogChanges, LogWatch, SeenBatch, SeenSnapshot
+from kraft_wire.wire.message import Message
+
+if TYPE_CHECKING:
+    from kraft_wire.sim.machine import Machine
+
+__all__ = ["Judge", "NodeWatch", "Signals", "Violation"]
+
+
+class Violation(Exception):
+    """An invariant does not hold."""
+
+    def __init__(self, invariant: str, node_id: int, *facts: object) -> None:
+        super().__init__(f"{invariant} node {node_id}: {' '.join(map(str, facts))}")
+        self.invariant = invariant
+        self.node_id = node_id
+
+
+class NodeWatch:
+    """What the judge saw last of one machine."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.id = machine.id
+        self.log = LogWatch()
+        self.role: Role | None = None
+        self.epoch = 0
+        self.leader_id = -1
+        self.high_watermark: int | None = None
+        self.voters: VoterSet | None = None
+        self.applied_offset = 0
+        self.has_led = False
+        """Whether it led before or after the event in which its high watermark moved."""
+
+    def forget_memory(self) -> None:
+        """A new process knows nothing yet."""
+        self.role, self.epoch, self.leader_id = None, 0, -1
+        self.high_watermark, self.voters, self.applied_offset = None, None, 0
+
+    @property
+    def node(self) -> Node:
+        """The running node."""
+        assert self.machine.node is not None, self.id
+        return self.machine.node
+
+    @property
+    def quorum(self) -> Quorum:
+        """What its replica knows."""
+        return self.node.raft.replica.quorum
+
+    @property
+    def role_name(self) -> str:
+        """Its role in a word."""
+        return type(self.role).__name__ if self.role is not None else "Down"
+
+
+class Signals:
+    """What an invariant may want to hear of; each method is called before anything follows."""
+
+    id = "S00"
+    name = "Signals"
+    statement = ""
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+        self.ledger = judge.ledger
+        self.looked = 0
+        """How often it was asked."""
+
+    def _check(self, holds: bool, watch: NodeWatch, *facts: object) -> None:
+        """Raise where the invariant does not hold."""
+        if not holds:
+            raise Violation(f"{self.id} {self.name}", watch.id, *facts)
+
+    def started(self, watch: NodeWatch) -> None:
+        """A process began on what was left of its disk."""
+
+    def after(self, watch: NodeWatch) -> None:
+        """A running node has taken an event."""
+
+    def role(self, watch: NodeWatch, before: Role | None, epoch_before: int) -> None:
+        """Role, epoch or known leader changed."""
+
+    def high_watermark(self, watch: NodeWatch, before: int | None, now: int | None) -> None:
+        """The node's high watermark moved."""
+
+    def voters(self, watch: NodeWatch) -> None:
+        """The voter set in force on a node may have changed."""
+
+    def appended(self, watch: NodeWatch, batch: SeenBatch, before: SeenBatch | None) -> None:
+        """A batch came to lie behind another on a disk."""
+
+    def cut(self, watch: NodeWatch, offset: int, is_reset: bool) -> None:
+        """A log was cut at its end, or begins anew at an offset, behind a snapshot."""
+
+    def disk(self, watch: NodeWatch) -> None:
+        """Something on a node's disk changed."""
+
+    def election(self, watch: NodeWatch, before: Election | None, now: Election) -> None:
+        """quorum-state was replaced, durably."""
+
+    def snapshot(self, watch: NodeWatch, snapshot: SeenSnapshot) -> None:
+        """A complete snapshot appeared on a disk."""
+
+    def sent(self, watch: NodeWatch, message: Message, target: int) -> None:
+        """A request or an answer of the quorum's is about to leave a node for another."""
+
+    def applied(self, watch: NodeWatch) -> None:
+        """The committed image of a node reached another offset."""
+
+
+_NAMES = [name for name in vars(Signals) if not name.startswith("_")]
+
+
+class Judge:
+    """Sees what changed, and asks whoever depends on it."""
+
+    def __init__(self, kinds: Sequence[Callable[[Judge], Signals]], dynamic: bool) -> None:
+        self.ledger = Ledger()
+        self.watches: dict[int, NodeWatch] = {}
+        self.lost_disks: dict[tuple[int, bytes], LogWatch] = {}
+        """Logs on disks that were taken away: what they had, they had."""
+        self.is_dynamic = dynamic
+        self.first_voters = VoterSet({})
+        self.last_voter: int | None = None
+        """Who gave its vote to another last."""
+        self.marks: Counter[str] = Counter()
+        """What was reached on the way: for the table of coverage."""
+        self.invariants = [kind(self) for kind in kinds]
+        self._asked: dict[str, list[tuple[Signals, Callable[..., None]]]] = {}
+        for name in _NAMES:
+            base = getattr(Signals, name)
+            if callable(base):
+                self._asked[name] = [
+                    (each, getattr(each, name))
+                    for each in self.invariants
+                    if getattr(type(each), name) is not base
+                ]
+
+    def _ask(self, signal: str, watch: NodeWatch, *facts: object) -> None:
+        for each, hears in self._asked[signal]:
+            each.looked += 1
+            hears(watch, *facts)
+
+    # -- what the world tells --------------------------------------------------------------------
+
+    def watch(self, machine: Machine) -> None:
+        """Begin to watch a machine."""
+        self.watches[machine.id] = NodeWatch(machine)
+
+    def started(self, machine: Machine) -> None:
+        """A process was opened: look at its disk anew, with every checksum."""
+        watch = self.watches[machine.id]
+        election = watch.log.election
+        watch.log = LogWatch()
+        watch.forget_memory()
+        changes = watch.log.look(machine.fs)
+        self._tell_disk(watch, changes, None, election)
+        self._ask("started", watch)
+
+    def wiped(self, machine: Machine, directory_id: bytes) -> None:
+        """A disk was taken away."""
+        watch = self.watches[machine.id]
+        self.lost_disks[machine.id, directory_id] = watch.log
+        watch.log = LogWatch()
+
+    def about_to_die(self, machine: Machine) -> None:
+        """A process dies, perhaps in the middle: what it did until now counts."""
+        watch = self.watches[machine.id]
+        if machine.node is not None:
+            self._look_at_disk(watch)
+            leads = isinstance(watch.role, Leader) or isinstance(watch.quorum.role, Leader)
+            self._look_at_watermark(watch, watch.quorum, leads)
+
+    def after(self, machine: Machine) -> None:
+        """An event is over."""
+        node = machine.node
+        if node is None:
+            return
+        watch = self.watches[machine.id]
+        quorum = node.raft.replica.quorum
+        if not watch.log.is_unchanged(machine.fs):
+            self._look_at_disk(watch)
+        election = quorum.election
+        was_leader = isinstance(watch.role, Leader)
+        if (
+            quorum.role is not watch.role
+            or election.leader_epoch != watch.epoch
+            or election.leader_id != watch.leader_id
+        ):
+            before, epoch_before = watch.role, watch.epoch
+            watch.role, watch.epoch = quorum.role, election.leader_epoch
+            watch.leader_id = election.leader_id
+            if watch.role is not before:
+                self.marks[f"became {watch.role_name}"] += 1
+            self._ask("role", watch, before, epoch_before)
+        if quorum.high_watermark != watch.high_watermark:
+            self._look_at_watermark(watch, quorum, was_leader or isinstance(watch.role, Leader))
+        if quorum.voters.latest is not watch.voters:
+            watch.voters = quorum.voters.latest
+            self._ask("voters", watch)
+        reached = node.raft.committed.next_offset
+        if reached != watch.applied_offset:
+            watch.applied_offset = reached
+            self._ask("applied", watch)
+        self._ask("after", watch)
+
+    # -- changes ---------------------------------------------------------------------------------
+
+    def _look_at_disk(self, watch: NodeWatch) -> None:
+        log = watch.log
+        if log.is_unchanged(watch.machine.fs):
+            return
+        last = log.batches[-1] if log.batches else None
+        election = log.election
+        self._tell_disk(watch, log.look(watch.machine.fs), last, election)
+
+    def _tell_disk(
+        self,
+        watch: NodeWatch,
+        changes: LogChanges,
+        last: SeenBatch | None,
+        election: Election | None,
+    ) -> None:
+        if changes.is_reset:
+            last = None
+            self.marks["snapshot installed"] += 1
+            self._ask("cut", watch, watch.log.start_offset, True)
+        if changes.truncated_to is not None:
+            at = len(watch.log.batches) - len(changes.appended)
+            last = watch.log.batches[at - 1] if at > 0 else None
+            self.marks["log truncated"] += 1
+            self._ask("cut", watch, changes.truncated_to, False)
+        for batch in changes.appended:
+            self._ask("appended", watch, batch, last)
+            last = batch
+        if changes.election is not None and changes.election != election:
+            if changes.election.voted_id not in (NO_REPLICA, watch.id):
+                self.last_voter = watch.id
+            self._ask("election", watch, election, changes.election)
+        for snapshot in changes.snapshots:
+            self.marks["snapshot written or fetched"] += 1
+            self._ask("snapshot", watch, snapshot)
+        self._ask("disk", watch)
+
+    def _look_at_watermark(self, watch: NodeWatch, quorum: Quorum, leads: bool) -> None:
+        """`leads`: whether it led before the event or after it; committing may end a leadership."""
+        before, now = watch.high_watermark, quorum.high_watermark
+        if now == before:
+            return
+        watch.high_watermark, watch.has_led = now, leads
+        self._ask("high_watermark", watch, before, now)
+        if now is not None and now > self.ledger.committed_end and leads:
+            self._commit(watch, now)
+
+    def _commit(self, watch: NodeWatch, end: int) -> None:
+        """Take what a leader rightly calls committed into the ledger."""
+        ledger, log = self.ledger, watch.log
+        while ledger.committed_end < end:
+            batch = log.batch_before(ledger.committed_end + 1)
+            if batch is None or batch.base_offset != ledger.committed_end:
+                raise Violation("S09 CommittedIsForever", watch.id, "lacks", ledger.committed_end)
+            ledger.commit(batch, watch.epoch)
+        if ledger.committed_end != end:
+            raise Violation("S11 BatchAtomicity", watch.id, end, "is inside a batch")
+
+    # -- messages --------------------------------------------------------------------------------
+
+    def sent(self, machine: Machine, message: Message, target: int) -> None:
+        """A message of the quorum's is about to leave."""
+        watch = self.watches[machine.id]
+        self._look_at_disk(watch)
+        self._ask("sent", watch, message, target)

@@ -1,0 +1,70 @@
+"""Is there an order of these calls on one register that explains all that was seen?
+
+After Wing and Gong, with Lowe's memory of states that led nowhere. Shares no code with what it
+judges. A write whose outcome is unknown (`end` is None) may take effect at any time after its
+beginning, or never.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+__all__ = ["Call", "find_order"]
+
+
+class Call(NamedTuple):
+    """A read or a write with its time; `end` is None where nobody knows how it went."""
+
+    begin: int
+    end: int | None
+    is_write: bool
+    value: str | None
+
+
+def find_order(calls: Sequence[Call], initial: str | None = None) -> list[Call] | None:
+    """Return an order in which the register behaves, None where there is none."""
+    ordered = sorted(calls, key=lambda call: call.begin)
+    needed = 0
+    for at, call in enumerate(ordered):
+        if call.end is not None:
+            needed |= 1 << at
+    dead: dict[tuple[int, str | None], bool] = {}
+    path: list[int] = []
+    stack = [(0, initial, iter(_candidates(ordered, 0, initial)))]
+    while stack:
+        done, value, choices = stack[-1]
+        if done & needed == needed:
+            return [ordered[at] for at in path]
+        for at in choices:
+            call = ordered[at]
+            after = call.value if call.is_write else value
+            state = (done | 1 << at, after)
+            if state not in dead:
+                dead[state] = True
+                path.append(at)
+                stack.append((*state, iter(_candidates(ordered, *state))))
+                break
+        else:
+            stack.pop()
+            if path:
+                path.pop()
+    return None
+
+
+def _candidates(ordered: Sequence[Call], done: int, value: str | None) -> list[int]:
+    """Return the calls that may come next: none that is still to come had ended before it began."""
+    first_end: int | None = None
+    for at, call in enumerate(ordered):
+        is_open = not done >> at & 1
+        if is_open and call.end is not None and (first_end is None or call.end < first_end):
+            first_end = call.end
+    found = []
+    for at, call in enumerate(ordered):
+        if done >> at & 1:
+            continue
+        if first_end is not None and call.begin > first_end:
+            break
+        if call.is_write or call.value == value:
+            found.append(at)
+    return found

@@ -1,0 +1,454 @@
+"""One machine of the simulated cluster: a disk, clocks, and the process that hosts a `Node`.
+
+It does what `server` does on real sockets: cuts bytes into frames, keeps at most one request of a
+connection with the node, carries out the node's outputs in order, wakes it at its deadline, and
+runs flushes beside it. In addition it may die: at a change of the disk, between two outputs, by a
+kill (what was written stays) or by loss of power (what was not synced stays in part, or not).
+
+Not here: who decides about that (`faults`), what is looked at afterwards (`judge`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kraft_wire.model import FsyncFailed, StorageError
+from kraft_wire.node.node import Node
+from kraft_wire.node.opening import StartError
+from kraft_wire.node.outputs import (
+    Close,
+    Connect,
+    Disconnect,
+    FlushLogs,
+    NoReply,
+    Output,
+    Reply,
+    SendBytes,
+    StopProcess,
+)
+from kraft_wire.raft.quorum import Quorum
+from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.judge import Violation
+from kraft_wire.sim.scheduler import Clock, SeededChance, stream
+from kraft_wire.sim.setup import (
+    BROKER_PORT,
+    CONTROLLER_PORT,
+    METADATA_DIRECTORY,
+    directory_id,
+    format_disk,
+    host_of,
+    node_config,
+)
+from kraft_wire.sim.wires import Wires
+from kraft_wire.storage.damage import inspect
+from kraft_wire.storage.log_directory import METADATA_PARTITION
+from kraft_wire.storage.repair import cut
+
+if TYPE_CHECKING:
+    from kraft_wire.sim.world import World
+
+__all__ = ["Machine", "NodeBroke", "ProcessDied", "SpinningNode"]
+
+_TICKS_PER_MS_MAX = 40
+_REPAIRS_MAX = 3
+
+
+class ProcessDied(BaseException):
+    """Raised out of a file operation at which the process dies; nothing may catch it."""
+
+
+class NodeBroke(Exception):
+    """An exception of the node's own, or a start that it could not make: S28."""
+
+
+class SpinningNode(Exception):
+    """A node that wants to be woken at once, again and again: S24."""
+
+
+@dataclass(slots=True)
+class Disk:
+    """How a machine's disk behaves."""
+
+    flush_us: int = 300
+    ordered: bool = True
+    """Whether writes reach the platter in their order, so that a crash leaves a prefix of them."""
+
+
+class Machine:
+    """A node's machine."""
+
+    def __init__(self, world: World, node_id: int) -> None:
+        self.world = world
+        self.id = node_id
+        self.setup = world.setup
+        self.clock = Clock()
+        self.disk = Disk()
+        self.generation = 0
+        """How often its disk was replaced."""
+        self.life = 0
+        """How often its process was started."""
+        self.fs = SimFileSystem()
+        self.node: Node | None = None
+        self.is_paused = False
+        self.is_stopping = False
+        self.outputs_until_death: int | None = None
+        self.losses = 0
+        self.chance = SeededChance()
+        self.leaning = ""
+        """Which way its chance leans: see `SeededChance`."""
+        self.down_us = 100_000
+        """How long it stays down after its next death."""
+        self.restarts_by_itself = True
+        self.heard_us = 0
+        """When another replica's request came last; pauses and changes of the clock begin anew."""
+        self._held: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+        self._wake_us: int | None = None
+        self._ticks = (0, 0)
+        self._format()
+        self.wires = Wires(self)
+        name = host_of(node_id)
+        world.network.listening[name, CONTROLLER_PORT] = self.wires
+        if node_id in self.setup.combined:
+            world.network.listening[name, BROKER_PORT] = self.wires
+
+    @property
+    def is_up(self) -> bool:
+        """Whether a process runs."""
+        return self.node is not None
+
+    @property
+    def directory_id(self) -> bytes:
+        """The id of the directory that it has now."""
+        return directory_id(self.id, self.generation)
+
+    @property
+    def now_ms(self) -> int:
+        """What its clock says."""
+        return self.clock.now_ms(self.world.scheduler.now_us)
+
+    @property
+    def wall_ms(self) -> int:
+        """What time of day it believes in."""
+        return self.clock.wall_ms(self.world.scheduler.now_us)
+
+    @property
+    def quorum(self) -> Quorum:
+        """What the replica of the running node knows."""
+        assert self.node is not None, self.id
+        return self.node.raft.replica.quorum
+
+    def _format(self) -> None:
+        format_disk(self.fs, self.setup, self.id, self.generation, self.wall_ms)
+
+    # -- life and death --------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start a process; an operator repairs what it refuses, as far as that is allowed."""
+        assert self.node is None, self.id
+        self.life += 1
+        self.is_stopping = False
+        chance = stream(self.world.seed, "clock", self.id, self.life)
+        self.clock.restart(self.world.now_us, chance.randrange(1_000_000))
+        for _ in range(_REPAIRS_MAX):
+            try:
+                self._open()
+            except StartError as refusal:
+                self.world.onlooker.refused_start(self, str(refusal))
+                self._repair(str(refusal))
+                continue
+            except ProcessDied:
+                self._die_of_armed_fault()
+            except (StorageError, FsyncFailed) as error:
+                self._failed(error)
+            except Violation:
+                raise
+            except Exception as error:
+                raise NodeBroke(f"node {self.id} at its start: {error!r}") from error
+            return
+        raise NodeBroke(f"node {self.id} refuses to start after repairs")
+
+    def _open(self) -> None:
+        """Open the node, and take what it wants at once."""
+        self.chance = SeededChance(self.world.seed, "chance", self.id, self.life)
+        self.chance.leaning = self.leaning
+        node = Node(
+            node_config(self.setup, self.id),
+            self.fs,
+            self.chance,
+            now_ms=self.now_ms,
+            wall_ms=self.wall_ms,
+            report=self._report,
+        )
+        self.node = node
+        self.world.onlooker.started(self)
+        self._carry_out(node)
+        self._arm(node)
+
+    def _report(self, name: str, **fields: object) -> None:
+        self.world.onlooker.reported(self, name, fields)
+
+    def _repair(self, refusal: str) -> None:
+        """Cut damage at the tail of the metadata log, as `kraft-wire repair --cut` does."""
+        found = list(inspect(self.fs, METADATA_DIRECTORY.rpartition("/")[0], METADATA_PARTITION))
+        if not found:
+            raise NodeBroke(f"node {self.id} refuses to start: {refusal}")
+        for damage in found:
+            cut(self.fs, METADATA_DIRECTORY.rpartition("/")[0], damage)
+
+    def kill(self) -> None:
+        """End the process; what it wrote stays."""
+        if self.node is not None:
+            self._died(loses_power=False)
+
+    def lose_power(self) -> None:
+        """End everything; what was not synced is kept in part, or not at all."""
+        if self.node is not None:
+            self._died(loses_power=True)
+
+    def arm_death(self, at: str, count: int, *, loses_power: bool) -> None:
+        """Let the process die at the next "change" of the disk, or "output", after `count` more."""
+        self._armed_power = loses_power
+        if at == "output":
+            self.outputs_until_death = count
+            return
+        left = count
+
+        def before_change() -> None:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise ProcessDied
+
+        self.fs.before_change = before_change
+
+    def disarm(self) -> None:
+        """Take armed deaths back."""
+        self.outputs_until_death = None
+        self.fs.before_change = None
+
+    _armed_power = False
+
+    def _die_of_armed_fault(self) -> None:
+        self.world.onlooker.note(self, "dies in the middle")
+        self._died(loses_power=self._armed_power)
+
+    def _failed(self, error: StorageError | FsyncFailed) -> None:
+        """Let the process stop, as it does for an error of the metadata's disk.
+
+        After a failed fsync the kernel shows bytes that are not on the disk and calls them clean:
+        sometimes the machine goes with the process, sometimes the next process meets that kernel.
+        """
+        self.world.onlooker.note(self, f"stops: {error}")
+        loses_power = False
+        if isinstance(error, FsyncFailed):
+            draw = stream(self.world.seed, "fsync", self.id, self.life)
+            loses_power = draw.random() < 0.5
+            share = draw.choice((0.0, 1.0) if self.disk.ordered else (0.0, 0.5, 1.0))
+            self.fs.reached = lambda number: draw.random() < share
+        self._died(loses_power=loses_power)
+
+    def _died(self, *, loses_power: bool) -> None:
+        self.world.onlooker.about_to_die(self)
+        self.disarm()
+        self.node = None
+        self.is_paused = False
+        self._wake_us = None
+        self._held = []
+        self.wires.drop_all(is_silent=loses_power)
+        self.fs = self._after_loss() if loses_power else self._after_kill()
+        self.world.onlooker.stopped(self)
+        if self.restarts_by_itself:
+            self.world.scheduler.after(self.down_us, self.start_if_down)
+
+    def start_if_down(self) -> None:
+        """Start the process, unless somebody did."""
+        if self.node is None:
+            self.start()
+
+    def _after_kill(self) -> SimFileSystem:
+        """Return the same disk for another process: nothing that was written is lost."""
+        self.fs.release_locks()
+        self.fs.fault = None
+        return self.fs
+
+    def _after_loss(self) -> SimFileSystem:
+        """Return what is on the disk when power is back."""
+        self.losses += 1
+        draw = stream(self.world.seed, "loss", self.id, self.losses)
+        atoms = self.fs.pending_atoms()
+        if self.disk.ordered:
+            survivors = {atom.number for atom in atoms[: draw.randrange(len(atoms) + 1)]}
+            return self.fs.crashed(survivors)
+        share = draw.choice((0.0, 0.5, 0.9))
+        survivors = {atom.number for atom in atoms if draw.random() < share}
+        nonsense = draw.choice((0.0, 0.0, 0.2))
+        garbage = {a.number for a in atoms if a.is_data and draw.random() < nonsense}
+        return SimFileSystem.from_image(self.fs.image(survivors, garbage))
+
+    def wipe(self) -> None:
+        """Lose the disk, and get an empty one with a directory id of its own."""
+        if self.node is not None:
+            self._died(loses_power=True)
+        lost = self.directory_id
+        self.generation += 1
+        self.fs = SimFileSystem()
+        self._format()
+        self.world.onlooker.wiped(self, lost)
+
+    def begin_stop(self) -> None:
+        """Ask the process to end gracefully."""
+        node = self.node
+        if node is not None and not self.is_stopping:
+            self.is_stopping = True
+            self.turn("stop", node.begin_stop)
+
+    # -- turns -----------------------------------------------------------------------------------
+
+    def turn(self, name: str, call: Callable[..., None], *arguments: Any, times: int = 1) -> None:
+        """Make one call to the node, carry out what it wants, and have it all judged.
+
+        `times`: how many clocks the call wants behind its arguments, monotonic first, then wall.
+        """
+        world, node = self.world, self.node
+        assert node is not None, self.id
+        if self.is_paused:
+            self._held.append((self._resumed, (name, call, arguments, times)))
+            return
+        try:
+            call(*arguments, *(self.now_ms, self.wall_ms)[:times])
+            self._carry_out(node)
+        except ProcessDied:
+            self._die_of_armed_fault()
+        except (StorageError, FsyncFailed) as error:
+            self._failed(error)
+        except (Violation, NodeBroke):
+            raise
+        except Exception as error:
+            raise NodeBroke(f"node {self.id} at {name}: {error!r}") from error
+        if self.node is node:
+            self._arm(node)
+        world.onlooker.after_turn(self, name)
+
+    def _resumed(
+        self, name: str, call: Callable[..., None], arguments: tuple[Any, ...], times: int
+    ) -> None:
+        if self.node is not None:
+            self.turn(name, call, *arguments, times=times)
+
+    def pause(self) -> None:
+        """Stop the process without ending it, as SIGSTOP does."""
+        self.is_paused = self.node is not None
+
+    def resume(self) -> None:
+        """Let it go on, with everything that came meanwhile."""
+        if not self.is_paused:
+            return
+        self.is_paused = False
+        self.heard_us = self.world.now_us
+        held, self._held = self._held, []
+        for do, arguments in held:
+            do(*arguments)
+        if not self.is_paused:
+            self.wake_anew()
+
+    def wake_anew(self) -> None:
+        """Look at the node's deadline again, as the clock or the process was interfered with."""
+        if self.node is not None:
+            self.heard_us = self.world.now_us
+            self._wake_us = None
+            self.node.timers_changed = True
+            self._arm(self.node)
+
+    # -- time ------------------------------------------------------------------------------------
+
+    def _arm(self, node: Node) -> None:
+        """Have the node woken at its deadline."""
+        if not node.timers_changed and self._wake_us is not None:
+            return
+        deadline_ms = node.deadline_ms()
+        if deadline_ms is None:
+            return
+        at_us = max(self.clock.true_us(deadline_ms), self.world.now_us)
+        if self._wake_us is None or at_us < self._wake_us:
+            self._wake_us = at_us
+            self.world.scheduler.at(at_us + self.world.late_us(), self._wake, self.life, at_us)
+
+    def _wake(self, life: int, at_us: int) -> None:
+        node = self.node
+        if node is None or life != self.life or at_us != self._wake_us:
+            return
+        if self.is_paused:
+            return  # `resume` arms again
+        self._wake_us = None
+        now_ms = self.now_ms
+        deadline_ms = node.deadline_ms()
+        if deadline_ms is None or deadline_ms > now_ms:
+            node.timers_changed = True
+            self._arm(node)
+            return
+        before, count = self._ticks
+        self._ticks = (now_ms, count + 1 if before == now_ms else 1)
+        if self._ticks[1] > _TICKS_PER_MS_MAX:
+            raise SpinningNode(f"node {self.id} wants {self._ticks[1]} ticks at {now_ms} ms")
+        self.turn("tick", node.tick, times=2)
+
+    # -- outputs ---------------------------------------------------------------------------------
+
+    def _carry_out(self, node: Node) -> None:
+        while node.outputs:
+            outputs = node.outputs[:]
+            node.outputs.clear()
+            for output in outputs:
+                if self.outputs_until_death is not None:
+                    self.outputs_until_death -= 1
+                    if self.outputs_until_death < 0:
+                        raise ProcessDied
+                self._do(node, output)
+                if self.node is not node:
+                    return
+
+    def _do(self, node: Node, output: Output) -> None:
+        wires = self.wires
+        match output:
+            case SendBytes():
+                wires.send(output)
+            case Reply():
+                wires.reply(output)
+            case FlushLogs():
+                self.world.scheduler.after(self.disk.flush_us, self._flush, self.life, output)
+            case NoReply():
+                wires.fall_silent(output)
+            case Connect():
+                wires.connect(output)
+            case Disconnect(link_id):
+                wires.disconnect(link_id)
+            case Close():
+                wires.close(output)
+            case StopProcess():
+                self._stop_process(node, output)
+
+    def _stop_process(self, node: Node, output: StopProcess) -> None:
+        if output.reason is not None:
+            raise NodeBroke(f"node {self.id} stops itself: {output.reason}")
+        node.stop()
+        self._died(loses_power=False)
+
+    def _flush(self, life: int, order: FlushLogs) -> None:
+        node = self.node
+        if node is None or life != self.life:
+            return
+        if self.is_paused:
+            self._held.append((self._flush, (life, order)))
+            return
+        try:
+            failure = order.run()
+        except ProcessDied:
+            self._die_of_armed_fault()
+            self.world.onlooker.after_turn(self, "flush")
+            return
+        if failure is not None:
+            self._failed(failure)
+            return
+        self.turn("flushed", node.flushed, order.flush_id)

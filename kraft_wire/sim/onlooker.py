@@ -1,0 +1,114 @@
+"""What machines tell about themselves goes here: to the judge, the trace, and the counts.
+
+Each event of a node is judged and traced when it is over. With a kept trace, changes of state and
+the nodes' own log lines become part of the story.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kraft_wire.node.event_log import Line
+from kraft_wire.node.outputs import Rejection
+
+if TYPE_CHECKING:
+    from kraft_wire.sim.machine import Machine
+    from kraft_wire.sim.world import World
+
+__all__ = ["Onlooker"]
+
+
+class Onlooker:
+    """Looks at machines on behalf of judge and trace."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._judge = world.judge
+        self._trace = world.trace
+
+    def after_turn(self, machine: Machine, event: str) -> None:
+        """An event is over: have it judged and traced."""
+        world = self._world
+        world.events += 1
+        watch = self._judge.watches[machine.id]
+        before = (watch.role, watch.epoch, watch.leader_id, watch.high_watermark)
+        is_useful = not watch.log.is_unchanged(machine.fs)
+        self._judge.after(machine)
+        self._trace.turn(world.scheduler.now_us, watch, event)
+        if (watch.role, watch.epoch, watch.leader_id, watch.high_watermark) != before:
+            is_useful = True
+            if self._trace.keeps:
+                self._keep_state(machine)
+        world.useful_events += is_useful
+
+    def _keep_state(self, machine: Machine) -> None:
+        watch = self._judge.watches[machine.id]
+        self._trace.keep(
+            "state",
+            self._world.now_us,
+            node=machine.id,
+            role=watch.role_name if machine.node is not None else "Down",
+            epoch=watch.epoch,
+            leader=watch.leader_id,
+            high_watermark=watch.high_watermark,
+            log_start=watch.log.start_offset,
+            log_end=watch.log.end_offset,
+            durable_end=watch.log.durable_end,
+        )
+
+    # -- lives -----------------------------------------------------------------------------------
+
+    def started(self, machine: Machine) -> None:
+        """A process was opened."""
+        self._world.mail.forget(machine)
+        self._judge.started(machine)
+        self._judge.after(machine)
+        self._trace.turn(self._world.now_us, self._judge.watches[machine.id], "start")
+        if self._trace.keeps:
+            self._keep_state(machine)
+
+    def about_to_die(self, machine: Machine) -> None:
+        """A process is about to be gone."""
+        self._judge.about_to_die(machine)
+
+    def stopped(self, machine: Machine) -> None:
+        """A process is gone."""
+        watch = self._judge.watches[machine.id]
+        self._trace.turn(self._world.now_us, watch, "down")
+        if self._trace.keeps:
+            watch.role = None
+            self._keep_state(machine)
+
+    def wiped(self, machine: Machine, directory_id: bytes) -> None:
+        """A disk was replaced."""
+        self._judge.wiped(machine, directory_id)
+
+    # -- words -----------------------------------------------------------------------------------
+
+    def refused_start(self, machine: Machine, reason: str) -> None:
+        """A node refused to start, by name; an operator repairs."""
+        self._world.marks["start refused and repaired"] += 1
+        self.note(machine, f"refuses to start: {reason}")
+
+    def reported(self, machine: Machine, name: str, fields: dict[str, object]) -> None:
+        """A node wrote a log line."""
+        self._world.marks[f"log {name}"] += 1
+        if self._trace.keeps:
+            text = " ".join(f"{key}={_shown(value)}" for key, value in fields.items())
+            self.note(machine, f"{name} {text}")
+
+    def closed_by_node(self, machine: Machine, rejection: Rejection | None) -> None:
+        """A node closes a connection that was opened to it."""
+        if rejection is not None:
+            self._world.marks[f"rejected {rejection.reason}"] += 1
+            self.note(machine, f"closes a connection: {rejection}")
+
+    def note(self, machine: Machine | None, text: str) -> None:
+        """Tell the story's reader."""
+        if self._trace.keeps:
+            node_id = machine.id if machine is not None else 0
+            self._trace.keep("note", self._world.now_us, node=node_id, text=text)
+
+
+def _shown(value: object) -> object:
+    return value.text if isinstance(value, Line) else value

@@ -1,0 +1,117 @@
+"""Virtual time: one queue of what happens next, and a clock per node that drifts.
+
+True time is counted in microseconds and is known to the simulator only. A node sees milliseconds of
+its own clock, which runs at its own rate from its own start.
+Equal times are served in the order of scheduling, so that a run depends on its seed alone.
+
+Not here: what happens (`world`), and which rates and jumps a seed has (`faults`).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+__all__ = ["Clock", "Scheduler", "SeededChance", "stream"]
+
+
+def stream(*names: object) -> Random:
+    """Return the generator of one purpose: what one purpose draws never shifts another's draws."""
+    return Random("/".join(map(str, names)))
+
+
+class SeededChance:
+    """The chance port of one node's life, over a stream of its own.
+
+    Leaning "low" or "high", small draws are always the least or the greatest: with all nodes alike,
+    chance is of no help in an election. Ids are drawn as ever.
+    """
+
+    __slots__ = ("_random", "leaning")
+
+    def __init__(self, *names: object) -> None:
+        self._random = stream(*names)
+        self.leaning = ""
+
+    def below(self, bound: int) -> int:
+        """Return an integer in [0, bound)."""
+        drawn = self._random.randrange(bound)
+        if self.leaning and bound <= _TIMER_MAX:
+            return 0 if self.leaning == "low" else bound - 1
+        return drawn
+
+
+_TIMER_MAX = 100_000
+
+
+class Clock:
+    """A node's clocks: a monotonic one at a rate per mille, and a wall that may jump."""
+
+    __slots__ = ("_since_ms", "_since_us", "rate_permille", "wall_skew_ms")
+
+    def __init__(self, rate_permille: int = 1_000, wall_skew_ms: int = 0) -> None:
+        assert rate_permille > 0, rate_permille
+        self.rate_permille = rate_permille
+        self.wall_skew_ms = wall_skew_ms
+        self._since_us = 0
+        self._since_ms = 0
+
+    def restart(self, now_us: int, at_ms: int) -> None:
+        """Let the monotonic clock begin anew, as at the start of a machine."""
+        self._since_us, self._since_ms = now_us, at_ms
+
+    def change_rate(self, now_us: int, rate_permille: int) -> None:
+        """Go on from here at another rate."""
+        self._since_ms, self._since_us = self.now_ms(now_us), now_us
+        self.rate_permille = rate_permille
+
+    def now_ms(self, now_us: int) -> int:
+        """Return what the node reads."""
+        return self._since_ms + (now_us - self._since_us) * self.rate_permille // 1_000_000
+
+    def wall_ms(self, now_us: int) -> int:
+        """Return the time of day that the node believes in."""
+        return _EPOCH_MS + self.wall_skew_ms + now_us // 1_000
+
+    def true_us(self, at_ms: int) -> int:
+        """Return the first moment at which the node reads `at_ms` or more."""
+        return self._since_us + -(-(at_ms - self._since_ms) * 1_000_000 // self.rate_permille)
+
+
+_EPOCH_MS = 1_790_000_000_000
+
+
+class Scheduler:
+    """What happens next. `now_us` never falls."""
+
+    __slots__ = ("_number", "_queue", "now_us")
+
+    def __init__(self) -> None:
+        self.now_us = 0
+        self._number = 0
+        self._queue: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
+
+    def at(self, at_us: int, do: Callable[..., None], *arguments: object) -> None:
+        """Have something done at a time; at once where that has passed."""
+        self._number += 1
+        now_us = self.now_us
+        at_us = at_us if at_us > now_us else now_us
+        heapq.heappush(self._queue, (at_us, self._number, do, arguments))
+
+    def after(self, delay_us: int, do: Callable[..., None], *arguments: object) -> None:
+        """Have something done later."""
+        self.at(self.now_us + delay_us, do, *arguments)
+
+    def next_us(self) -> int | None:
+        """Return when the next thing happens, None where nothing will."""
+        return self._queue[0][0] if self._queue else None
+
+    def step(self) -> bool:
+        """Do the next thing; False where there is none."""
+        if not self._queue:
+            return False
+        self.now_us, _, do, arguments = heapq.heappop(self._queue)
+        do(*arguments)
+        return True

@@ -1,0 +1,162 @@
+"""What a simulated cluster is made of: who votes, how it is configured, what its disks begin with.
+
+A node gets a `server.properties` as an operator would write it, and a directory formatted by the
+production code. Everything is in a `Setup`, which a plan file keeps as JSON. Numbers are small, so
+that rare paths are common: snapshots after a few records, chunks of a few bytes, short time limits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from kraft_wire.model import Uuid, uuid_to_text
+from kraft_wire.node.checkpoint_files import FormattedVoter, quorum_checkpoint_bytes
+from kraft_wire.node.config import NodeConfig, load_config, settings_of_file
+from kraft_wire.node.formatting import DEFAULT_LEVELS, format_directory
+from kraft_wire.settings.topic_names import METADATA_TOPIC
+from kraft_wire.storage.files import FileSystem, replace_file
+
+__all__ = [
+    "CLUSTER_ID",
+    "CONTROLLER_PORT",
+    "METADATA_DIRECTORY",
+    "ROOT",
+    "Setup",
+    "directory_id",
+    "format_disk",
+    "host_of",
+    "node_config",
+]
+
+CLUSTER_ID = uuid_to_text(Uuid(b"simulated quorum"))
+CONTROLLER_PORT = 9093
+BROKER_PORT = 9092
+LISTENER = "CONTROLLER"
+ROOT = "data"
+METADATA_DIRECTORY = f"{ROOT}/{METADATA_TOPIC}-0"
+_FORMATTED_CHECKPOINT = f"{METADATA_DIRECTORY}/{0:020d}-{0:010d}.checkpoint"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """The shape of a cluster and its habits; times in milliseconds."""
+
+    voters: tuple[int, ...] = (1, 2, 3)
+    observers: tuple[int, ...] = ()
+    """Controllers outside of the voter set at the start."""
+    combined: tuple[int, ...] = ()
+    """Nodes that are brokers as well."""
+    is_dynamic: bool = False
+    """Whether the voter set can change (KIP-853)."""
+    joins_by_itself: bool = False
+    election_timeout_ms: int = 300
+    fetch_timeout_ms: int = 1_000
+    """Above the 500 ms that a leader may hold a fetch, which no setting changes."""
+    election_backoff_max_ms: int = 100
+    request_timeout_ms: int = 1_000
+    retry_backoff_ms: int = 20
+    fetch_max_bytes: int = 1_048_576
+    snapshot_max_bytes: int = 1_048_576
+    """Of one chunk."""
+    snapshot_every_bytes: int = 20_971_520
+    snapshot_every_ms: int = 3_600_000
+    retention_bytes: int = 104_857_600
+    retention_ms: int = 604_800_000
+    idle_interval_ms: int = 500
+    """Period of the leader's NoOp records."""
+    segment_bytes: int = 1_073_741_824
+    clients: int = 2
+    registers: int = 3
+    """Settings that the clients write."""
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """Everybody, in order."""
+        return tuple(sorted({*self.voters, *self.observers, *self.combined}))
+
+    def properties(self, node_id: int) -> str:
+        """Return the node's `server.properties`."""
+        is_combined = node_id in self.combined
+        listeners = [f"{LISTENER}://{host_of(node_id)}:{CONTROLLER_PORT}"]
+        if is_combined:
+            listeners.append(f"PLAINTEXT://{host_of(node_id)}:{BROKER_PORT}")
+        own = {
+            "process.roles": "broker,controller" if is_combined else "controller",
+            "node.id": node_id,
+            "listeners": ",".join(listeners),
+            "controller.listener.names": LISTENER,
+            "listener.security.protocol.map": f"{LISTENER}:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "log.dirs": ROOT,
+            "storage.ballast.bytes": 0,
+        }
+        return "".join(f"{key}={value}\n" for key, value in {**own, **self._quorum()}.items())
+
+    def _quorum(self) -> dict[str, object]:
+        if self.is_dynamic:
+            servers = ",".join(f"{host_of(node)}:{CONTROLLER_PORT}" for node in self.nodes)
+            quorum: dict[str, object] = {"controller.quorum.bootstrap.servers": servers}
+        else:
+            voters = ",".join(f"{n}@{host_of(n)}:{CONTROLLER_PORT}" for n in self.voters)
+            quorum = {"controller.quorum.voters": voters}
+        return {
+            **quorum,
+            "controller.quorum.auto.join.enable": str(self.joins_by_itself).lower(),
+            "controller.quorum.election.timeout.ms": self.election_timeout_ms,
+            "controller.quorum.fetch.timeout.ms": self.fetch_timeout_ms,
+            "controller.quorum.election.backoff.max.ms": self.election_backoff_max_ms,
+            "controller.quorum.request.timeout.ms": self.request_timeout_ms,
+            "controller.quorum.retry.backoff.ms": self.retry_backoff_ms,
+            "controller.quorum.fetch.max.bytes": self.fetch_max_bytes,
+            "controller.quorum.fetch.snapshot.max.bytes": self.snapshot_max_bytes,
+            "metadata.log.max.record.bytes.between.snapshots": self.snapshot_every_bytes,
+            "metadata.log.max.snapshot.interval.ms": self.snapshot_every_ms,
+            "metadata.max.retention.bytes": self.retention_bytes,
+            "metadata.max.retention.ms": self.retention_ms,
+            "metadata.max.idle.interval.ms": self.idle_interval_ms,
+            "internal.metadata.log.segment.bytes": self.segment_bytes,
+        }
+
+
+def host_of(node_id: int) -> str:
+    """Return a node's name on the simulated network."""
+    return f"node{node_id}"
+
+
+@lru_cache(maxsize=64)
+def directory_id(node_id: int, generation: int = 0) -> Uuid:
+    """Return the id of a node's metadata directory; a new one after each loss of its disk."""
+    return Uuid(bytes([0xD0, generation]) + bytes(12) + bytes([0x1D, node_id]))
+
+
+@lru_cache(maxsize=256)
+def node_config(setup: Setup, node_id: int) -> NodeConfig:
+    """Return a node's checked configuration."""
+    return load_config(settings_of_file(setup.properties(node_id), "server.properties"), {})
+
+
+def format_disk(fs: FileSystem, setup: Setup, node_id: int, generation: int, wall_ms: int) -> None:
+    """Do what `kraft-wire format` does; a disk that replaces a lost one knows no voters."""
+    fs.make_directory(ROOT)
+    if setup.is_dynamic and node_id in setup.voters and generation == 0:
+        fs.make_directory(METADATA_DIRECTORY)
+        replace_file(fs, _FORMATTED_CHECKPOINT, _voters_checkpoint(setup, wall_ms))
+    format_directory(
+        fs,
+        ROOT,
+        cluster_id=CLUSTER_ID,
+        node_id=node_id,
+        directory_id=directory_id(node_id, generation),
+        levels=DEFAULT_LEVELS,
+        wall_ms=wall_ms,
+    )
+    fs.sync_directory(ROOT)
+    fs.sync_directory("")
+
+
+def _voters_checkpoint(setup: Setup, wall_ms: int) -> bytes:
+    voters = [
+        FormattedVoter(node, host_of(node), CONTROLLER_PORT, directory_id(node))
+        for node in setup.voters
+    ]
+    return quorum_checkpoint_bytes(voters, LISTENER, wall_ms)

@@ -1,0 +1,290 @@
+"""Every invariant has teeth: a violation is planted for each, on a cluster that works.
+
+The cluster is settled, then one thing that the judge sees is made wrong, and only the invariant of
+that thing is asked. What works is asked first and must pass.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from kraft_wire.node.node import Node
+from kraft_wire.raft.roles import Candidate
+from kraft_wire.raft.voters import VoterSet
+from kraft_wire.sim import invariants
+from kraft_wire.sim.history import Operation
+from kraft_wire.sim.invariants import SAFETY
+from kraft_wire.sim.judge import NodeWatch, Signals, Violation
+from kraft_wire.sim.log_watch import Election, SeenBatch, SeenSnapshot
+from kraft_wire.sim.plan import Plan, drawn_plan
+from kraft_wire.sim.run import Run, run_plan
+from kraft_wire.sim.setup import Setup
+from kraft_wire.sim.world import World
+from kraft_wire.wire.generated.fetch import FetchPartition, FetchRequest, FetchTopic
+
+PLANTS: dict[str, Callable[[World, NodeWatch, Any], None]] = {}
+"""By invariant: makes one thing wrong on a leader's watch, and asks."""
+
+
+@pytest.fixture
+def world() -> World:
+    run = Run(Plan(seed=3, setup=Setup(is_dynamic=True), events=1_500))
+    run.live()
+    return run.world
+
+
+def leader_watch(world: World) -> NodeWatch:
+    leader = world.leader()
+    assert leader is not None
+    return world.judge.watches[leader.id]
+
+
+def asked(world: World, kind: type[Signals]) -> Signals:
+    return next(each for each in world.judge.invariants if type(each) is kind)
+
+
+def plant(function: Callable[[World, NodeWatch, Any], None]) -> None:
+    PLANTS[function.__name__] = function
+
+
+def changed(batch: SeenBatch, **fields: object) -> SeenBatch:
+    return cast("SeenBatch", replace(batch, **fields))  # type: ignore[arg-type]  # any field
+
+
+@plant
+def StaleLeaderResigns(world: World, watch: NodeWatch, judge: Any) -> None:
+    judge.after(watch)
+    watch.machine.heard_us = world.now_us - 10_000_000
+    judge.after(watch)
+
+
+@plant
+def SingleLeaderPerEpoch(world: World, watch: NodeWatch, judge: Any) -> None:
+    world.judge.ledger.leaders[watch.epoch] = (99, b"")
+    judge.role(watch, None, 0)
+
+
+@plant
+def EpochMonotone(world: World, watch: NodeWatch, judge: Any) -> None:
+    judge.election(watch, Election(5, 1, -1, ""), Election(4, 1, -1, ""))
+
+
+@plant
+def OneVotePerEpoch(world: World, watch: NodeWatch, judge: Any) -> None:
+    judge.election(watch, None, Election(77, -1, 2, "x"))
+    judge.election(watch, None, Election(77, -1, 3, "y"))
+
+
+@plant
+def MonotoneHighWatermark(world: World, watch: NodeWatch, judge: Any) -> None:
+    judge.high_watermark(watch, 5, 4)
+
+
+@plant
+def CommittedOnMajority(world: World, watch: NodeWatch, judge: Any) -> None:
+    watch.has_led = True
+    end = world.judge.ledger.committed_end
+    world.judge.ledger.ends[-1] = end - 1
+    for other in world.judge.watches.values():
+        if other is not watch:
+            other.log.durable_end = end - 1
+    judge.high_watermark(watch, end - 1, end)
+
+
+@plant
+def LeaderCompleteness(world: World, watch: NodeWatch, judge: Any) -> None:
+    watch.log.batches.pop()
+    watch.log.ends.pop()
+    watch.epoch += 1
+    judge.role(watch, None, 0)
+
+
+@plant
+def LogMatching(world: World, watch: NodeWatch, judge: Any) -> None:
+    last = watch.log.batches[-1]
+    judge.appended(watch, changed(last, crc=last.crc ^ 1), watch.log.batches[-2])
+
+
+@plant
+def NoTruncateBelowHighWatermark(world: World, watch: NodeWatch, judge: Any) -> None:
+    assert watch.high_watermark is not None
+    judge.cut(watch, watch.high_watermark - 1, False)
+
+
+@plant
+def CommittedIsForever(world: World, watch: NodeWatch, judge: Any) -> None:
+    ledger = world.judge.ledger
+    ledger.batches[-1] = changed(ledger.batches[-1], crc=0)
+    judge.high_watermark(watch, 0, ledger.committed_end)
+
+
+@plant
+def BatchAtomicity(world: World, watch: NodeWatch, judge: Any) -> None:
+    watch.log.batches[-1].segment.content += b"torn"
+    judge.started(watch)
+
+
+@plant
+def OffsetContiguity(world: World, watch: NodeWatch, judge: Any) -> None:
+    last = watch.log.batches[-1]
+    judge.appended(watch, changed(last, base_offset=last.end_offset + 1), last)
+
+
+@plant
+def SnapshotIsReplay(world: World, watch: NodeWatch, judge: Any) -> None:
+    ledger = world.judge.ledger
+    assert ledger.entries, "something was written"
+    empty = SeenSnapshot(ledger.committed_end, ledger.batches[-1].epoch, b"")
+    judge.snapshot(watch, empty)
+
+
+@plant
+def SnapshotAtLogStart(world: World, watch: NodeWatch, judge: Any) -> None:
+    watch.log.start_offset = 3
+    watch.log.snapshots.clear()
+    judge.disk(watch)
+
+
+@plant
+def LeaderNeverLoadsSnapshot(world: World, watch: NodeWatch, judge: Any) -> None:
+    judge.cut(watch, 50, True)
+
+
+@plant
+def StateMachineEquality(world: World, watch: NodeWatch, judge: Any) -> None:
+    world.judge.ledger.images[watch.applied_offset] = "another"
+    judge.applied(watch)
+
+
+@plant
+def OnlyVotersCount(world: World, watch: NodeWatch, judge: Any) -> None:
+    watch.quorum.voters.latest.nodes.pop(watch.id)  # type: ignore[attr-defined]  # a dict inside
+    watch.role = Candidate(0)
+    judge.role(watch, None, 0)
+
+
+@plant
+def OneVoterChange(world: World, watch: NodeWatch, judge: Any) -> None:
+    watch.voters = VoterSet({})
+    judge.voters(watch)
+
+
+@plant
+def LeaderChangeFirst(world: World, watch: NodeWatch, judge: Any) -> None:
+    last = next(each for each in reversed(watch.log.batches) if not each.is_control)
+    judge.appended(watch, changed(last, epoch=last.epoch + 1), last)
+
+
+@plant
+def FetchIsFlushed(world: World, watch: NodeWatch, judge: Any) -> None:
+    follower = next(each for each in world.judge.watches.values() if each is not watch)
+    last = watch.log.batches[-1]
+    partition = FetchPartition(
+        current_leader_epoch=follower.epoch,
+        fetch_offset=last.end_offset,
+        last_fetched_epoch=last.epoch,
+    )
+    follower.log.durable_end = last.base_offset
+    request = FetchRequest(topics=[FetchTopic(partitions=[partition])])
+    judge.sent(follower, request, watch.id)
+
+
+@plant
+def BoundedMemory(world: World, watch: NodeWatch, judge: Any) -> None:
+    machine = SimpleNamespace(wires=SimpleNamespace(links_count=10_000, served_count=0))
+    judge.after(SimpleNamespace(machine=machine, id=1))
+
+
+@plant
+def CommittedReadOnly(world: World, watch: NodeWatch, judge: Any) -> None:
+    watch.has_led = False
+    judge.high_watermark(watch, 0, world.judge.ledger.committed_end + 1)
+
+
+@plant
+def StaleIsFenced(world: World, watch: NodeWatch, judge: Any) -> None:
+    last = watch.log.batches[-1]
+    judge.appended(watch, changed(last, epoch=watch.epoch + 1), last)
+
+
+def test_every_invariant_has_a_plant() -> None:
+    assert sorted(PLANTS) == sorted(kind.__name__ for kind in SAFETY)
+
+
+@pytest.mark.parametrize("kind", SAFETY, ids=lambda kind: kind.__name__)
+def test_planted_violation_is_found(kind: type[Signals], world: World) -> None:
+    watch, judge = leader_watch(world), asked(world, kind)
+    with pytest.raises(Violation) as found:
+        PLANTS[kind.__name__](world, watch, judge)
+    assert found.value.invariant == f"{kind.id} {kind.name}"
+
+
+def test_every_invariant_is_looked_at_in_a_few_seeds() -> None:
+    looked: Counter[str] = Counter()
+    for seed in (3, 5, 14, 40, 387):
+        looked += run_plan(drawn_plan(seed)).looked
+    assert {f"{kind.id} {kind.name}" for kind in SAFETY} <= set(looked)
+
+
+def test_acknowledged_write_that_is_nowhere_is_found(world: World) -> None:
+    operation = Operation(1, "write", ("config", "16", "r9", "interval.ms"), "12345", 1)
+    world.history.invoked(operation)
+    with pytest.raises(Violation, match="S10 AckedIsCommitted"):
+        world.history.returned(operation, 5, "ok")
+
+
+def test_shown_value_that_is_nowhere_is_found(world: World) -> None:
+    operation = Operation(1, "read", ("config", "16", "r9", "interval.ms"), "12345", 1)
+    world.history.invoked(operation)
+    with pytest.raises(Violation, match="S26 CommittedReadOnly"):
+        world.history.returned(operation, 5, "ok")
+
+
+def test_producer_id_given_twice_is_found(world: World) -> None:
+    first = Operation(1, "producer-id", ("producer-ids",), "7", 1)
+    world.history.returned(first, 5, "ok")
+    again = Operation(2, "producer-id", ("producer-ids",), "7", 2)
+    with pytest.raises(Violation, match="given twice"):
+        world.history.returned(again, 6, "ok")
+
+
+def test_node_that_wants_to_be_woken_at_once_for_ever_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def deadline_ms(self: Node) -> int:
+        self.timers_changed = False
+        return 0
+
+    monkeypatch.setattr(Node, "deadline_ms", deadline_ms)
+    failure = run_plan(Plan(seed=1, setup=Setup(), events=500)).failure
+    assert failure is not None
+    assert failure.invariant == "S24 NoBusyLoop"
+
+
+def test_node_that_raises_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def receive(self: Node, *given: object) -> None:
+        raise KeyError("a mistake of ours")
+
+    monkeypatch.setattr(Node, "receive", receive)
+    failure = run_plan(Plan(seed=1, setup=Setup(), events=500)).failure
+    assert failure is not None
+    assert failure.invariant == "S28 CrashDontLimp"
+
+
+def test_cluster_that_never_elects_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from kraft_wire.raft.rpc import vote
+
+    monkeypatch.setattr(vote, "grants_vote", lambda *given: False)
+    monkeypatch.setattr("kraft_wire.sim.run._SETTLES_WITHIN_US", 5_000_000)
+    failure = run_plan(Plan(seed=1, setup=Setup(clients=0), events=100)).failure
+    assert failure is not None
+    assert failure.invariant == "L1 LeaderElected"
+
+
+def test_ids_are_those_of_the_reliability_page() -> None:
+    ids = [kind.id for kind in invariants.SAFETY]
+    assert ids == sorted(set(ids))
