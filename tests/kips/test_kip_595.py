@@ -1,33 +1,80 @@
 """KIP-595 "A Raft Protocol for the Metadata Quorum": what the core alone can show.
 
-Ids are those of the requirement list. The page docs/KIPS.md takes the KIP in once its files, tools
-and metrics are shown as well. Where shipped Kafka differs, the test asserts what is shipped.
+Ids are those of docs/KIPS.md; bytes, files and settings are in `test_kip_595_forms`. Where shipped
+Kafka differs, the test asserts what is shipped.
 """
 
 import pytest
 
-from kraft_wire.model import ElectionState, LeaderEpoch
+from kraft_wire.model import ElectionState, LeaderEpoch, Offset
 from kraft_wire.raft.effects import (
     AppendControlRecords,
+    AppendFetched,
+    AppendRecords,
+    AppendRefused,
     FlushLog,
+    HighWatermarkAdvanced,
     PersistElectionState,
     Reply,
     ReplyWithRecords,
     SendRequest,
+    ShutdownCompleted,
+    TruncateLog,
+)
+from kraft_wire.raft.events import (
+    AppendRequested,
+    ControlRecord,
+    LogFlushed,
+    RecordsAppended,
+    ResignRequested,
+    ResponseReceived,
+    ShutdownRequested,
 )
 from kraft_wire.raft.high_watermark import next_high_watermark
 from kraft_wire.raft.ignored import Ignored
 from kraft_wire.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from kraft_wire.raft.timing import RaftTiming, end_quorum_backoff_ms
-from kraft_wire.wire.generated.begin_quorum_epoch import BeginQuorumEpochRequest
-from kraft_wire.wire.generated.end_quorum_epoch import EndQuorumEpochRequest
+from kraft_wire.raft.voters import VoterSet
+from kraft_wire.wire.generated import begin_quorum_epoch, end_quorum_epoch
+from kraft_wire.wire.generated.begin_quorum_epoch import (
+    BeginQuorumEpochRequest,
+    BeginQuorumEpochResponse,
+)
+from kraft_wire.wire.generated.describe_quorum import DescribeQuorumRequest
+from kraft_wire.wire.generated.describe_quorum import PartitionData as DescribeAsked
+from kraft_wire.wire.generated.describe_quorum import ResponsePartitionData as DescribePartition
+from kraft_wire.wire.generated.describe_quorum import TopicData as DescribeTopic
+from kraft_wire.wire.generated.end_quorum_epoch import (
+    EndQuorumEpochRequest,
+    EndQuorumEpochResponse,
+)
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.generated.fetch import FetchRequest
+from kraft_wire.wire.generated.fetch import EpochEndOffset, FetchRequest, LeaderIdAndEpoch
 from kraft_wire.wire.generated.leader_change_message import LeaderChangeMessage
 from kraft_wire.wire.generated.vote import VoteRequest
-from tests.raft.cluster import Cluster, Setup, directory_id
+from tests.raft.cluster import Cluster, Setup, directory_id, voter_node
 from tests.raft.rpc.test_requests import end_request
+from tests.raft.rpc.test_responses import fetch_response, fetching
 from tests.raft.small import Small, begin_request, fetch_request, vote_request, vote_response
+from tests.raft.swarm import remove_request
+
+TOPIC = "__cluster_metadata"
+
+
+def begin_response(epoch: int, leader_id: int = 1) -> BeginQuorumEpochResponse:
+    made = begin_quorum_epoch
+    partition = made.ResponsePartitionData(leader_id=leader_id, leader_epoch=epoch)
+    topic = made.ResponseTopicData(topic_name=TOPIC, partitions=[partition])
+    return BeginQuorumEpochResponse(topics=[topic])
+
+
+def end_response(epoch: int, *, error: int = 0, leader_id: int = 1) -> EndQuorumEpochResponse:
+    made = end_quorum_epoch
+    partition = made.ResponsePartitionData(
+        error_code=error, leader_id=leader_id, leader_epoch=epoch
+    )
+    topic = made.ResponseTopicData(topic_name=TOPIC, partitions=[partition])
+    return EndQuorumEpochResponse(topics=[topic])
 
 
 def granted(small: Small, request: VoteRequest) -> bool:
@@ -416,3 +463,250 @@ def test_stale_tail_is_cut_and_fetched_anew_in_a_whole_quorum() -> None:
     cluster.heal()
     assert cluster.run_until(cluster.is_settled)
     assert [b.number for b in old.disk.log.batches] == [b.number for b in new.disk.log.batches]
+
+
+# ---- what is appended, and when it counts ----------------------------------------------------
+
+
+def test_only_the_leader_appends_what_the_state_machine_wants() -> None:
+    """595-GEN-05, 595-GEN-06: in its epoch, which every batch carries; the content is not read."""
+    small = Small((1, 2)).established()
+    wanted = AppendRequested("ticket", (b"anything", b"\xff"), small.quorum.epoch)
+    appended = [e for e in small.step(wanted) if isinstance(e, AppendRecords)]
+    assert [(e.leader_epoch, e.values) for e in appended] == [(2, (b"anything", b"\xff"))]
+    for other in (Small((1, 2)).follower(5, 2), Small((1, 2)).candidate()):
+        refused = other.step(AppendRequested("ticket", (b"x",), other.quorum.epoch))
+        assert [e.ticket for e in refused if isinstance(e, AppendRefused)] == ["ticket"]
+        assert not [e for e in refused if isinstance(e, AppendRecords)]
+
+
+def test_follower_asks_for_more_only_when_what_it_has_is_on_its_disk() -> None:
+    """595-GEN-07: the fetch offset is the acknowledgement."""
+    small = fetching()
+    batch = small.shelf.new_batch(8, 3, (b"x",))
+    effects = small.replica.step(
+        ResponseReceived(
+            small.sent(FetchRequest)[-1].request_id,
+            fetch_response(records=batch.bytes, high_watermark=-1),
+        ),
+        small.now_ms,
+    )
+    assert [type(e) for e in effects] == [AppendFetched, FlushLog]
+    small.disk.log.append(batch)
+    assert not small.replica.step(RecordsAppended(), small.now_ms)
+    small.disk.log.flush()
+    sent = [e for e in small.replica.step(LogFlushed(), small.now_ms) if isinstance(e, SendRequest)]
+    assert sent[0].request.topics[0].partitions[0].fetch_offset == 9  # type: ignore[attr-defined]  # its request
+
+
+def test_leader_counts_what_it_has_on_its_own_disk_only() -> None:
+    """595-GEN-07, 595-HW-02: nothing is told to be committed before a majority holds it."""
+    small = Small((1, 2)).established()
+    wanted = AppendRequested("ticket", (b"a",), small.quorum.epoch)
+    effects = small.replica.step(wanted, small.now_ms)
+    assert not [e for e in effects if isinstance(e, HighWatermarkAdvanced)]
+    small.disk.log.append(small.shelf.new_batch(3, 2, (b"a",)))
+    small.ask(fetch_request(2, 4, 2, node_id=3))
+    assert small.quorum.high_watermark == 3, "one of three, and our own is not flushed"
+    small.disk.log.flush()
+    told = small.replica.step(LogFlushed(), small.now_ms)
+    assert [e.high_watermark for e in told if isinstance(e, HighWatermarkAdvanced)] == [4]
+
+
+def test_change_of_the_voters_is_answered_when_it_is_committed() -> None:
+    """595-HW-02: who asked hears of it only once the high watermark has passed the record."""
+    cluster = settled(is_dynamic=True)
+    leader = cluster.leader()
+    assert leader is not None
+    key = next(host.key for host in cluster.hosts.values() if host is not leader)
+    record = leader.disk.log.log_end_offset
+    ticket = cluster.ask(leader.id, remove_request(key.id, key.directory_id))
+    quorum = leader.quorum().quorum
+    while ticket not in cluster.client_answers:
+        assert quorum.high_watermark == record
+        cluster.advance()
+    assert cluster.client_answers[ticket].error_code == 0  # type: ignore[attr-defined]  # all have one
+    assert quorum.high_watermark == record + 1
+
+
+# ---- the end of an epoch ---------------------------------------------------------------------
+
+
+def test_voter_writes_nothing_when_its_leader_ends_the_epoch() -> None:
+    """595-STATE-12: a pre-vote first; only the candidate's own vote is written down."""
+    small = Small((1, 2)).follower(9, 2)
+    effects = small.ask(end_request(9, 2, (1, 3)))
+    assert isinstance(small.role, Prospective)
+    assert not [e for e in effects if isinstance(e, PersistElectionState)]
+    small.answer(small.sent(VoteRequest)[0], vote_response(9, granted=True))
+    written = [e.election for e in small.effects if isinstance(e, PersistElectionState)]
+    assert [(one.leader_epoch, one.voted_id) for one in written] == [(10, 1)]
+
+
+@pytest.mark.parametrize("ended_by", ["stop", "request", "check of the quorum"])
+def test_leader_that_gives_up_tells_the_voters(ended_by: str) -> None:
+    """595-END-02: at a graceful stop; also when asked to, and without a majority."""
+    small = Small((1, 2)).established()
+    if ended_by == "check of the quorum":
+        small.pass_ms(small.quorum.config.timing.check_quorum_timeout_ms)
+    else:
+        stop = ShutdownRequested(500) if ended_by == "stop" else ResignRequested(2)
+        small.step(stop)
+    assert isinstance(small.role, Resigned)
+    assert [sent.node_id for sent in small.sent(EndQuorumEpochRequest)] == [2, 3]
+
+
+@pytest.mark.parametrize("role", ["prospective", "candidate"])
+def test_candidate_that_stops_tells_nobody(role: str) -> None:
+    """595-END-03: it asks on until it wins, loses or its time is over."""
+    small: Small = getattr(Small((1, 2)), role)()
+    small.step(ShutdownRequested(500))
+    assert not small.sent(EndQuorumEpochRequest)
+    assert isinstance(small.role, Prospective | Candidate)
+
+
+def test_leader_that_was_removed_ends_its_epoch_once_that_is_committed() -> None:
+    """595-END-04."""
+    cluster = settled(is_dynamic=True)
+    leader = cluster.leader()
+    assert leader is not None
+    epoch = leader.quorum().quorum.epoch
+    ticket = cluster.ask(leader.id, remove_request(leader.id, leader.key.directory_id))
+    assert isinstance(leader.quorum().quorum.role, Leader)
+    assert cluster.run_until(lambda: ticket in cluster.client_answers)
+    assert isinstance(leader.quorum().quorum.role, Resigned)
+    assert cluster.run_until(cluster.established)
+    new = cluster.leader()
+    assert new is not None
+    assert new is not leader
+    assert new.quorum().quorum.epoch == epoch + 1
+
+
+def test_end_of_an_older_epoch_is_fenced_and_an_unknown_leader_adopted() -> None:
+    """595-END-14, 595-END-15: the named leader is taken over first."""
+    small = Small((1, 2)).follower(9, 2)
+    old = small.reply(end_request(8, 3, (1,))).topics[0].partitions[0]
+    assert (old.error_code, old.leader_epoch) == (ErrorCode.FENCED_LEADER_EPOCH, 9)
+    assert isinstance(small.role, Follower)
+    small = Small((1, 2), stored=ElectionState(LeaderEpoch(9)))
+    answer = small.reply(end_request(9, 3, (2, 1))).topics[0].partitions[0]
+    assert (answer.error_code, answer.leader_id) == (0, 3)
+    assert small.quorum.leader_id == 3
+
+
+def ended() -> Small:
+    """A leader of epoch 2 that has told 2 and 3."""
+    small = Small((1, 2)).established()
+    small.step(ResignRequested(2))
+    return small
+
+
+def test_voter_that_knows_of_the_end_is_not_told_again() -> None:
+    """595-END-19, 595-END-24: and one that answers with an error is."""
+    small = ended()
+    first, second = small.sent(EndQuorumEpochRequest)
+    small.answer(first, end_response(2))
+    small.answer(second, EndQuorumEpochResponse(error_code=ErrorCode.BROKER_NOT_AVAILABLE))
+    small.pass_ms(20)
+    assert [sent.node_id for sent in small.sent(EndQuorumEpochRequest)] == [3]
+
+
+@pytest.mark.parametrize("is_stopping", [False, True])
+def test_answer_that_names_a_newer_leader_is_followed(is_stopping: bool) -> None:
+    """595-END-20, 595-END-24: written down first, and also while stopping."""
+    small = ended()
+    if is_stopping:
+        small.replica.step(ShutdownRequested(5_000), small.now_ms)
+    error = end_response(7, error=ErrorCode.FENCED_LEADER_EPOCH, leader_id=3)
+    effects = small.answer(small.sent(EndQuorumEpochRequest)[0], error)
+    written = [e.election for e in effects if isinstance(e, PersistElectionState)]
+    assert [(one.leader_epoch, one.leader_id) for one in written] == [(7, 3)]
+    assert isinstance(small.role, Follower)
+
+
+def test_voters_that_cannot_be_reached_do_not_hold_up_a_stop() -> None:
+    """595-END-21: it ends with its time."""
+    small = Small((1, 2)).established()
+    small.step(ShutdownRequested(500))
+    assert not [e for e in small.pass_ms(499) if isinstance(e, ShutdownCompleted)]
+    assert [e for e in small.pass_ms(1) if isinstance(e, ShutdownCompleted)]
+
+
+def test_answer_to_begin_is_an_endorsement_and_kept_in_memory() -> None:
+    """595-BEGIN-12."""
+    small = Small((1, 2)).leader()
+    effects = small.answer(small.sent(BeginQuorumEpochRequest)[0], begin_response(2))
+    assert isinstance(small.role, Leader)
+    assert small.role.endorsements == {2: True}
+    assert not [e for e in effects if isinstance(e, PersistElectionState)]
+
+
+# ---- answers to a fetch ----------------------------------------------------------------------
+
+
+def test_fetcher_of_an_older_epoch_learns_from_the_answer() -> None:
+    """595-FETCH-16, 595-FRESP-01: written down, and its leader followed."""
+    small = fetching()
+    leader = LeaderIdAndEpoch(leader_id=3, leader_epoch=7)
+    error = ErrorCode.FENCED_LEADER_EPOCH
+    effects = small.answer(
+        small.sent(FetchRequest)[-1], fetch_response(error_code=error, current_leader=leader)
+    )
+    written = [e.election for e in effects if isinstance(e, PersistElectionState)]
+    assert [(one.leader_epoch, one.leader_id) for one in written] == [(7, 3)]
+    assert isinstance(small.role, Follower)
+
+
+def test_fetcher_of_a_newer_epoch_is_told_and_not_followed() -> None:
+    """595-FETCH-16: the leader hears of that epoch from its own leader in time."""
+    small = Small((1, 2)).established()
+    answer = small.reply(fetch_request(9, 3, 2)).responses[0].partitions[0]
+    assert answer.error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+    assert (answer.current_leader.leader_id, answer.current_leader.leader_epoch) == (1, 2)
+    assert isinstance(small.role, Leader)
+
+
+def test_voters_in_fetched_records_count_from_their_append_and_no_longer_than_it() -> None:
+    """595-FRESP-04: also for the replica's own role; a truncation takes them back."""
+    small = Small((1, 5), (2, 3), is_dynamic=True).follower()
+    small.disk.log.append(small.shelf.new_batch(8, 3, (b"x",)))
+    small.disk.log.flush()
+    members = VoterSet.of(voter_node(each, directory_id(each)) for each in (2, 3))
+    small.step(RecordsAppended((ControlRecord(Offset(8), members.to_record()),)))
+    assert not small.quorum.is_voter
+    small.pass_ms(200)
+    assert isinstance(small.role, Follower), "an observer does not campaign"
+    small.pass_ms(100)
+    diverging = EpochEndOffset(epoch=2, end_offset=8)
+    effects = small.answer(small.sent(FetchRequest)[-1], fetch_response(diverging_epoch=diverging))
+    assert [e.end_offset for e in effects if isinstance(e, TruncateLog)] == [8]
+    assert small.quorum.is_voter
+
+
+# ---- DescribeQuorum --------------------------------------------------------------------------
+
+
+def described(small: Small, version: int = 2) -> DescribePartition:
+    partition = DescribeAsked(partition_index=0)
+    topics = [DescribeTopic(topic_name="__cluster_metadata", partitions=[partition])]
+    answer = small.reply(DescribeQuorumRequest(topics=topics), version)
+    found: DescribePartition = answer.topics[0].partitions[0]
+    return found
+
+
+def test_leader_describes_the_quorum() -> None:
+    """595-DESC-01, 595-DESC-02: each replica with its end; -1 where it is not known."""
+    small = Small((1, 2)).established()
+    small.ask(fetch_request(2, 1, 1, node_id=9))
+    found = described(small)
+    assert (found.error_code, found.leader_id, found.leader_epoch) == (0, 1, 2)
+    assert found.high_watermark == 3
+    voters = {one.replica_id: one.log_end_offset for one in found.current_voters}
+    assert voters == {1: 3, 2: 3, 3: -1}
+    assert [(one.replica_id, one.log_end_offset) for one in found.observers] == [(9, 1)]
+
+
+def test_who_does_not_lead_describes_nothing() -> None:
+    """The leader alone can answer; that a node forwards the question is shown elsewhere."""
+    found = described(Small((1, 2)).follower(5, 2))
+    assert found.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER

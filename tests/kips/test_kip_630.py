@@ -1,14 +1,22 @@
 """KIP-630 "Kafka Raft Snapshot": what the core alone can show.
 
-Ids are those of the requirement list. The page docs/KIPS.md takes the KIP in once files, cleaning
-and loading are shown as well. Where shipped Kafka differs, the test asserts what is shipped.
+Ids are those of docs/KIPS.md; files, bytes and settings are in `test_kip_630_files`. Where shipped
+Kafka differs, the test asserts what is shipped.
 """
 
 import pytest
 
-from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
+from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, ReplicaId
 from kraft_wire.raft.agreement import SnapshotRefusal, snapshot_refusal
-from kraft_wire.raft.effects import AppendSnapshotChunk, InstallSnapshot, ReplyWithSnapshotSlice
+from kraft_wire.raft.effects import (
+    AppendSnapshotChunk,
+    HighWatermarkAdvanced,
+    InstallSnapshot,
+    ReplyWithSnapshotSlice,
+    SendRequest,
+)
+from kraft_wire.raft.events import ResponseReceived, SnapshotRefused, SnapshotTaken
+from kraft_wire.raft.ignored import Ignored
 from kraft_wire.raft.roles import Follower
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchRequest, SnapshotId
@@ -43,7 +51,7 @@ def leader_with_snapshot(snapshot: OffsetAndEpoch, *, trimmed: bool = True) -> S
         (at(8, 2), None),
         (at(9, 2), SnapshotRefusal.BEYOND_HIGH_WATERMARK),
         (at(4, 1), SnapshotRefusal.INSIDE_BATCH),
-        (at(5, 2), None),
+        (at(5, 2), SnapshotRefusal.UNKNOWN_TO_LOG),
         (at(8, 1), SnapshotRefusal.UNKNOWN_TO_LOG),
     ],
 )
@@ -179,18 +187,85 @@ def test_late_node_goes_on_from_the_end_of_the_snapshot() -> None:
     assert late.state == leader.state
 
 
-def test_snapshot_and_suffix_give_the_state_of_the_whole_log() -> None:
-    """Shown with a host in memory only: no id is claimed until storage and node do it."""
-    cluster = Cluster(4, Setup(voters=(1,)))
+def test_power_lost_within_an_installation_leaves_the_snapshot_in_force() -> None:
+    """630-ELECT-02, 630-ELECT-03: asked for its vote, it counts the snapshot, not its old log."""
+    cluster = Cluster(3, Setup())
     cluster.start()
-    cluster.append(1, 4)
-    host = cluster.hosts[1]
-    host.take_snapshot()
-    host.trim()
-    cluster.append(1, 3)
-    state = host.state
-    assert host.disk.log.start.offset == 5
-    host.crash()
-    host.start()
-    cluster.run(100)
-    assert host.state == state
+    assert cluster.run_until(cluster.is_settled)
+    leader = cluster.leader()
+    assert leader is not None
+    late = next(host for host in cluster.hosts.values() if host is not leader)
+    late.crash()
+    cluster.append(leader.id, 7)
+    cluster.run(1_500)
+    taken = leader.take_snapshot()
+    leader.trim()
+    late.start()
+    assert taken is not None
+    late.dies_within_installation = True
+    assert cluster.run_until(lambda: late.replica is None)
+    assert late.disk.log.log_end_offset < taken.offset
+    assert late.disk.snapshots.latest_id == taken
+    late.start()
+    assert (late.disk.log.log_end_offset, late.disk.log.last_epoch) == (taken.offset, taken.epoch)
+
+
+# ---- limits, and who is told -----------------------------------------------------------------
+
+
+def test_leaders_log_start_moves_nobody_elses() -> None:
+    """630-START-05, 630-START-06: each replica cleans by itself."""
+    small = fetching()
+    effects = small.answer(
+        small.sent(FetchRequest)[-1], fetch_response(log_start_offset=6, high_watermark=8)
+    )
+    assert {type(effect) for effect in effects} <= {HighWatermarkAdvanced, SendRequest}
+    assert small.disk.log.log_start_offset == 0
+
+
+def test_state_machine_tells_of_its_snapshot_and_older_voter_sets_are_forgotten() -> None:
+    """630-SM-02: with end offset and epoch; what is in force stays in force."""
+    small = Small((1, 5), (2, 3), is_dynamic=True)
+    history = small.quorum.voters
+    members = history.latest
+    history.appended_voters(Offset(6), members.with_updated(members.nodes[ReplicaId(2)]))
+    kept_snapshot(small, at(8, 2))
+    small.step(SnapshotTaken(at(8, 2)))
+    assert history.latest == members
+    assert history.latest_offset == 6
+    assert not history.is_bootstrap
+
+
+def test_chunks_are_of_one_partition() -> None:
+    """630-FS-12, 630-FS-13: two are refused, so nothing is divided between them."""
+    small = leader_with_snapshot(at(5, 1))
+    request = snapshot_request(3, (5, 1))
+    request.topics[0].partitions *= 2
+    assert small.reply(request).error_code == ErrorCode.INVALID_REQUEST
+    request.topics = [snapshot_request(3, (5, 1)).topics[0]] * 2
+    assert small.reply(request).error_code == ErrorCode.INVALID_REQUEST
+
+
+def test_snapshot_that_is_refused_is_fetched_anew() -> None:
+    """630-FSR-04, 630-FSR-08: from its first byte, after a rest."""
+    small = transferring()
+    sent = small.sent(FetchSnapshotRequest)[-1]
+    effects = small.replica.step(
+        ResponseReceived(sent.request_id, chunk(0, b"0123456789")), small.now_ms
+    )
+    assert [e.snapshot_id for e in effects if isinstance(e, InstallSnapshot)] == [at(20, 2)]
+    assert not small.step(SnapshotRefused(at(20, 2)))
+    assert small.quorum.ignored[Ignored.SNAPSHOT_REFUSED] == 1
+    small.pass_ms(20)
+    answered(small, fetch_response(snapshot_id=SnapshotId(end_offset=20, epoch=2)))
+    again = small.sent(FetchSnapshotRequest)[-1].request.topics[0].partitions[0]  # type: ignore[attr-defined]  # its request
+    assert again.position == 0
+
+
+def test_snapshot_that_cannot_be_written_ends_the_transfer() -> None:
+    """630-FSR-08: the disk refused a chunk; nothing of it is left to go on from."""
+    small = transferring()
+    small.answer(small.sent(FetchSnapshotRequest)[-1], chunk(0, b"abc"))
+    small.step(SnapshotRefused(at(20, 2)))
+    assert isinstance(small.role, Follower)
+    assert small.role.transfer is None

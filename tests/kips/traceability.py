@@ -1,7 +1,9 @@
 """Which test proves which requirement: reads `kip_*.json` and the docstrings beside it.
 
 A test traces a requirement by naming its id in its docstring. `python -m tests.kips --write`
-writes docs/KIPS.md out of both; `tests/test_docs.py` fails when the page is not what this makes.
+writes docs/KIPS.md out of both; `tests/test_docs.py` fails when the page is not what this makes. A
+requirement without a test says so, with a date and the place where the test will be; `make kips`
+counts these and fails while there are any.
 """
 
 import ast
@@ -19,9 +21,10 @@ _ID = re.compile(r"\b\d{3}-[A-Z]+-\d{2}\b")
 HEAD = """# KIPs: requirement, module, test
 
 Written by `python -m tests.kips --write` from `tests/kips/kip_*.json` and the tests' docstrings; a
-test fails when this page is out of date, when a requirement has no test, or when a test names a
-requirement that does not exist. Where shipped Kafka (4.3.1) differs from the text, the test asserts
-what is shipped. Modules are below `kraft_wire/`.
+test fails when this page is out of date, when a requirement has neither a test nor a dated "open",
+or when a test names a requirement that does not exist. `make kips` counts, and fails while anything
+is open. Where shipped Kafka (4.3.1) differs from the text, the test asserts what is shipped.
+Modules are below `kraft_wire/`.
 """
 
 
@@ -36,6 +39,8 @@ class Requirement:
     """Below `kraft_wire/`: where the rule lives."""
     shipped: str = ""
     """How 4.3.1 differs from the text, empty where it does not."""
+    open: str = ""
+    """Since when there is no test, and where it will be; empty where there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,21 @@ class Kip:
     requirements: tuple[Requirement, ...]
     tests: dict[str, list[str]]
     """Test functions by the requirement that they name, in file order."""
+
+    @property
+    def untested(self) -> list[Requirement]:
+        """What no test names."""
+        return [row for row in self.requirements if row.id not in self.tests]
+
+
+def counted() -> tuple[list[str], bool]:
+    """A line for each KIP and for each requirement without a test; whether there is none."""
+    lines = []
+    for kip in kips():
+        total, missing = len(kip.requirements), kip.untested
+        lines.append(f"KIP-{kip.number}: {total - len(missing)} of {total} with their tests")
+        lines += [f"  {row.id} open: {row.open}" for row in missing]
+    return lines, not any(kip.untested for kip in kips())
 
 
 def kips() -> list[Kip]:
@@ -62,10 +82,10 @@ def page() -> str:
 def _kip(path: Path) -> Kip:
     facts = json.loads(path.read_text(encoding="utf-8"))
     requirements = tuple(Requirement(**row) for row in facts["requirements"])
-    source = HERE / f"test_{path.stem}.py"
     tests: dict[str, list[str]] = {}
-    for identifier, name in _traces(ast.parse(source.read_text(encoding="utf-8"))):
-        tests.setdefault(identifier, []).append(name)
+    for source in sorted(HERE.glob(f"test_{path.stem}*.py")):
+        for identifier, name in _traces(ast.parse(source.read_text(encoding="utf-8"))):
+            tests.setdefault(identifier, []).append(name)
     return Kip(facts["kip"], facts["title"], requirements, tests)
 
 
@@ -80,12 +100,21 @@ def _section(kip: Kip) -> str:
     lines = [
         f"## KIP-{kip.number}: {kip.title}",
         "",
-        f"{len(kip.requirements)} requirements; tests in `tests/kips/test_kip_{kip.number}.py`.",
+        _summary(kip),
         "",
         "| Id | Requirement | 4.3.1 differs | Module | Tests |",
         "|---|---|---|---|---|",
     ]
     for row in kip.requirements:
-        tests = "<br>".join(f"`{name}`" for name in kip.tests.get(row.id, []))
+        names = [f"`{name}`" for name in kip.tests.get(row.id, [])] or [f"open: {row.open}"]
+        tests = "<br>".join(names)
         lines.append(f"| {row.id} | {row.requirement} | {row.shipped} | `{row.module}` | {tests} |")
     return "\n".join([*lines, ""])
+
+
+def _summary(kip: Kip) -> str:
+    files = sorted(path.name for path in HERE.glob(f"test_kip_{kip.number}*.py"))
+    total, missing = len(kip.requirements), len(kip.untested)
+    still_open = f", {missing} of them open" if missing else ""
+    listed = ", ".join(f"`tests/kips/{name}`" for name in files)
+    return f"{total} requirements{still_open}; tests in {listed}."
