@@ -5,7 +5,8 @@ checkout, or ``<folder>/<release>`` if the environment variable ``KRAFT_WIRE_APA
 folder. A folder that is complete is never touched again, so the call costs nothing the second time.
 
 Which jars: the server (``kafka_2.13``), its command line tools, the metadata shell, the clients and
-coordinators that come with them, and a log binding that keeps the tools quiet.
+coordinators that come with them, and a log binding that keeps the tools quiet (releases before 4.0
+have one of their own).
 Does not verify the jars beyond what Maven does itself.
 """
 
@@ -47,6 +48,8 @@ def coordinates(release: str) -> list[tuple[str, str, str]]:
     kafka = "org.apache.kafka"
     log4j = "org.apache.logging.log4j"
     wanted = [(kafka, name, release) for name in ("kafka_2.13", "kafka-tools", "kafka-shell")]
+    if release.startswith("3."):
+        return wanted  # which bring a log binding of their own
     return [*wanted, (log4j, "log4j-core", LOG4J), (log4j, "log4j-slf4j-impl", LOG4J)]
 
 

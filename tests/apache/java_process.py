@@ -93,10 +93,11 @@ def run_java(
     stdin: str = "",
     timeout_s: float = 120,
     heap_mb: int = 256,
+    release: str = jars.RELEASE,
 ) -> Outcome:
     """Run a main class to its end; the exit code is the caller's to judge."""
     done = subprocess.run(
-        java_command(main_class, arguments, heap_mb=heap_mb),
+        java_command(main_class, arguments, release=release, heap_mb=heap_mb),
         input=stdin,
         capture_output=True,
         text=True,

@@ -16,6 +16,7 @@ from types import TracebackType
 
 from tests.apache import jars
 from tests.apache.java_process import LEAN_FLAGS, JavaFailed, java_command, run_java
+from tests.ending import end
 from tests.server_process import free_port
 
 CLUSTER_ID = "kWjudgeAAAAAAAAAAAAAAA"
@@ -48,6 +49,11 @@ class ApacheNode:
     def bootstrap(self) -> str:
         """``host:port`` of the broker's listener."""
         return f"127.0.0.1:{self._port}"
+
+    @property
+    def controller_bootstrap(self) -> str:
+        """``host:port`` of the controller's listener."""
+        return f"127.0.0.1:{self._controller_port}"
 
     @property
     def pid(self) -> int:
@@ -109,10 +115,17 @@ class ApacheNode:
             self._process = subprocess.Popen(
                 command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=self.directory
             )
+        try:
+            self._await_listener()
+        except BaseException:
+            self.kill()
+            raise
+
+    def _await_listener(self) -> None:
+        assert self._process is not None
         deadline = time.monotonic() + START_SECONDS_MAX
         while not self._accepts():
             if self._process.poll() is not None or time.monotonic() > deadline:
-                self.kill()
                 raise JavaFailed(self.log.read_text(errors="replace")[-4000:])
             time.sleep(0.1)
 
@@ -138,8 +151,7 @@ class ApacheNode:
         process, self._process = self._process, None
         if process is None or process.poll() is not None:
             return 0
-        process.send_signal(number)
-        return process.wait(timeout=STOP_SECONDS_MAX)
+        return end(process, number, STOP_SECONDS_MAX)
 
     def __enter__(self) -> ApacheNode:
         jars.jar_directory()

@@ -3,10 +3,14 @@
 Twenty topics in every codec, a compacted one, topic settings, committed offsets and, where Apache
 wrote, transactions: whoever comes next has to show exactly what the one before showed, records with
 keys, headers, times and offsets, and go on from there. Apache formats with all its features.
+
+`KRAFT_WIRE_DROP_IN_RECORDS=1000000` (or `make dropin`) writes that many records in the first round.
 """
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,13 +30,19 @@ from tests.clients.python.adapter import wait_until
 from tests.clients.python.scenarios import CODECS
 from tests.server_process import ServerProcess
 
-pytestmark = [pytest.mark.java, pytest.mark.client, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.java, pytest.mark.client, pytest.mark.slow, pytest.mark.timeout(1800)]
 
-SECONDS = 60.0
+SECONDS = 300.0
 PARTITIONS = 2
-RECORDS = 40
+TOPICS = 4 * len(CODECS) + 2
+RECORDS = -(-int(os.environ.get("KRAFT_WIRE_DROP_IN_RECORDS", "880")) // TOPICS)
+"""In a topic after the first round."""
+MORE = min(RECORDS, 2_000)
+"""What each later round adds to a topic."""
+CONSUMED_AT_ONCE = 10_000
+BATCH_BYTES = "500000"
 ROLLING = {"segment.bytes": "1048576", "retention.ms": "-1"}
-OWN = {"retention.ms": "86400001", "max.message.bytes": "777777", "min.insync.replicas": "1"}
+OWN = {"retention.ms": "8640000000001", "max.message.bytes": "777777", "min.insync.replicas": "1"}
 COMPACTED = {"cleanup.policy": "compact", "segment.ms": "3600001", "delete.retention.ms": "1"}
 OFFSETS_TOPIC = {"offsets.topic.num.partitions": "4"}
 
@@ -71,7 +81,7 @@ def create(bootstrap: str, topics: dict[str, dict[str, str]]) -> None:
         future.result(SECONDS)
 
 
-def produce(bootstrap: str, topics: Iterable[str], tag: str) -> None:
+def produce(bootstrap: str, topics: Iterable[str], tag: str, count: int = MORE) -> None:
     """Write keys, headers, nulls and times to every topic, in the codec of its name."""
     for topic in topics:
         codec = next((codec for codec in CODECS if f"-{codec}-" in topic), "none")
@@ -81,9 +91,11 @@ def produce(bootstrap: str, topics: Iterable[str], tag: str) -> None:
                 "compression.type": codec,
                 "enable.idempotence": topic.endswith("-1"),
                 "linger.ms": 5,
+                "batch.size": BATCH_BYTES,
             }
         )
-        for n in range(RECORDS):
+        for n in range(count):
+            producer.poll(0)
             producer.produce(
                 topic,
                 None if n % 13 == 5 else b"%s %d " % (tag.encode(), n) * (n % 7),
@@ -141,7 +153,7 @@ def read(bootstrap: str, topics: Iterable[str], isolation: str) -> dict[str, lis
     consumer.assign([TopicPartition(topic, partition, 0) for topic, partition in sorted(left)])
 
     def poll() -> bool:
-        for message in consumer.consume(500, 1.0):
+        for message in consumer.consume(CONSUMED_AT_ONCE, 1.0):
             error = message.error()
             place = (message.topic(), message.partition())
             if error is None:
@@ -204,6 +216,18 @@ def counts(state: State) -> dict[str, int]:
     return {topic: len(records) for topic, records in state.records.items()}
 
 
+def said(what: str, state: State, began: float) -> None:
+    """Say what was seen (pytest shows it with -s)."""
+    total = sum(counts(state).values())
+    print(f"\n{what}: {total} records in {len(state.records)} topics, ", end="")
+    print(f"{sum(map(len, state.committed.values()))} offsets, {time.monotonic() - began:.0f} s")
+
+
+def kept(old: list[Found], new: list[Found]) -> bool:
+    """Whether everything old is still there: appends come behind it in each partition."""
+    return set(old) <= set(new) and len(new) > len(old)
+
+
 def the_same(before: State, after: State) -> None:
     """Compare piece by piece, so that a failure shows the piece."""
     assert counts(after) == counts(before)
@@ -216,21 +240,23 @@ def the_same(before: State, after: State) -> None:
 
 
 def test_apache_serves_what_we_wrote_and_we_what_apache_added(tmp_path: Path) -> None:
+    began = time.monotonic()
     ours = ServerProcess(tmp_path, overrides=OFFSETS_TOPIC)
     apache = ApacheHere(tmp_path, overrides=OFFSETS_TOPIC)
     names, groups = list(topics_of("ours")), ["g-1", "g-2"]
     with ours:
         create(ours.bootstrap, topics_of("ours"))
-        produce(ours.bootstrap, names, "first")
+        produce(ours.bootstrap, names, "first", RECORDS)
         commit(ours.bootstrap, groups, names[:6], 3)
         before = seen(ours.bootstrap, names, groups, [])
+    said("ours wrote", before, began)
     assert len(names) > 20
     assert set(counts(before).values()) == {RECORDS}
     apache.configure()
     apache.start()
     try:
         the_same(before, seen(apache.bootstrap, names, groups, []))
-        create(apache.bootstrap, {"theirs": {}, "transactional": {}})
+        create(apache.bootstrap, {"theirs": ROLLING, "transactional": {}})
         names.append("theirs")
         produce(apache.bootstrap, names, "second")
         produce_in_transactions(apache.bootstrap, "transactional")
@@ -239,22 +265,23 @@ def test_apache_serves_what_we_wrote_and_we_what_apache_added(tmp_path: Path) ->
         before = seen(apache.bootstrap, names, groups, ["transactional"])
     finally:
         apache.stop()
+    said("Apache served the same and wrote", before, began)
     assert len(before.committed_records["transactional"]) == 20
     with ours:
         the_same(before, seen(ours.bootstrap, names, groups, ["transactional"]))
         produce(ours.bootstrap, names, "third")
         commit(ours.bootstrap, groups, ["theirs"], 5)
         after = seen(ours.bootstrap, names, groups, ["transactional"])
+    said("and after we wrote again", after, began)
     for topic in names:
-        old = before.records[topic]
-        kept = [each for each in after.records[topic] if each in old]
-        assert kept == old, topic
+        assert kept(before.records[topic], after.records[topic]), topic
 
 
 @pytest.mark.parametrize("end", ["stopped", "killed"])
 def test_we_serve_what_apache_formatted_and_wrote_and_apache_what_we_added(
     tmp_path: Path, end: str
 ) -> None:
+    began = time.monotonic()
     apache = ApacheHere(tmp_path, overrides=OFFSETS_TOPIC)
     ours = ServerProcess(tmp_path, overrides=OFFSETS_TOPIC)
     names, groups, transactional = list(topics_of("theirs")), ["g-1", "g-2"], ["transactional"]
@@ -262,7 +289,7 @@ def test_we_serve_what_apache_formatted_and_wrote_and_apache_what_we_added(
     apache.start()
     try:
         create(apache.bootstrap, {**topics_of("theirs"), "transactional": {}})
-        produce(apache.bootstrap, names, "first")
+        produce(apache.bootstrap, names, "first", RECORDS)
         produce_in_transactions(apache.bootstrap, "transactional")
         commit(apache.bootstrap, groups, names[:6], 3)
         before = seen(apache.bootstrap, names, groups, transactional)
@@ -271,6 +298,7 @@ def test_we_serve_what_apache_formatted_and_wrote_and_apache_what_we_added(
             apache.stop()
         else:
             apache.kill()
+    said(f"Apache wrote and was {end}", before, began)
     assert set(map(len, before.records.values())) == {RECORDS, 30}
     with ours:
         the_same(before, seen(ours.bootstrap, names, groups, transactional))
@@ -279,10 +307,14 @@ def test_we_serve_what_apache_formatted_and_wrote_and_apache_what_we_added(
         before = seen(ours.bootstrap, names, groups, transactional)
         if end == "killed":
             ours.kill()
-    assert counts(before)["theirs-none-0"] == 2 * RECORDS
+    said("we served the same and wrote", before, began)
+    assert counts(before)["theirs-none-0"] == RECORDS + MORE
     apache.start()
     try:
         the_same(before, seen(apache.bootstrap, names, groups, transactional))
         produce(apache.bootstrap, names, "third")
+        after = seen(apache.bootstrap, names, groups, transactional)
+        for topic in names:
+            assert kept(before.records[topic], after.records[topic]), topic
     finally:
         apache.stop()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kraft_wire.broker.api_table import API_TABLE
-from kraft_wire.cli.client import BrokerConnection
+from kraft_wire.client import BrokerConnection
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,

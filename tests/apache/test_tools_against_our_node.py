@@ -7,7 +7,8 @@ does not do.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ from tests.apache.tools import run_tool
 from tests.clients.running import Broker
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(600)]
+
+SHOWN_SECONDS_MAX = 60
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -34,6 +37,16 @@ def tool(broker: Broker, name: str, *arguments: str, stdin: str = "") -> Outcome
     done = run_tool(name, ["--bootstrap-server", broker.bootstrap, *arguments], stdin=stdin)
     assert done.exit_code == 0, done.text
     return done
+
+
+def until_shown(broker: Broker, has: Callable[[str], object], name: str, *arguments: str) -> str:
+    """What a tool prints, asked again until it has what a change brings: brokers follow the log."""
+    deadline = time.monotonic() + SHOWN_SECONDS_MAX
+    while True:
+        text = tool(broker, name, *arguments).stdout
+        if has(text):
+            return text
+        assert time.monotonic() < deadline, text
 
 
 def create(broker: Broker, topic: str, partitions: int = 1, *more: str) -> None:
@@ -57,16 +70,16 @@ def consume(broker: Broker, topic: str, count: int, *more: str) -> list[str]:
 
 def test_kafka_topics_creates_describes_alters_lists_and_deletes(broker: Broker) -> None:
     create(broker, "tools-topic", 3, "--config", "retention.ms=3600000")
-    described = tool(broker, "kafka-topics", "--describe", "--topic", "tools-topic").stdout
-    assert re.search(r"PartitionCount: 3\s+ReplicationFactor: 1", described), described
+    describe = ["kafka-topics", "--describe", "--topic", "tools-topic"]
+    counted = re.compile(r"PartitionCount: 3\s+ReplicationFactor: 1")
+    described = until_shown(broker, counted.search, *describe)
     assert "retention.ms=3600000" in described
     assert len(re.findall(r"Leader: 1\s+Replicas: 1\s+Isr: 1", described)) == 3
     tool(broker, "kafka-topics", "--alter", "--topic", "tools-topic", "--partitions", "5")
-    described = tool(broker, "kafka-topics", "--describe", "--topic", "tools-topic").stdout
-    assert "PartitionCount: 5" in described
+    until_shown(broker, lambda text: "PartitionCount: 5" in text, *describe)
     assert "tools-topic" in tool(broker, "kafka-topics", "--list").stdout.split()
     tool(broker, "kafka-topics", "--delete", "--topic", "tools-topic")
-    assert "tools-topic" not in tool(broker, "kafka-topics", "--list").stdout.split()
+    until_shown(broker, lambda text: "tools-topic" not in text.split(), "kafka-topics", "--list")
 
 
 def test_kafka_topics_says_that_a_topic_exists(broker: Broker) -> None:
@@ -95,8 +108,8 @@ def test_kafka_consumer_groups_lists_describes_resets_and_deletes(broker: Broker
     group = ["--group", "readers"]
     described = tool(broker, "kafka-consumer-groups", "--describe", *group)
     assert re.search(r"readers\s+grouped\s+0\s+30\s+50\s+20\s", described.stdout), described.text
-    state = tool(broker, "kafka-consumer-groups", "--describe", "--state", *group).stdout
-    assert re.search(r"readers.*Empty\s+0", state), state
+    empty = re.compile(r"readers.*Empty\s+0").search
+    until_shown(broker, empty, "kafka-consumer-groups", "--describe", "--state", *group)
     to_start = ["--reset-offsets", "--to-offset", "10", "--topic", "grouped", "--execute"]
     tool(broker, "kafka-consumer-groups", *group, *to_start)
     described = tool(broker, "kafka-consumer-groups", "--describe", *group)
@@ -110,16 +123,16 @@ def test_kafka_configs_alters_and_describes_topics_and_brokers(broker: Broker) -
     topic = ["--entity-type", "topics", "--entity-name", "configured"]
     changed = "cleanup.policy=compact,max.message.bytes=2000000"
     tool(broker, "kafka-configs", "--alter", *topic, "--add-config", changed)
-    described = tool(broker, "kafka-configs", "--describe", *topic).stdout
-    assert "cleanup.policy=compact" in described
-    assert "max.message.bytes=2000000" in described
+    words = changed.split(",")
+    describe = ["kafka-configs", "--describe", *topic]
+    until_shown(broker, lambda text: all(word in text for word in words), *describe)
     tool(broker, "kafka-configs", "--alter", *topic, "--delete-config", "cleanup.policy")
-    described = tool(broker, "kafka-configs", "--describe", *topic).stdout
-    assert "cleanup.policy=compact" not in described
+    gone = "cleanup.policy=compact"
+    until_shown(broker, lambda text: gone not in text, "kafka-configs", "--describe", *topic)
     node = ["--entity-type", "brokers", "--entity-name", "1"]
     tool(broker, "kafka-configs", "--alter", *node, "--add-config", "log.retention.ms=7200000")
-    described = tool(broker, "kafka-configs", "--describe", *node).stdout
-    assert "log.retention.ms=7200000" in described
+    changed = "log.retention.ms=7200000"
+    until_shown(broker, lambda text: changed in text, "kafka-configs", "--describe", *node)
     everything = tool(broker, "kafka-configs", "--describe", "--all", *node).stdout
     assert "num.partitions=4" in everything
 
@@ -138,8 +151,8 @@ def test_kafka_get_offsets_gives_earliest_latest_and_times(broker: Broker) -> No
     produce(broker, "offsets", [f"line {n}" for n in range(40)])
     ends = tool(broker, "kafka-get-offsets", "--topic", "offsets").stdout.split()
     assert sum(int(line.split(":")[2]) for line in ends) == 40
-    for time in ("-2", "earliest"):
-        begins = tool(broker, "kafka-get-offsets", "--topic", "offsets", "--time", time).stdout
+    for when in ("-2", "earliest"):
+        begins = tool(broker, "kafka-get-offsets", "--topic", "offsets", "--time", when).stdout
         assert begins.split() == ["offsets:0:0", "offsets:1:0"]
     at_zero = tool(broker, "kafka-get-offsets", "--topic", "offsets", "--time", "1").stdout.split()
     assert set(at_zero) <= {"offsets:0:0", "offsets:1:0", "offsets:0:", "offsets:1:"}

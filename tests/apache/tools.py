@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tests.apache import jars
 from tests.apache.java_process import Outcome, run_java
 
 TOOL_SECONDS_MAX = 120
@@ -41,6 +42,9 @@ def run_tool(
     *,
     stdin: str = "",
     timeout_s: float = TOOL_SECONDS_MAX,
+    release: str = jars.RELEASE,
 ) -> Outcome:
     """Run one tool to its end."""
-    return run_java(MAIN_CLASSES[name], arguments, stdin=stdin, timeout_s=timeout_s)
+    return run_java(
+        MAIN_CLASSES[name], arguments, stdin=stdin, timeout_s=timeout_s, release=release
+    )

@@ -85,7 +85,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     arguments = parser.parse_args()
     try:
-        import atheris  # noqa: F401  the fuzzer itself runs in a child
+        import atheris  # noqa: F401  # the fuzzer itself runs in a child
     except ImportError:
         print("atheris is missing: pip install 'kraft-wire[fuzz]'", file=sys.stderr)
         return 2

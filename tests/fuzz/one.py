@@ -6,7 +6,12 @@ import atheris
 
 with atheris.instrument_imports(include=["kraft_wire"]):
     # What is imported when first used would come too late to be instrumented.
-    from kraft_wire.wire import gzip_members, lz4_frame, snappy_framing, zstd_frames  # noqa: F401
+    from kraft_wire.wire import (  # noqa: F401  # as said above
+        gzip_members,
+        lz4_frame,
+        snappy_framing,
+        zstd_frames,
+    )
     from kraft_wire.wire.generated import registry
     from tests.fuzz.targets import TARGETS
 

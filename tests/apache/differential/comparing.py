@@ -14,6 +14,7 @@ from kraft_wire.wire.record_batch import RecordBatch, parse_batches
 __all__ = ["Drawn", "differences", "in_order"]
 
 _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_CLUSTER_ID = re.compile(r'(?<=the cluster id ")[\w-]{22}(?=")')
 _TIME_RANGE = re.compile(r"within \[-?\d+, \d+\]")
 _LOG_OVERHEAD_BYTES = 12
 
@@ -72,6 +73,7 @@ class Drawn:
             return value if value <= 0 else self._number(f"{key} {value}", key)
         if isinstance(value, str):
             text = _TIME_RANGE.sub("within a range around now", self._word(value))
+            text = _CLUSTER_ID.sub("of its own", text)
             return _UUID.sub(lambda found: self._number(found[0], "id"), text)
         return value
 

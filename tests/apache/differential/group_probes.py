@@ -106,6 +106,7 @@ def clients_without_a_name(side: Side, version: int) -> None:
         group = side.group(f"nameless-{version}-{line[:9]}")
         told = side.ask(join_request(group), version, f"client {line[:9]!r}", line=line)
         side.ask(join_request(group, told.member_id), version, "with its id", line=line)
+        side.await_group(group)
         request = DescribeGroupsRequest(groups=[group])
         side.ask(request, min(version, 6), "as described", line=line)
 

@@ -15,6 +15,7 @@ from kraft_wire.wire.generated.create_topics import (
     CreateTopicsRequest,
 )
 from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest
+from kraft_wire.wire.generated.describe_groups import DescribeGroupsRequest
 from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest
 from kraft_wire.wire.generated.incremental_alter_configs import (
     AlterableConfig,
@@ -266,6 +267,13 @@ class Side:
         while self.prepare(fetch, 8).groups[0].error_code:
             assert time.monotonic() < deadline, "the coordinator does not load"
         return name
+
+    def await_group(self, name: str) -> None:
+        """Wait until a group is shown, which Apache's is once its first record is committed."""
+        request = DescribeGroupsRequest(groups=[name])
+        deadline = time.monotonic() + READY_SECONDS_MAX
+        while self.prepare(request, 5).groups[0].group_state == "Dead":
+            assert time.monotonic() < deadline, f"{name} does not appear"
 
     def _await_served(self, name: str, partitions: int) -> None:
         asked = [ListOffsetsPartition(partition_index=n, timestamp=-1) for n in range(partitions)]

@@ -39,7 +39,7 @@ def run(adapter: Adapter, prefix: str, scenario: str) -> dict[str, object]:
         SCENARIOS[scenario](adapter, topic_of(prefix, scenario))
     except ScenarioFailed as failure:
         status, detail = "fail", str(failure)
-    except Exception as error:  # noqa: BLE001 - a client may raise anything; the table shows it
+    except Exception as error:  # noqa: BLE001  # a client may raise anything; the table shows it
         where = traceback.extract_tb(error.__traceback__)[-1]
         status = "fail"
         detail = (

@@ -92,22 +92,6 @@ class Adapter(ABC):
         """Create a topic with one replica."""
 
     @abstractmethod
-    def add_partitions(self, topic: str, total: int) -> None:
-        """Grow the topic to ``total`` partitions."""
-
-    @abstractmethod
-    def alter_config(self, topic: str, key: str, value: str) -> None:
-        """Set one topic config."""
-
-    @abstractmethod
-    def describe_config(self, topic: str, key: str) -> str:
-        """The value of one topic config."""
-
-    @abstractmethod
-    def delete_topic(self, topic: str) -> None:
-        """Delete the topic."""
-
-    @abstractmethod
     def produce(
         self,
         topic: str,
@@ -137,6 +121,26 @@ class Adapter(ABC):
     @abstractmethod
     def reader(self, topic: str) -> Reader:
         """A seeking consumer of partition 0."""
+
+
+class AdminAdapter(Adapter):
+    """A client library that can also change and delete topics."""
+
+    @abstractmethod
+    def add_partitions(self, topic: str, total: int) -> None:
+        """Grow the topic to ``total`` partitions."""
+
+    @abstractmethod
+    def alter_config(self, topic: str, key: str, value: str) -> None:
+        """Set one topic config."""
+
+    @abstractmethod
+    def describe_config(self, topic: str, key: str) -> str:
+        """The value of one topic config."""
+
+    @abstractmethod
+    def delete_topic(self, topic: str) -> None:
+        """Delete the topic."""
 
 
 def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:

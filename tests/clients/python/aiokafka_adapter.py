@@ -13,7 +13,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from tests.clients.python.adapter import (
     OPERATION_SECONDS,
-    Adapter,
+    AdminAdapter,
     Consumed,
     Member,
     Produced,
@@ -108,7 +108,7 @@ class AiokafkaReader(Reader):
         self._wait(self._consumer.stop())
 
 
-class AiokafkaAdapter(Adapter):
+class AiokafkaAdapter(AdminAdapter):
     """Producer, consumer and admin of aiokafka."""
 
     def __init__(self, bootstrap: str) -> None:

@@ -19,7 +19,7 @@ from confluent_kafka.admin import (
 
 from tests.clients.python.adapter import (
     OPERATION_SECONDS,
-    Adapter,
+    AdminAdapter,
     Consumed,
     Member,
     Produced,
@@ -109,7 +109,7 @@ class ConfluentReader(Reader):
         self._consumer.close()
 
 
-class ConfluentAdapter(Adapter):
+class ConfluentAdapter(AdminAdapter):
     """Producer, consumer and admin of confluent-kafka."""
 
     def __init__(self, bootstrap: str) -> None:

@@ -11,7 +11,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 
 from tests.clients.python.adapter import (
     OPERATION_SECONDS,
-    Adapter,
+    AdminAdapter,
     Consumed,
     Member,
     Produced,
@@ -84,7 +84,7 @@ class KafkaPythonReader(Reader):
         self._consumer.close()
 
 
-class KafkaPythonAdapter(Adapter):
+class KafkaPythonAdapter(AdminAdapter):
     """Producer, consumer and admin of kafka-python."""
 
     def __init__(self, bootstrap: str) -> None:

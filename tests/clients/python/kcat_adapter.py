@@ -166,18 +166,6 @@ class KcatAdapter(Adapter):
     def create_topic(self, topic: str, partitions: int, configs: dict[str, str]) -> None:
         self._set_up.create_topic(topic, partitions, configs)
 
-    def add_partitions(self, topic: str, total: int) -> None:
-        raise NotImplementedError
-
-    def alter_config(self, topic: str, key: str, value: str) -> None:
-        raise NotImplementedError
-
-    def describe_config(self, topic: str, key: str) -> str:
-        raise NotImplementedError
-
-    def delete_topic(self, topic: str) -> None:
-        raise NotImplementedError
-
     def produce(
         self,
         topic: str,
