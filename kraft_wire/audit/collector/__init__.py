@@ -1,0 +1,35 @@
+"""From the directories of nodes to findings: reads the files that the propositions are about.
+
+`sources` lists directories, `metadata` reads the metadata log and its snapshots, `reading` the
+files of a replica, `tasks` are what a worker does, `run` plans and spreads them, `told` reads what
+a user gives beside the directories.
+"""
+
+from kraft_wire.audit.collector.run import AuditPlan, AuditResult, plan_audit, run_audit
+from kraft_wire.audit.collector.sources import CannotAudit, PartitionReplicas, list_sources
+from kraft_wire.audit.collector.tasks import (
+    Extent,
+    Outcome,
+    PartitionTask,
+    run_snapshots,
+    run_tasks,
+)
+from kraft_wire.audit.collector.told import checks_of, read_high_watermarks, read_ledger_file
+
+__all__ = [
+    "AuditPlan",
+    "AuditResult",
+    "CannotAudit",
+    "Extent",
+    "Outcome",
+    "PartitionReplicas",
+    "PartitionTask",
+    "checks_of",
+    "list_sources",
+    "plan_audit",
+    "read_high_watermarks",
+    "read_ledger_file",
+    "run_audit",
+    "run_snapshots",
+    "run_tasks",
+]

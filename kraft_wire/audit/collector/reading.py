@@ -1,0 +1,174 @@
+"""Reads the files of one replica into what the checks look at.
+
+Segments go through windows of some megabytes, so memory holds one window and the headers of one
+partition. A file that vanishes meanwhile, because its owner runs, counts as empty.
+"""
+
+import zlib
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from kraft_wire.audit.index_checks import OFFSET_ENTRY, TIME_ENTRY, SegmentIndexes
+from kraft_wire.audit.layout import Layout
+from kraft_wire.audit.ledger import Acknowledged, wanted_offsets
+from kraft_wire.audit.replica import Batches, Replica, batches_of_columns, joined_batches
+from kraft_wire.columnar import (
+    PartitionFiles,
+    SegmentFile,
+    batch_columns,
+    read_records,
+    read_windows,
+)
+from kraft_wire.columnar.arrays import Int64s
+from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
+from kraft_wire.storage.files import FileSystem, MissingFile
+from kraft_wire.storage.leader_epochs import LeaderEpochs
+from kraft_wire.storage.segment import LOG_SUFFIX
+
+__all__ = ["read_acknowledged", "read_indexes", "read_replica", "read_segment"]
+
+_CHUNK_BYTES: Final = 3 << 16
+"""A multiple of both entry sizes: most of a preallocated index is zeros that are not read."""
+
+
+def read_segment(fs: FileSystem, files: PartitionFiles, segment: SegmentFile) -> Batches:
+    """Return the batches of one segment."""
+    try:
+        file = fs.open_for_reading(f"{files.directory}/{segment.file}")
+    except MissingFile:
+        return joined_batches([])
+    try:
+        return joined_batches(
+            [
+                batches_of_columns(batch_columns(window), segment.base_offset)
+                for window in read_windows(file, segment.size_bytes)
+            ]
+        )
+    finally:
+        file.close()
+
+
+def read_replica(
+    fs: FileSystem,
+    files: PartitionFiles,
+    is_compacted: bool,
+    read: Sequence[Batches] | None = None,
+) -> Replica:
+    """Return a replica; `read` are the batches of its segments, where others have read them."""
+    if read is None:
+        read = [read_segment(fs, files, segment) for segment in files.segments]
+    batches = joined_batches(read)
+    epochs, damage = _leader_epochs(fs, files.directory)
+    return Replica(
+        files.node,
+        files.topic,
+        files.partition,
+        batches,
+        files.earliest_offset,
+        files.high_watermark,
+        is_compacted or _lacks_records(batches),
+        epochs,
+        damage,
+        [segment.base_offset for segment in files.segments],
+    )
+
+
+def _lacks_records(batches: Batches) -> bool:
+    """Whether a batch has fewer records than offsets, as only compaction leaves it."""
+    width = batches.last_offset - batches.base_offset + 1
+    return bool(np.any(batches.is_valid & (batches.magic > 1) & (batches.count < width)))
+
+
+def _leader_epochs(fs: FileSystem, directory: str) -> tuple[list[tuple[int, int]], str]:
+    """Return the checkpoint's (epoch, offset) pairs, or none and what is wrong with it."""
+    epochs = LeaderEpochs(fs, directory)
+    try:
+        epochs.load()
+    except CorruptCheckpoint as error:
+        return [], error.reason
+    return [(int(epoch), int(offset)) for epoch, offset in epochs.entries], ""
+
+
+def read_indexes(fs: FileSystem, files: PartitionFiles, segment: SegmentFile) -> SegmentIndexes:
+    """Return the entries of both indexes of a segment; a missing file has none."""
+    stem = f"{files.directory}/{segment.file.removesuffix(LOG_SUFFIX)}"
+    offsets, odd_offsets = _entries(fs, f"{stem}.index", OFFSET_ENTRY)
+    times, odd_times = _entries(fs, f"{stem}.timeindex", TIME_ENTRY)
+    return SegmentIndexes(
+        segment.base_offset,
+        offsets["relative_offset"].astype(np.int64),
+        offsets["position"].astype(np.int64),
+        times["timestamp"].astype(np.int64),
+        times["relative_offset"].astype(np.int64),
+        (odd_offsets, odd_times),
+    )
+
+
+def _entries(
+    fs: FileSystem, path: str, kind: "np.dtype[np.void]"
+) -> tuple["np.ndarray[tuple[int], np.dtype[np.void]]", int]:
+    """Return the entries before the zeros at the end, and how many bytes are no whole entry."""
+    data = b""
+    try:
+        file = fs.open_for_reading(path)
+    except MissingFile:
+        return np.zeros(0, kind), 0
+    while chunk := file.pread(_CHUNK_BYTES, len(data)):
+        data += chunk
+        if len(chunk) < _CHUNK_BYTES or chunk.count(0) == len(chunk):
+            break
+    file.close()
+    used = -(-len(data.rstrip(b"\0")) // kind.itemsize) * kind.itemsize
+    odd = len(data) % kind.itemsize if used > len(data) else 0
+    return np.frombuffer(data[: min(used, len(data) - len(data) % kind.itemsize)], kind), odd
+
+
+def read_acknowledged(
+    fs: FileSystem, files: PartitionFiles, layout: Layout, ledger: Acknowledged
+) -> tuple[Int64s, Int64s]:
+    """Return offset and checksum of the values of the records that a ledger is about, by offset.
+
+    Reads only the segments that can hold them.
+    """
+    wanted = np.unique(ledger.offsets[wanted_offsets(layout, ledger)])
+    found: list[tuple[int, int]] = []
+    batches = layout.replica.batches
+    for segment in files.segments:
+        rows = layout.rows[batches.segment[layout.rows] == segment.base_offset]
+        first = np.searchsorted(wanted, batches.base_offset[rows])
+        after = np.searchsorted(wanted, batches.last_offset[rows], side="right")
+        chosen = rows[after > first]
+        if len(chosen):
+            positions = batches.position[chosen]
+            end = int(batches.position[chosen[-1]] + batches.size_bytes[chosen[-1]])
+            found += _checksums(fs, files, segment, positions, end, wanted)
+    entries = np.array(sorted(found), np.int64).reshape(-1, 2)
+    return entries[:, 0], entries[:, 1]
+
+
+def _checksums(
+    fs: FileSystem,
+    files: PartitionFiles,
+    segment: SegmentFile,
+    positions: Int64s,
+    end: int,
+    wanted: Int64s,
+) -> list[tuple[int, int]]:
+    """Return (offset, checksum) of the wanted records in the batches at some positions."""
+    try:
+        file = fs.open_for_reading(f"{files.directory}/{segment.file}")
+    except MissingFile:
+        return []
+    found: list[tuple[int, int]] = []
+    for window in read_windows(file, end, int(positions.min())):
+        columns = batch_columns(window)
+        selected = np.isin(columns.position, positions)
+        for records in read_records(window, columns, selected, content=("value",)):
+            is_wanted = np.isin(records.offset, wanted)
+            values = records.content["value"].filter(is_wanted).to_pylist()
+            for offset, value in zip(records.offset[is_wanted].tolist(), values, strict=True):
+                found.append((offset, zlib.crc32(value or b"")))
+    file.close()
+    return found

@@ -1,0 +1,299 @@
+"""An audit from directories to findings: planned, spread over all cores, and added up.
+
+Partitions are packed by bytes, so that each process gets a fair share; one that is larger than that
+is read by segments. Workers are new processes, never forks, and few tasks are under way at once, so
+memory stays bounded. A small audit stays in this process.
+"""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kraft_wire.audit.collector.absent import directory_ids, missing_replicas
+from kraft_wire.audit.collector.metadata import MetadataLog, cluster_facts, quorum_high_watermark
+from kraft_wire.audit.collector.sources import CannotAudit, list_sources
+from kraft_wire.audit.collector.tasks import (
+    Outcome,
+    PartitionTask,
+    ReadSegment,
+    judge_task,
+    run_segment,
+    run_snapshots,
+    run_tasks,
+)
+from kraft_wire.audit.finding import CHECKS, NO_OFFSET, Finding
+from kraft_wire.audit.ledger import Acknowledged
+from kraft_wire.audit.partition_audit import METADATA_TOPIC
+from kraft_wire.audit.replica import Batches
+from kraft_wire.columnar import PartitionFiles
+from kraft_wire.model import StorageError
+from kraft_wire.storage.files import FileSystem
+from kraft_wire.storage.os_files import OsFileSystem
+
+__all__ = ["AuditPlan", "AuditResult", "plan_audit", "run_audit"]
+
+_PACK_BYTES_MIN: Final = 8 << 20
+_PACK_BYTES_MAX: Final = 256 << 20
+_PACK_PARTITIONS_MAX: Final = 512
+_PACKS_PER_PROCESS: Final = 8
+_OPEN_COST_BYTES: Final = 64 << 10
+_SMALL_BYTES: Final = 96 << 20
+"""Below this a pool takes longer to start than the work takes."""
+
+_UNDER_WAY_PER_PROCESS: Final = 2
+
+
+@dataclass(slots=True)
+class AuditPlan:
+    """What is to be done, as values that can go to any worker."""
+
+    tasks: list[PartitionTask]
+    snapshot_copies: list[PartitionFiles]
+    """The copies of the metadata log, whose directories hold the snapshots."""
+
+    findings: list[Finding]
+    """What is known before a log is read: replicas whose directory is gone."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all segments."""
+        return sum(task.source.size_bytes for task in self.tasks)
+
+    def packs(self, pack_bytes: int) -> Iterator[list[PartitionTask]]:
+        """Yield partitions in groups of some bytes each, the large ones first and alone."""
+        pack: list[PartitionTask] = []
+        size = 0
+        for task in sorted(self.tasks, key=lambda each: -each.source.size_bytes):
+            own = task.source.size_bytes + _OPEN_COST_BYTES * len(task.source.replicas)
+            if pack and (size + own > pack_bytes or len(pack) >= _PACK_PARTITIONS_MAX):
+                yield pack
+                pack, size = [], 0
+            pack.append(task)
+            size += own
+        if pack:
+            yield pack
+
+
+@dataclass(slots=True)
+class AuditResult:
+    """Everything that an audit found."""
+
+    outcome: Outcome
+    nodes: list[str]
+    partitions: int
+
+    @property
+    def findings(self) -> list[Finding]:
+        """The findings, by topic, partition, offset, node."""
+        return sorted(
+            self.outcome.findings,
+            key=lambda each: (each.topic, each.partition, each.offset, each.node, each.check),
+        )
+
+    def count(self, severity: str) -> int:
+        """Return how many findings are of a severity."""
+        return sum(each.severity == severity for each in self.outcome.findings)
+
+    def summary(self) -> dict[str, int]:
+        """Return what was really read, and the errors."""
+        return {
+            "nodes": len(self.nodes),
+            "partitions": self.partitions,
+            "batches": self.outcome.batches,
+            "bytes": self.outcome.size_bytes,
+            "errors": self.count("error"),
+        }
+
+
+def plan_audit(
+    paths: Sequence[str],
+    *,
+    ledger: dict[tuple[str, int], Acknowledged] | None = None,
+    high_watermarks: dict[tuple[str, int], int] | None = None,
+    fs: FileSystem | None = None,
+) -> AuditPlan:
+    """List the directories and read the metadata log's end; CannotAudit where that fails."""
+    fs = fs or OsFileSystem()
+    sources = list_sources(fs, paths)
+    told, lines = high_watermarks or {}, ledger or {}
+    known = {(source.topic, source.partition) for source in sources}
+    for what, named in (("the ledger", lines), ("the high watermarks", told)):
+        for topic, partition in named:
+            if (topic, partition) not in known:
+                raise CannotAudit(f"{what}: no directory holds {topic}-{partition}")
+    copies = [
+        files for source in sources if source.topic == METADATA_TOPIC for files in source.replicas
+    ]
+    try:
+        log = MetadataLog(fs, copies)
+        facts = cluster_facts(fs, log)
+        quorum = quorum_high_watermark(log)
+    except StorageError as error:
+        raise CannotAudit(str(error)) from error
+    tasks = []
+    for source in sources:
+        key = (source.topic, source.partition)
+        watermark = told.get(key, quorum if source.topic == METADATA_TOPIC else NO_OFFSET)
+        tasks.append(
+            PartitionTask(
+                source,
+                facts.of(*key, watermark),
+                facts.is_compacted(source.topic),
+                lines.get(key),
+            )
+        )
+    return AuditPlan(tasks, copies, missing_replicas(facts, sources, directory_ids(fs, paths)))
+
+
+def run_audit(
+    plan: AuditPlan,
+    checks: Collection[str] = CHECKS,
+    *,
+    processes: int | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> AuditResult:
+    """Do what is planned; `progress` is told how many bytes more were read."""
+    count = processes or _cores()
+    snapshots = plan.snapshot_copies if "snapshot" in checks else []
+    try:
+        if count == 1 or plan.size_bytes < _SMALL_BYTES:
+            outcome = _run_here(plan, snapshots, checks, progress)
+        else:
+            outcome = _Pool(plan, checks, count, progress).run(snapshots)
+    except StorageError as error:
+        raise CannotAudit(str(error)) from error
+    except BrokenExecutor as error:
+        raise CannotAudit("a worker process ended without an answer: is memory short?") from error
+    outcome.findings += [each for each in plan.findings if each.check in checks]
+    nodes = sorted({each.node for task in plan.tasks for each in task.source.replicas})
+    return AuditResult(outcome, nodes, len(plan.tasks))
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _run_here(
+    plan: AuditPlan,
+    snapshots: Sequence[PartitionFiles],
+    checks: Collection[str],
+    progress: Callable[[int], None],
+) -> Outcome:
+    outcome = run_snapshots(snapshots) if snapshots else Outcome()
+    for task in plan.tasks:
+        done = run_tasks([task], checks)
+        progress(done.size_bytes)
+        outcome.add(done)
+    return outcome
+
+
+@dataclass(slots=True)
+class _Gathering:
+    """A large partition whose segments are being read."""
+
+    task: PartitionTask
+    read: list[list[Batches | None]] = field(default_factory=list)
+    left: int = 0
+
+
+class _Pool:
+    """The processes, and what they are busy with."""
+
+    def __init__(
+        self,
+        plan: AuditPlan,
+        checks: Collection[str],
+        processes: int,
+        progress: Callable[[int], None],
+    ) -> None:
+        self._plan = plan
+        self._checks = tuple(checks)
+        self._processes = processes
+        self._progress = progress
+        share = plan.size_bytes // (processes * _PACKS_PER_PROCESS)
+        self._pack_bytes = min(max(share, _PACK_BYTES_MIN), _PACK_BYTES_MAX)
+        self._outcome = Outcome()
+        self._under_way: dict[Future[Any], Callable[[Any], None]] = {}
+
+    def run(self, snapshots: Sequence[PartitionFiles]) -> Outcome:
+        """Run everything and return the sum."""
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(
+            self._processes, mp_context=context, initializer=_leave_interrupts
+        ) as pool:
+            try:
+                if snapshots:
+                    self._submit(pool.submit(run_snapshots, snapshots), self._add)
+                for pack in self._plan.packs(self._pack_bytes):
+                    self._submit_pack(pool, pack)
+                while self._under_way:
+                    self._collect(0)
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        return self._outcome
+
+    def _submit_pack(self, pool: ProcessPoolExecutor, pack: list[PartitionTask]) -> None:
+        is_large = pack[0].source.size_bytes > self._pack_bytes
+        if is_large and len(pack) == 1 and _segment_count(pack[0]) > 1:
+            self._submit_segments(pool, pack[0])
+        else:
+            self._submit(pool.submit(run_tasks, pack, self._checks), self._add_pack)
+
+    def _submit_segments(self, pool: ProcessPoolExecutor, task: PartitionTask) -> None:
+        gathering = _Gathering(task, left=_segment_count(task))
+        for index, files in enumerate(task.source.replicas):
+            gathering.read.append([None] * len(files.segments))
+            for place, segment in enumerate(files.segments):
+
+                def take(batches: Batches, index: int = index, place: int = place) -> None:
+                    self._gather(gathering, index, place, batches)
+
+                self._submit(pool.submit(run_segment, ReadSegment(files, segment)), take)
+
+    def _gather(self, gathering: _Gathering, index: int, place: int, batches: Batches) -> None:
+        gathering.read[index][place] = batches
+        gathering.left -= 1
+        self._progress(int(batches.size_bytes.sum()))
+        if gathering.left == 0:
+            read = [[part for part in own if part is not None] for own in gathering.read]
+            self._outcome.add(judge_task(OsFileSystem(), gathering.task, self._checks, read))
+
+    def _submit(self, future: "Future[Any]", then: Callable[[Any], None]) -> None:
+        self._under_way[future] = then
+        self._collect(self._processes * _UNDER_WAY_PER_PROCESS)
+
+    def _collect(self, keep: int) -> None:
+        """Wait until no more than `keep` tasks are under way, or one of them is done."""
+        while len(self._under_way) > keep:
+            done, _ = wait(self._under_way, return_when=FIRST_COMPLETED)
+            for future in sorted(done, key=id):
+                self._under_way.pop(future)(future.result())
+            if not keep:
+                return
+
+    def _add(self, outcome: Outcome) -> None:
+        self._outcome.add(outcome)
+
+    def _add_pack(self, outcome: Outcome) -> None:
+        self._progress(outcome.size_bytes)
+        self._outcome.add(outcome)
+
+
+def _leave_interrupts() -> None:
+    """Let the parent alone answer Ctrl-C: it ends the workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _segment_count(task: PartitionTask) -> int:
+    return sum(len(files.segments) for files in task.source.replicas)

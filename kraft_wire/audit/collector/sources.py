@@ -1,0 +1,81 @@
+"""Which node directories are audited, and the partitions that they hold.
+
+A directory is one entry of a node's `log.dirs`; several of one node belong together. What is no
+such directory, or cannot be read, stops the audit before it begins.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from kraft_wire.columnar import PartitionFiles, list_partitions
+from kraft_wire.model import StorageError
+from kraft_wire.storage.files import FileSystem
+from kraft_wire.storage.meta_properties import META_PROPERTIES
+
+__all__ = ["CannotAudit", "PartitionReplicas", "list_sources"]
+
+
+class CannotAudit(Exception):
+    """Why the audit cannot do its work, as one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionReplicas:
+    """One partition with the files of all its replicas, by node."""
+
+    topic: str
+    partition: int
+    replicas: tuple[PartitionFiles, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all segments of all replicas."""
+        return sum(segment.size_bytes for each in self.replicas for segment in each.segments)
+
+
+def list_sources(fs: FileSystem, paths: Sequence[str]) -> list[PartitionReplicas]:
+    """Return what the directories hold, by topic and partition; CannotAudit names a bad one."""
+    if not paths:
+        raise CannotAudit("no directory was given")
+    found: dict[tuple[str, int], list[PartitionFiles]] = {}
+    seen: set[str] = set()
+    for path in paths:
+        directory = path.rstrip("/") or "/"
+        if directory in seen:
+            raise CannotAudit(f"{path}: given twice")
+        seen.add(directory)
+        for files in _partitions_of(fs, directory):
+            found.setdefault((files.topic, files.partition), []).append(files)
+    return [
+        PartitionReplicas(topic, partition, tuple(_one_a_node(replicas)))
+        for (topic, partition), replicas in sorted(found.items())
+    ]
+
+
+def _partitions_of(fs: FileSystem, directory: str) -> Iterable[PartitionFiles]:
+    if not fs.exists(directory):
+        raise CannotAudit(f"{directory}: no such directory")
+    if not fs.is_directory(directory):
+        raise CannotAudit(f"{directory}: not a directory")
+    try:
+        partitions = list_partitions(fs, directory, with_ends=False)
+    except StorageError as error:
+        raise CannotAudit(str(error)) from error
+    if not partitions and not fs.exists(f"{directory}/{META_PROPERTIES}"):
+        raise CannotAudit(
+            f"{directory}: no log directory: neither {META_PROPERTIES} nor partitions in it"
+        )
+    name = directory.rpartition("/")[2]
+    return [replace(each, node=each.node or name) for each in partitions]
+
+
+def _one_a_node(replicas: list[PartitionFiles]) -> list[PartitionFiles]:
+    """Refuse two directories with one partition under one node id: which is right is unknown."""
+    ordered = sorted(replicas, key=lambda each: (len(each.node), each.node, each.directory))
+    for before, after in pairwise(ordered):
+        if before.node == after.node:
+            raise CannotAudit(
+                f"{after.directory}: node {after.node} has this partition in {before.directory} too"
+            )
+    return ordered

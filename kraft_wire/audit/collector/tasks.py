@@ -1,0 +1,201 @@
+"""The pieces of an audit: plain values that travel to a worker, and what comes back.
+
+The worker may be a process of the pool or a task of Spark. A partition is judged where all its
+replicas were read; one that is large is read segment by segment by many, and judged by whoever
+gathers the batches.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from kraft_wire.audit.collector.metadata import MetadataLog, audit_snapshots
+from kraft_wire.audit.collector.reading import (
+    read_acknowledged,
+    read_indexes,
+    read_replica,
+    read_segment,
+)
+from kraft_wire.audit.collector.sources import PartitionReplicas
+from kraft_wire.audit.fault import Fault, explains
+from kraft_wire.audit.finding import CHECKS, Finding
+from kraft_wire.audit.index_checks import check_index
+from kraft_wire.audit.layout import Layout
+from kraft_wire.audit.ledger import Acknowledged, check_acknowledged
+from kraft_wire.audit.partition_audit import PartitionFacts, PartitionJudgement, judge_partition
+from kraft_wire.audit.replica import Batches
+from kraft_wire.columnar import PartitionFiles, SegmentFile
+from kraft_wire.storage.files import FileSystem
+from kraft_wire.storage.os_files import OsFileSystem
+
+__all__ = [
+    "Extent",
+    "Outcome",
+    "PartitionTask",
+    "ReadSegment",
+    "judge_task",
+    "run_segment",
+    "run_snapshots",
+    "run_tasks",
+]
+
+_DAMAGE = ("crc", "log-matching", "divergence")
+_LOSS = ("gap", "below-high-watermark")
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionTask:
+    """One partition with everything that is known of it beside its files."""
+
+    source: PartitionReplicas
+    facts: PartitionFacts
+    is_compacted: bool = False
+    ledger: Acknowledged | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSegment:
+    """One segment of one replica."""
+
+    files: PartitionFiles
+    segment: SegmentFile
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """The offsets of one replica, for the map of a report."""
+
+    node: str
+    topic: str
+    partition: int
+    first_offset: int
+    log_start_offset: int
+    log_end_offset: int
+    size_bytes: int
+    segments: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What was found and how much was read."""
+
+    findings: list[Finding] = field(default_factory=list)
+    extents: list[Extent] = field(default_factory=list)
+    batches: int = 0
+    size_bytes: int = 0
+
+    def add(self, other: "Outcome") -> None:
+        """Take another outcome in."""
+        self.findings += other.findings
+        self.extents += other.extents
+        self.batches += other.batches
+        self.size_bytes += other.size_bytes
+
+
+def run_tasks(
+    tasks: Sequence[PartitionTask], checks: Collection[str] = CHECKS, fs: FileSystem | None = None
+) -> Outcome:
+    """Read and judge some partitions."""
+    outcome = Outcome()
+    for task in tasks:
+        outcome.add(judge_task(fs or OsFileSystem(), task, checks))
+    return outcome
+
+
+def run_segment(work: ReadSegment) -> Batches:
+    """Read the batches of one segment."""
+    return read_segment(OsFileSystem(), work.files, work.segment)
+
+
+def run_snapshots(copies: Sequence[PartitionFiles]) -> Outcome:
+    """Judge the metadata snapshots of all nodes."""
+    fs = OsFileSystem()
+    return Outcome(audit_snapshots(fs, MetadataLog(fs, copies)))
+
+
+def judge_task(
+    fs: FileSystem,
+    task: PartitionTask,
+    checks: Collection[str] = CHECKS,
+    read: Sequence[Sequence[Batches]] | None = None,
+) -> Outcome:
+    """Judge one partition; `read` are the batches by replica and segment, if read already."""
+    files = task.source.replicas
+    given: Sequence[Sequence[Batches] | None] = [None] * len(files) if read is None else read
+    replicas = [
+        read_replica(fs, own, task.is_compacted, batches)
+        for own, batches in zip(files, given, strict=True)
+    ]
+    judgement = judge_partition(replicas, task.facts)
+    faults = _with_ledger(fs, task, judgement) if "acknowledged" in checks else judgement.faults
+    findings = [fault.finding for fault in faults]
+    if "index" in checks:
+        for own, layout in zip(files, judgement.layouts, strict=True):
+            findings += _index_findings(fs, own, layout, faults)
+    outcome = Outcome([each for each in findings if each.check in checks])
+    for own, layout in zip(files, judgement.layouts, strict=True):
+        batches = layout.replica.batches
+        outcome.batches += int(batches.is_batch.sum())
+        outcome.size_bytes += int(batches.size_bytes.sum())
+        outcome.extents.append(_extent(own, layout))
+    return outcome
+
+
+def _index_findings(
+    fs: FileSystem, files: PartitionFiles, layout: Layout, faults: Sequence[Fault]
+) -> list[Finding]:
+    own = [fault for fault in faults if files.node in fault.finding.nodes]
+    return [
+        finding
+        for segment in files.segments
+        for finding in check_index(layout, read_indexes(fs, files, segment), own)
+    ]
+
+
+def _with_ledger(fs: FileSystem, task: PartitionTask, judged: PartitionJudgement) -> list[Fault]:
+    """Add what was acknowledged and is not there; it names a loss better than its gap does.
+
+    What is damaged in the leader's log, or differs there, has been told.
+    """
+    if task.ledger is None or not judged.layouts:
+        return judged.faults
+    leader = _leader(task.facts, judged)
+    node = leader.replica.node
+    files = next(each for each in task.source.replicas if each.node == node)
+    found = read_acknowledged(fs, files, leader, task.ledger)
+    damage = [fault for fault in judged.faults if fault.finding.check in _DAMAGE]
+    lost = [
+        Fault(finding, finding.offset)
+        for finding in check_acknowledged(leader, task.ledger, *found)
+        if not explains(damage, node, finding.offset)
+    ]
+    return [fault for fault in judged.faults if not _is_told_by(fault, node, lost)] + lost
+
+
+def _is_told_by(fault: Fault, node: str, lost: Sequence[Fault]) -> bool:
+    if fault.finding.check not in _LOSS or node not in fault.finding.nodes:
+        return False
+    return any(fault.first_offset <= each.first_offset < fault.end_offset for each in lost)
+
+
+def _leader(facts: PartitionFacts, judged: PartitionJudgement) -> Layout:
+    """Return the leader's log, or the longest where the leader is not known or not here."""
+    if facts.leader is not None:
+        known = judged.layout(facts.leader)
+        if known is not None:
+            return known
+    return max(judged.layouts, key=lambda layout: layout.log_end_offset)
+
+
+def _extent(files: PartitionFiles, layout: Layout) -> Extent:
+    batches = layout.replica.batches
+    first = int(batches.base_offset[layout.rows[0]]) if len(layout.rows) else files.earliest_offset
+    return Extent(
+        files.node,
+        files.topic,
+        files.partition,
+        first,
+        files.earliest_offset,
+        layout.log_end_offset,
+        sum(segment.size_bytes for segment in files.segments),
+        tuple(segment.base_offset for segment in files.segments),
+    )

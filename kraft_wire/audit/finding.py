@@ -1,0 +1,52 @@
+"""One thing that an audit found, in the form in which it is printed and stored."""
+
+from dataclasses import asdict, dataclass
+from typing import Final, Literal
+
+__all__ = ["CHECKS", "NOWHERE", "NO_OFFSET", "Finding", "Severity"]
+
+Severity = Literal["error", "warn", "info"]
+NO_OFFSET: Final = -1
+NOWHERE: Final = -1
+"""`position` of what is at no single place in a file."""
+
+CHECKS: Final = (
+    "crc",
+    "gap",
+    "epoch",
+    "log-matching",
+    "divergence",
+    "below-high-watermark",
+    "acknowledged",
+    "snapshot",
+    "index",
+    "producer",
+)
+"""Every proposition that an audit decides."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """Which proposition does not hold, and where; fields as in the JSON of `audit`."""
+
+    check: str
+    severity: Severity
+    node: str
+    """`node.id` as text; several, joined by commas, where no majority names the odd one."""
+    topic: str
+    partition: int
+    offset: int
+    """-1 where none is known."""
+    file: str
+    position: int
+    """In the file; -1 where the finding is about no single place in it."""
+    detail: str
+
+    @property
+    def nodes(self) -> list[str]:
+        """The nodes that are named."""
+        return self.node.split(",")
+
+    def to_json(self) -> dict[str, str | int]:
+        """Return the finding as the object that is printed."""
+        return asdict(self)

@@ -1,0 +1,182 @@
+"""Where the batches of one replica stand, and which of them can be believed: `crc` and `gap`.
+
+One pass over a replica's batches gives its faults and the sound rows, in the order of offsets. A
+fault explains a stretch of offsets: what damage hides is no gap, and what is no longer there is not
+compared with other replicas. Of a batch with a wrong base offset only that is said: neither its
+own gap nor that of the batch behind it.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from kraft_wire.audit.fault import END_OF_LOG, Fault
+from kraft_wire.audit.finding import NO_OFFSET, Finding, Severity
+from kraft_wire.audit.replica import Batches, Replica, segment_file
+from kraft_wire.audit.walk import Walk
+from kraft_wire.columnar.arrays import Bools, Int64s
+from kraft_wire.columnar.log_windows import Status
+
+__all__ = ["Layout", "layout_of"]
+
+_DAMAGE: Final = {
+    Status.CRC: "the checksum of the batch is wrong",
+    Status.GARBAGE: "{size} bytes between batches are no batch",
+    Status.TORN: "{size} bytes after the last whole batch are no batch",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A replica with what is wrong about the places of its batches."""
+
+    replica: Replica
+    rows: Int64s
+    """Rows of batches to believe, in the order of offsets."""
+    faults: list[Fault]
+    log_end_offset: int
+    torn_row: int | None
+    """Row of what follows the last whole batch of the last segment, as a crash leaves it."""
+    misplaced: frozenset[int]
+    """Segments, by their names, that hold other offsets than their names say."""
+
+    @property
+    def torn_fault(self) -> Fault | None:
+        """The warning about `torn_row`."""
+        if self.torn_row is None:
+            return None
+        position = int(self.replica.batches.position[self.torn_row])
+        last = self.replica.batches.file(self.torn_row)
+        for fault in self.faults:
+            if (fault.finding.file, fault.finding.position) == (last, position):
+                return fault
+        return None
+
+
+def layout_of(replica: Replica) -> Layout:
+    """Judge the places of all batches of a replica."""
+    batches = replica.batches
+    valid = np.flatnonzero(batches.is_valid)
+    torn = _torn_row(replica)
+    rows, faults, misplaced = _segments_in_order(replica, valid)
+    walk = Walk(replica, rows)
+    faults += _damage(replica, torn)
+    for step in walk.steps:
+        is_deleted = step.end <= replica.log_start_offset  # no consumer may read it any more
+        severity: Severity = "warn" if is_deleted else "error"
+        finding = finding_at(replica, "gap", severity, step.row, step.detail)
+        faults.append(Fault(finding, step.first, step.end))
+    return Layout(replica, walk.sound, faults, walk.log_end_offset, torn, misplaced)
+
+
+def finding_at(replica: Replica, check: str, severity: Severity, row: int, detail: str) -> Finding:
+    """Return a finding about one row."""
+    batches = replica.batches
+    return Finding(
+        check,
+        severity,
+        replica.node,
+        replica.topic,
+        replica.partition,
+        int(batches.base_offset[row]) if batches.is_batch[row] else NO_OFFSET,
+        batches.file(row),
+        int(batches.position[row]),
+        detail,
+    )
+
+
+def _torn_row(replica: Replica) -> int | None:
+    batches = replica.batches
+    if not len(batches) or batches.status[-1] != Status.TORN:
+        return None
+    is_last = int(batches.segment[-1]) == max(replica.segments, default=int(batches.segment[-1]))
+    return len(batches) - 1 if is_last else None
+
+
+def _damage(replica: Replica, torn_row: int | None) -> list[Fault]:
+    """`crc`: every byte belongs to a whole batch with a right checksum.
+
+    A torn end of the last segment is what a crash leaves, and recovery cuts it: a warning.
+    """
+    batches = replica.batches
+    valid = np.flatnonzero(batches.is_valid)
+    faults = []
+    for row in np.flatnonzero(~batches.is_valid & ~_is_rest(batches)).tolist():
+        after = int(np.searchsorted(valid, row))
+        begin = (
+            int(batches.last_offset[valid[after - 1]]) + 1 if after else replica.log_start_offset
+        )
+        end = int(batches.base_offset[valid[after]]) if after < len(valid) else END_OF_LOG
+        detail = _DAMAGE[Status(int(batches.status[row]))].format(size=batches.size_bytes[row])
+        severity: Severity = "warn" if row == torn_row else "error"
+        finding = finding_at(replica, "crc", severity, row, detail)
+        if not batches.is_batch[row]:
+            finding = replace(finding, offset=begin)
+        faults.append(Fault(finding, begin, end))
+    return faults
+
+
+def _is_rest(batches: Batches) -> Bools:
+    """Return which rows are what a wrong length has left over of the batch before them."""
+    rest = np.zeros(len(batches), np.bool_)
+    follows = (batches.status[1:] >= Status.TORN) & (batches.status[:-1] == Status.CRC)
+    rest[1:] = follows & (batches.segment[1:] == batches.segment[:-1])
+    return rest
+
+
+def _segments_in_order(
+    replica: Replica, valid: Int64s
+) -> tuple[Int64s, list[Fault], frozenset[int]]:
+    """Return the valid rows by offset, where segments are under each other's names."""
+    batches = replica.batches
+    names = np.unique(np.array([*replica.segments, *np.unique(batches.segment)], np.int64))
+    own = batches.segment[valid]
+    place = np.searchsorted(names, batches.base_offset[valid], side="right") - 1
+    is_outside: Bools = names[np.maximum(place, 0)] != own
+    if not is_outside.any():
+        return valid, [], frozenset()
+    homes: dict[int, int] = {}  # what most of a segment's batches say that its name should be
+    for name in np.unique(own[is_outside]).tolist():
+        inside = own == name
+        if 2 * np.count_nonzero(is_outside & inside) > np.count_nonzero(inside):
+            found, counts = np.unique(place[inside], return_counts=True)
+            at = int(found[np.argmax(counts)])
+            homes[name] = int(names[at]) if at >= 0 else NO_OFFSET
+    exchanged = {name: home for name, home in homes.items() if home in homes}
+    strange = sorted(homes.keys() - exchanged.keys())
+    faults = [_exchange(replica, group) for group in _groups(exchanged)]
+    for name in strange:
+        after = names[names > name]
+        end = int(after[0]) if len(after) else END_OF_LOG
+        faults.append(Fault(_exchange(replica, [name]).finding, name, end))
+    moved = np.array([exchanged.get(name, name) for name in own.tolist()], np.int64)
+    order = np.lexsort((batches.position[valid], moved))
+    rows = valid[order][~np.isin(own[order], strange)]
+    return rows, faults, frozenset(homes)
+
+
+def _groups(homes: dict[int, int]) -> list[list[int]]:
+    """Return the circles of names that were exchanged."""
+    groups: list[list[int]] = []
+    left = dict(sorted(homes.items()))
+    while left:
+        name, home = next(iter(left.items()))
+        group = [name]
+        del left[name]
+        while home in left:
+            group.append(home)
+            home = left.pop(home)
+        groups.append(sorted(group))
+    return groups
+
+
+def _exchange(replica: Replica, names: list[int]) -> Fault:
+    batches = replica.batches
+    first = int(np.flatnonzero(batches.is_valid & (batches.segment == names[0]))[0])
+    others = ", ".join(segment_file(name) for name in names[1:])
+    detail = f"the file holds the batches from {batches.base_offset[first]} on"
+    if others:
+        detail += f": its content is exchanged with that of {others}"
+    # the batches are all there: the exchange explains no offset
+    return Fault(finding_at(replica, "gap", "error", first, detail), 0, 0)

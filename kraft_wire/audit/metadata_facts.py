@@ -1,0 +1,165 @@
+"""What the end of the metadata log says about partitions: ISR, leader, and which are compacted.
+
+A lenient fold of the few record types that matter (KIP-631): what contradicts the log before it is
+passed over, because an audit reads damaged directories. Metadata transactions (KIP-868) count when
+they end. The strict fold is `controller.replay`, which `snapshot_checks` compares snapshots with.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from kraft_wire.audit.partition_audit import METADATA_TOPIC, PartitionFacts
+from kraft_wire.controller.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from kraft_wire.controller.image_draft import MetadataFault
+from kraft_wire.controller.records import decode_record
+from kraft_wire.model import Uuid
+from kraft_wire.wire.generated.config_record import ConfigRecord
+from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
+from kraft_wire.wire.generated.partition_record import PartitionRecord
+from kraft_wire.wire.generated.remove_topic_record import RemoveTopicRecord
+from kraft_wire.wire.generated.topic_record import TopicRecord
+from kraft_wire.wire.message import Message
+
+__all__ = ["Assignment", "ClusterFacts", "MetadataFold"]
+
+_KINDS: Final = (
+    TopicRecord,
+    PartitionRecord,
+    ConfigRecord,
+    PartitionChangeRecord,
+    RemoveTopicRecord,
+)
+_BEGIN, _END, _ABORT = 23, 24, 25
+_WANTED: Final = frozenset({*(kind.RECORD_TYPE for kind in _KINDS), _BEGIN, _END, _ABORT})
+_TYPE_AT: Final = 1
+_UNCHANGED_LEADER: Final = -2
+_POLICIES: Final = {TOPIC_RESOURCE: "cleanup.policy", BROKER_RESOURCE: "log.cleanup.policy"}
+_COMPACT: Final = "compact"
+_ALWAYS_COMPACTED: Final = frozenset({"__consumer_offsets", "__transaction_state"})
+_NO_ISR: Final = frozenset[str]()
+"""Nobody has to be in sync: a minority of a quorum may lag, and of a topic that is gone all."""
+
+
+@dataclass(slots=True)
+class Assignment:
+    """Who has a partition, who is in sync, who leads."""
+
+    replicas: list[int]
+    isr: list[int]
+    leader: int
+    directories: list[Uuid] = field(default_factory=list)
+    """Where each replica is kept, in their order; none in older records (KIP-858)."""
+
+
+@dataclass(slots=True)
+class ClusterFacts:
+    """What is known of the partitions of a cluster; empty where no metadata log was read."""
+
+    is_known: bool = False
+    assignments: dict[tuple[str, int], Assignment] = field(default_factory=dict)
+    compacted: set[str] = field(default_factory=set)
+    """Topics that are or were compacted."""
+    all_compacted: bool = False
+    """Whether brokers are told to compact every topic that does not say otherwise."""
+
+    def is_compacted(self, topic: str) -> bool:
+        """Whether records of a topic may be missing by design."""
+        return self.all_compacted or topic in self.compacted or topic in _ALWAYS_COMPACTED
+
+    def of(self, topic: str, partition: int, high_watermark: int) -> PartitionFacts:
+        """Return the facts about a partition; unknown where the metadata log does not name it."""
+        if topic == METADATA_TOPIC:
+            return PartitionFacts(isr=_NO_ISR, high_watermark=high_watermark)
+        found = self.assignments.get((topic, partition))
+        if found is None:
+            isr = _NO_ISR if self.is_known else None
+            return PartitionFacts(isr=isr, high_watermark=high_watermark)
+        isr = frozenset(map(str, found.isr))
+        leader = str(found.leader) if found.leader >= 0 else None
+        return PartitionFacts(isr, leader, high_watermark)
+
+
+class MetadataFold:
+    """Takes the values of metadata records in the order of the log."""
+
+    def __init__(self) -> None:
+        self.facts = ClusterFacts(is_known=True)
+        self._names: dict[Uuid, str] = {}
+        self._partitions: dict[Uuid, dict[int, Assignment]] = {}
+        self._held: list[Message] | None = None
+        """The records of an open metadata transaction."""
+
+    def take(self, values: Iterable[bytes | None]) -> None:
+        """Fold the next records in; what is no metadata record is passed over."""
+        for value in values:
+            if value is None or len(value) <= _TYPE_AT or value[_TYPE_AT] not in _WANTED:
+                continue
+            try:
+                record = decode_record(value).record
+            except MetadataFault:
+                continue
+            self._take(record)
+
+    def finish(self) -> ClusterFacts:
+        """Return what is known at the end; an open transaction is not."""
+        for topic_id, partitions in self._partitions.items():
+            name = self._names.get(topic_id)
+            if name is not None:
+                for partition, assignment in partitions.items():
+                    self.facts.assignments[name, partition] = assignment
+        return self.facts
+
+    def _take(self, record: Message) -> None:
+        kind = record.RECORD_TYPE
+        if kind == _BEGIN:
+            self._held = []
+        elif kind in (_END, _ABORT):
+            held, self._held = self._held or [], None
+            for each in held if kind == _END else ():
+                self._apply(each)
+        elif self._held is not None:
+            self._held.append(record)
+        else:
+            self._apply(record)
+
+    def _apply(self, record: Message) -> None:
+        match record:
+            case TopicRecord():
+                self._names[record.topic_id] = record.name
+                self._partitions.setdefault(record.topic_id, {})
+            case RemoveTopicRecord():
+                name = self._names.pop(record.topic_id, "")
+                self._partitions.pop(record.topic_id, None)
+                self.facts.compacted.discard(name)
+            case PartitionRecord():
+                places = record.directories or []
+                assignment = Assignment(record.replicas, record.isr, record.leader, places)
+                own = self._partitions.setdefault(record.topic_id, {})
+                own[record.partition_id] = assignment
+            case PartitionChangeRecord():
+                self._change(record)
+            case ConfigRecord():
+                self._configure(record)
+
+    def _change(self, record: PartitionChangeRecord) -> None:
+        assignment = self._partitions.get(record.topic_id, {}).get(record.partition_id)
+        if assignment is None:
+            return
+        if record.isr is not None:
+            assignment.isr = record.isr
+        if record.replicas is not None:
+            assignment.replicas = record.replicas
+        if record.directories is not None:
+            assignment.directories = record.directories
+        if record.leader != _UNCHANGED_LEADER:
+            assignment.leader = record.leader
+
+    def _configure(self, record: ConfigRecord) -> None:
+        if record.name != _POLICIES.get(record.resource_type):
+            return
+        compacts = _COMPACT in (record.value or "").split(",")
+        if record.resource_type == BROKER_RESOURCE:
+            self.facts.all_compacted |= compacts
+        elif compacts:
+            self.facts.compacted.add(record.resource_name)

@@ -1,0 +1,103 @@
+"""All propositions about one partition that its batches decide, each fault told once.
+
+A fault may break several: a batch whose epoch was hit is also missing from where others have it, a
+log that was cut ends below the high watermark and cannot hold what was acknowledged. The most
+specific one is told, and explains its offsets to those that are asked later.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kraft_wire.audit.comparison import disagreements
+from kraft_wire.audit.fault import END_OF_LOG, Fault, explains
+from kraft_wire.audit.finding import CHECKS, NO_OFFSET, Finding
+from kraft_wire.audit.layout import Layout, layout_of
+from kraft_wire.audit.replica import Replica
+from kraft_wire.audit.replica_checks import check_producer, epoch_faults
+from kraft_wire.audit.replica_set_checks import disagreement_fault, highest_watermark, loss_faults
+
+__all__ = ["PartitionFacts", "PartitionJudgement", "audit_partition", "judge_partition"]
+
+METADATA_TOPIC: Final = "__cluster_metadata"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFacts:
+    """What is known of a partition beside its replicas' files."""
+
+    isr: frozenset[str] | None = None
+    """Nodes as text; None where no metadata log says."""
+    leader: str | None = None
+    high_watermark: int = NO_OFFSET
+    """As told by somebody else."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionJudgement:
+    """What the batches of a partition say: layouts by node, and the faults."""
+
+    layouts: list[Layout]
+    faults: list[Fault]
+
+    def layout(self, node: str) -> Layout | None:
+        """Return what is known of a node's replica."""
+        return next((each for each in self.layouts if each.replica.node == node), None)
+
+    def findings(self, checks: Collection[str] = CHECKS) -> list[Finding]:
+        """Return the findings of the given propositions."""
+        return [fault.finding for fault in self.faults if fault.finding.check in checks]
+
+
+def audit_partition(
+    replicas: Sequence[Replica], facts: PartitionFacts, checks: Collection[str] = CHECKS
+) -> list[Finding]:
+    """Return the findings that batches alone decide: all but acknowledged, snapshot and index."""
+    return judge_partition(replicas, facts).findings(checks)
+
+
+def judge_partition(
+    replicas: Sequence[Replica], facts: PartitionFacts, told: Iterable[Fault] = ()
+) -> PartitionJudgement:
+    """Judge all replicas of a partition, in the order from the most specific proposition on.
+
+    `told` are faults that were found before and explain offsets already.
+    """
+    layouts = [layout_of(replica) for replica in replicas]
+    by_node = {layout.replica.node: layout for layout in layouts}
+    faults = [fault for layout in layouts for fault in layout.faults]
+    epochs = {layout.replica.node: epoch_faults(layout.replica, layout.rows) for layout in layouts}
+    high_watermark = highest_watermark(replicas, facts.high_watermark)
+    disagreeing = [
+        disagreement_fault(each, by_node[each.odd[0]], high_watermark)
+        for each in disagreements(layouts, {node: rows for node, (_, rows) in epochs.items()})
+    ]
+    faults += disagreeing
+    faults += [
+        fault
+        for own, _ in epochs.values()
+        for fault in own
+        if not explains(disagreeing, fault.finding.node, fault.first_offset)
+    ]
+    faults = _with_losses(faults, layouts, facts, [*told])
+    for layout in layouts:
+        node = layout.replica.node
+        if not any(node in fault.finding.nodes for fault in faults):
+            faults += [Fault(each, each.offset) for each in check_producer(layout.replica)]
+    return PartitionJudgement(layouts, faults)
+
+
+def _with_losses(
+    faults: list[Fault], layouts: Sequence[Layout], facts: PartitionFacts, told: list[Fault]
+) -> list[Fault]:
+    """Add what was lost at the end of logs, unless something else explains it."""
+    torn = [fault for layout in layouts if (fault := layout.torn_fault) is not None]
+    others = [fault for fault in [*faults, *told] if fault not in torn]
+    for loss in loss_faults(layouts, facts.isr, facts.high_watermark):
+        nodes = loss.finding.nodes
+        ending = [each for each in others if each.end_offset == END_OF_LOG]
+        if all(explains(ending, node, loss.first_offset) for node in nodes):
+            continue
+        faults = [each for each in faults if each not in torn or each.finding.node not in nodes]
+        faults.append(loss)
+    return faults

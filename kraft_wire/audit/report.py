@@ -1,0 +1,99 @@
+"""What an audit leaves behind: the findings as Parquet, and a page for people.
+
+The page is one file that loads nothing: a map with a lane for every replica, offsets from left to
+right, and what was found as colours, beside a table of the findings. It holds as many lanes as a
+browser stays quick with, those with findings first; the Parquet file always holds everything.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from kraft_wire.audit.collector.run import AuditResult
+from kraft_wire.audit.collector.tasks import Extent
+from kraft_wire.audit.finding import Finding
+
+__all__ = ["FINDINGS", "findings_table", "page_of", "write_report"]
+
+FINDINGS: Final = pa.schema(
+    [
+        ("check", pa.string()),
+        ("severity", pa.string()),
+        ("node", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("file", pa.string()),
+        ("position", pa.int64()),
+        ("detail", pa.string()),
+    ]
+)
+
+_LANES_MAX: Final = 20_000
+_FINDINGS_MAX: Final = 20_000
+_DATA_MARK: Final = "/*DATA*/"
+
+
+def findings_table(findings: Iterable[Finding]) -> pa.Table:
+    """Return the findings as a table."""
+    return pa.Table.from_pylist([each.to_json() for each in findings], schema=FINDINGS)
+
+
+def write_report(result: AuditResult, directory: Path) -> None:
+    """Write `findings.parquet` and `report.html`, each whole or not at all."""
+    directory.mkdir(parents=True, exist_ok=True)
+    unfinished = directory / ".findings.parquet.part"
+    try:
+        parquet.write_table(findings_table(result.findings), unfinished)
+        unfinished.replace(directory / "findings.parquet")
+        unfinished = directory / ".report.html.part"
+        page = page_of(result.findings, result.outcome.extents, result.summary())
+        unfinished.write_text(page, encoding="utf-8")
+        unfinished.replace(directory / "report.html")
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def page_of(findings: Sequence[Finding], extents: Sequence[Extent], summary: dict[str, int]) -> str:
+    """Return the page."""
+    found = {(each.topic, each.partition) for each in findings}
+    lanes = sorted(
+        extents,
+        key=lambda each: (
+            (each.topic, each.partition) not in found,
+            each.topic,
+            each.partition,
+            len(each.node),
+            each.node,
+        ),
+    )
+    content = {
+        "summary": summary,
+        "lanes": [_lane(each) for each in lanes[:_LANES_MAX]],
+        "findings": [each.to_json() for each in findings[:_FINDINGS_MAX]],
+        "hidden": {
+            "lanes": max(len(lanes) - _LANES_MAX, 0),
+            "findings": max(len(findings) - _FINDINGS_MAX, 0),
+        },
+    }
+    template = files("kraft_wire.audit").joinpath("report.html").read_text(encoding="utf-8")
+    assert template.count(_DATA_MARK) == 1, "the page has one place for its data"
+    return template.replace(_DATA_MARK, json.dumps(content).replace("</", "<\\/"))
+
+
+def _lane(extent: Extent) -> dict[str, object]:
+    return {
+        "topic": extent.topic,
+        "partition": extent.partition,
+        "node": extent.node,
+        "first": extent.first_offset,
+        "start": extent.log_start_offset,
+        "end": extent.log_end_offset,
+        "bytes": extent.size_bytes,
+        "segments": extent.segments,
+    }

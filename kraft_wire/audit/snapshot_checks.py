@@ -1,0 +1,115 @@
+"""`snapshot`: a metadata snapshot is what the log before it says, and the same on every node.
+
+The same are the records, in any order: nodes write their snapshots themselves, and the batches
+carry the time of writing. Whether the log reaches back far enough is the caller's to know: where it
+does not, only the copies are compared with each other. One finding an id: a copy that is damaged,
+the odd one among copies, or all copies where none agrees with the log. The snapshot (0, 0) that
+formatting writes differs from node to node in the time of formatting, and is only read.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Final
+
+from kraft_wire.audit.finding import NOWHERE, Finding
+from kraft_wire.audit.partition_audit import METADATA_TOPIC
+from kraft_wire.controller.image import MetadataImage
+from kraft_wire.model import OffsetAndEpoch
+from kraft_wire.storage.snapshots import snapshot_name
+
+__all__ = ["SnapshotCopy", "check_snapshot"]
+
+_PARTITION: Final = 0
+_NOT_CONTENT: Final = frozenset({"offset", "epoch", "finalized_features_epoch"})
+"""What an image knows of the log it was made from, and a snapshot does not hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotCopy:
+    """One file of one node."""
+
+    node: str
+    digest: bytes
+    """The same for the same records."""
+    image: MetadataImage | None
+    """None where the file is damaged."""
+    damage: str = ""
+    position: int = NOWHERE
+
+
+def check_snapshot(
+    snapshot_id: OffsetAndEpoch,
+    copies: Sequence[SnapshotCopy],
+    folded: MetadataImage | None,
+    log_epoch: int | None,
+    *,
+    is_inside_batch: bool = False,
+) -> Iterator[Finding]:
+    """Judge all copies of one snapshot.
+
+    `folded` is the image of the log up to the snapshot's end, None where the log does not say;
+    `log_epoch` the epoch of the last record before the end, None likewise; `is_inside_batch`: the
+    log has a batch around the end, which no follower could append behind the snapshot.
+    """
+    whole = [copy for copy in copies if copy.image is not None]
+    for copy in copies:
+        if copy.image is None:
+            yield _finding(snapshot_id, [copy.node], copy.damage, copy.position)
+    if not whole or snapshot_id.offset == 0:
+        return
+    nodes = [copy.node for copy in whole]
+    if is_inside_batch:
+        yield _finding(snapshot_id, nodes, "the snapshot ends inside a batch of the log")
+        return
+    if log_epoch is not None and log_epoch != snapshot_id.epoch:
+        detail = f"the log has epoch {log_epoch} before the end of the snapshot"
+        yield _finding(snapshot_id, nodes, detail)
+        return
+    odd, detail = _odd_copies(whole, folded)
+    if odd:
+        yield _finding(snapshot_id, [copy.node for copy in odd], detail)
+
+
+def _odd_copies(
+    whole: list[SnapshotCopy], folded: MetadataImage | None
+) -> tuple[list[SnapshotCopy], str]:
+    """Return the copies that are wrong, and why the first of them is."""
+    usual, count = Counter(copy.digest for copy in whole).most_common(1)[0]
+    if folded is not None:
+        reasons = {copy.digest: "" for copy in whole}
+        for copy in whole:
+            if copy.image is not None and not reasons[copy.digest]:
+                reasons[copy.digest] = _difference(copy.image, folded)
+        false = [copy for copy in whole if reasons[copy.digest]]
+        if false:
+            return false, f"differs from the log before it: {reasons[false[0].digest]}"
+    is_majority = 2 * count > len(whole)
+    odd = [copy for copy in whole if not is_majority or copy.digest != usual]
+    if len({copy.digest for copy in whole}) > 1:
+        return odd, "the records differ from those of other nodes"
+    return [], ""
+
+
+def _difference(image: MetadataImage, folded: MetadataImage) -> str:
+    """Return where two images differ, empty where they do not."""
+    for each in fields(MetadataImage):
+        if each.name in _NOT_CONTENT:
+            continue
+        mine, logged = getattr(image, each.name), getattr(folded, each.name)
+        if mine == logged:
+            continue
+        if not isinstance(mine, dict) or not isinstance(logged, dict):
+            return f"{each.name} is {mine}, not {logged}"
+        keys = [key for key in {**mine, **logged} if mine.get(key) != logged.get(key)]
+        return f"{each.name} differ in {len(keys)} entries, the first is {keys[0]!r}"
+    return ""
+
+
+def _finding(
+    snapshot_id: OffsetAndEpoch, nodes: list[str], detail: str, position: int = NOWHERE
+) -> Finding:
+    return Finding(
+        *("snapshot", "error", ",".join(sorted(nodes)), METADATA_TOPIC, _PARTITION),
+        *(snapshot_id.offset, snapshot_name(snapshot_id), position, detail),
+    )

@@ -1,0 +1,31 @@
+"""The check that the extra `columnar` is installed, made once, before anything else is imported.
+
+A node never comes here: neither numpy nor pyarrow is needed to run one.
+"""
+
+from importlib.util import find_spec
+
+__all__ = ["MissingExtra", "require"]
+
+
+class MissingExtra(ImportError):
+    """A package of an extra is not installed; the message says which line installs it."""
+
+
+def require(extra: str, *packages: str) -> None:
+    """Raise MissingExtra, naming the packages, where one of them cannot be imported."""
+    missing = [package for package in packages if not _is_installed(package)]
+    if missing:
+        raise MissingExtra(
+            f"{' and '.join(missing)} not installed: pip install 'kraft-wire[{extra}]'"
+        )
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ValueError:  # a module without a spec: whoever put None there hides the package
+        return False
+
+
+require("columnar", "numpy", "pyarrow")

@@ -1,0 +1,100 @@
+"""Which batches a read_committed reader sees (KIP-98).
+
+Two sources say what was aborted. A log file holds its own markers: `TransactionScan` takes the
+batch headers of a whole partition in order and gives the aborted ranges and the last stable offset;
+a reader that starts in the middle needs that first pass, because nothing there says what was open.
+A fetch response lists the aborted transactions that its records belong to: `fetched_ranges` finds
+where each ends. `committed_rows` then selects.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from kraft_wire.columnar.arrays import Bools
+from kraft_wire.columnar.batch_columns import BatchColumns
+from kraft_wire.wire.control_records import ControlRecordType
+
+__all__ = ["AbortedRange", "TransactionScan", "committed_rows", "fetched_ranges"]
+
+_MARKERS = (ControlRecordType.ABORT, ControlRecordType.COMMIT)
+
+
+class AbortedRange(NamedTuple):
+    """What one producer wrote in vain: offsets from its first record up to the marker."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    """Offset of the marker, inclusive; that of the last record there is, where none was seen."""
+
+
+class TransactionScan:
+    """The transactions of one partition, told by its batches in order."""
+
+    def __init__(self) -> None:
+        self.aborted: list[AbortedRange] = []
+        self._open: dict[int, int] = {}
+        self._end_offset = 0
+
+    def add(self, columns: BatchColumns) -> None:
+        """Take the next batches in; those without a right checksum say nothing."""
+        valid = columns.is_valid
+        if valid.any():
+            self._end_offset = int(columns.last_offset[valid].max()) + 1
+        for row in np.flatnonzero(valid & columns.is_transactional).tolist():
+            producer = int(columns.producer_id[row])
+            if not columns.is_control[row]:
+                self._open.setdefault(producer, int(columns.base_offset[row]))
+            elif columns.control_type[row] in _MARKERS:
+                first = self._open.pop(producer, None)
+                if first is not None and columns.control_type[row] == ControlRecordType.ABORT:
+                    marker = int(columns.base_offset[row])
+                    self.aborted.append(AbortedRange(producer, first, marker))
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Where the oldest open transaction begins, else the end of what was added."""
+        return min(self._open.values(), default=self._end_offset)
+
+
+def fetched_ranges(columns: BatchColumns, aborted: Iterable[tuple[int, int]]) -> list[AbortedRange]:
+    """Return the ranges of (producer id, first offset) pairs, the list of a fetch response.
+
+    A range ends at the next ABORT marker of its producer among the fetched batches, or with them.
+    """
+    valid = columns.is_valid
+    marking = valid & columns.is_control & (columns.control_type == ControlRecordType.ABORT)
+    markers: dict[int, list[int]] = {}
+    for row in np.flatnonzero(marking).tolist():
+        markers.setdefault(int(columns.producer_id[row]), []).append(int(columns.base_offset[row]))
+    end = int(columns.last_offset[valid].max()) if valid.any() else -1
+    ranges: list[AbortedRange] = []
+    for producer_id, first_offset in aborted:
+        own = markers.get(producer_id, [])
+        after = bisect_right(own, first_offset)
+        last = own[after] if after < len(own) else max(end, first_offset)
+        ranges.append(AbortedRange(producer_id, first_offset, last))
+    return ranges
+
+
+def committed_rows(
+    columns: BatchColumns, aborted: Iterable[AbortedRange], last_stable_offset: int | None = None
+) -> Bools:
+    """Return which batches are neither aborted nor at or after the last stable offset, if given."""
+    chosen = np.ones(len(columns), np.bool_)
+    if last_stable_offset is not None:
+        chosen &= columns.base_offset < last_stable_offset
+    ranges: dict[int, list[AbortedRange]] = {}
+    for each in sorted(aborted):
+        ranges.setdefault(each.producer_id, []).append(each)
+    transactional = columns.is_valid & columns.is_transactional & ~columns.is_control
+    for row in np.flatnonzero(transactional).tolist():
+        own = ranges.get(int(columns.producer_id[row]), [])
+        offset = int(columns.base_offset[row])
+        before = bisect_right(own, offset, key=lambda each: each.first_offset) - 1
+        if before >= 0 and offset <= own[before].last_offset:
+            chosen[row] = False
+    return chosen

@@ -1,0 +1,275 @@
+"""Directories to findings: what the metadata log says counts, and what was read is counted."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zlib
+from pathlib import Path
+
+import pytest
+
+from kraft_wire.audit import Finding
+from kraft_wire.audit.collector import (
+    AuditResult,
+    CannotAudit,
+    checks_of,
+    plan_audit,
+    read_high_watermarks,
+    read_ledger_file,
+    run_audit,
+)
+from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
+from kraft_wire.storage.os_files import OsFileSystem
+from kraft_wire.wire.memory_records import iter_batches
+from tests.audit.clean_set import write_clean_set, write_snapshot
+
+BYTES_OF_A_POOL = 1
+"""A limit so small that even this audit is spread over processes."""
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> list[Path]:
+    return write_clean_set(tmp_path / "clean")
+
+
+def audit(nodes: list[Path], **told: object) -> AuditResult:
+    return run_audit(plan_audit([str(node) for node in nodes], **told), processes=1)  # type: ignore[arg-type]  # what a test tells
+
+
+def errors(result: AuditResult) -> list[Finding]:
+    return [each for each in result.findings if each.severity == "error"]
+
+
+def records_of(partition: Path) -> list[tuple[int, bytes | None]]:
+    """Offset and value of every record, read by the wire's own decoder."""
+    return [
+        (record.offset, None if record.value is None else bytes(record.value))
+        for segment in sorted(partition.glob("*.log"))
+        for batch in iter_batches(segment.read_bytes())
+        for record in batch.records()
+    ]
+
+
+def ledger_of(partition: Path, path: Path) -> Path:
+    topic, _, number = partition.name.rpartition("-")
+    lines = [
+        {
+            "topic": topic,
+            "partition": int(number),
+            "offset": offset,
+            "crc32": zlib.crc32(value or b""),
+        }
+        for offset, value in records_of(partition)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_summary_counts_what_was_read(nodes: list[Path]) -> None:
+    logs = [path.read_bytes() for node in nodes for path in node.glob("*/*.log")]
+    batches = sum(1 for log in logs for _ in iter_batches(log))
+    assert audit(nodes).summary() == {
+        "nodes": 3,
+        "partitions": 5,
+        "batches": batches,
+        "bytes": sum(map(len, logs)),
+        "errors": 0,
+    }
+
+
+def test_pool_finds_what_one_process_finds(
+    nodes: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segment = sorted((nodes[1] / "orders-0").glob("*.log"))[1]
+    data = bytearray(segment.read_bytes())
+    data[200] ^= 4
+    segment.write_bytes(data)
+    shutil.rmtree(nodes[2] / "payments-0")
+    alone = audit(nodes)
+    for name in ("_SMALL_BYTES", "_PACK_BYTES_MIN", "_PACK_BYTES_MAX"):
+        monkeypatch.setattr(f"kraft_wire.audit.collector.run.{name}", BYTES_OF_A_POOL)
+    told: list[int] = []
+    plan = plan_audit([str(node) for node in nodes])
+    pooled = run_audit(plan, processes=2, progress=told.append)
+    assert pooled.findings == alone.findings
+    assert pooled.summary() == alone.summary()
+    assert sum(told) == alone.summary()["bytes"]
+
+
+def test_replica_outside_the_isr_that_ends_too_early_is_a_warning(nodes: list[Path]) -> None:
+    for path in (nodes[1] / "orders-0").glob("*"):
+        if path.stem.isdecimal() and int(path.stem) > 0:
+            path.unlink()
+    (found,) = audit(nodes).findings
+    assert (found.check, found.severity, found.node) == ("below-high-watermark", "error", "2")
+    shutil.rmtree(nodes[0] / "__cluster_metadata-0")
+    shutil.rmtree(nodes[2] / "__cluster_metadata-0")
+    metadata = nodes[1] / "__cluster_metadata-0"
+    for snapshot in metadata.glob("*.checkpoint"):
+        snapshot.unlink()
+    (metadata / f"{0:020d}.log").write_bytes(b"")  # knows no partition, so nobody is in sync
+    (found,) = audit(nodes).findings
+    assert (found.check, found.severity) == ("below-high-watermark", "warn")
+
+
+def test_replica_whose_directory_is_gone_is_missed_where_it_was_kept(nodes: list[Path]) -> None:
+    shutil.rmtree(nodes[1] / "payments-0")
+    (found,) = audit(nodes).findings
+    assert (found.check, found.severity, found.node) == ("below-high-watermark", "error", "2")
+    assert found.topic == "payments"
+    properties = nodes[1] / "meta.properties"
+    lines = properties.read_text().splitlines()
+    kept = [line for line in lines if not line.startswith("directory.id")]
+    properties.write_text("\n".join(kept))  # which of the node's directories it is, nobody knows
+    assert audit(nodes).findings == []
+
+
+def test_leader_epochs_that_cannot_be_read_are_one_finding(nodes: list[Path]) -> None:
+    (nodes[0] / "orders-0" / "leader-epoch-checkpoint").write_text("0\n9\n")
+    (found,) = audit(nodes).findings
+    assert (found.check, found.node, found.file) == ("epoch", "1", "leader-epoch-checkpoint")
+
+
+def test_metadata_log_that_ends_below_a_snapshot_is_a_warning(nodes: list[Path]) -> None:
+    log = nodes[2] / "__cluster_metadata-0" / f"{0:020d}.log"
+    first = next(iter(iter_batches(log.read_bytes())))
+    log.write_bytes(log.read_bytes()[: first.size_bytes])
+    (found,) = audit(nodes).findings
+    assert (found.check, found.severity, found.node) == ("below-high-watermark", "warn", "3")
+
+
+def test_told_high_watermark_counts(nodes: list[Path], tmp_path: Path) -> None:
+    file = tmp_path / "watermarks.json"
+    file.write_text(json.dumps({"orders": {"0": 10_000}}))
+    (found,) = audit(nodes, high_watermarks=read_high_watermarks(file)).findings
+    assert (found.check, found.topic, found.partition) == ("below-high-watermark", "orders", 0)
+
+
+def test_high_watermarks_are_read_in_three_forms(nodes: list[Path], tmp_path: Path) -> None:
+    known = read_high_watermarks(nodes[0] / "replication-offset-checkpoint")
+    assert set(known) == {("orders", 0), ("orders", 1), ("payments", 0), ("state", 0)}
+    lines = tmp_path / "lines.json"
+    lines.write_text('{"topic": "t", "partition": 1, "offset": 5}\n')
+    assert read_high_watermarks(lines) == {("t", 1): 5}
+    (tmp_path / "text").write_text("nothing of that kind\n")
+    with pytest.raises(CannotAudit, match="neither an offset checkpoint nor JSON"):
+        read_high_watermarks(tmp_path / "text")
+
+
+def test_acknowledged_records_are_there_until_the_leader_loses_them(
+    nodes: list[Path], tmp_path: Path
+) -> None:
+    partition = nodes[0] / "orders-1"
+    ledger = read_ledger_file(ledger_of(partition, tmp_path / "acks.jsonl"))
+    assert audit(nodes, ledger=ledger).findings == []
+    segments = sorted(partition.glob("*.log"))
+    first_lost = int(segments[-1].stem)
+    for node in nodes:  # a loss that no replica can show
+        for path in (node / "orders-1").glob(f"{segments[-1].stem}.*"):
+            path.unlink()
+        checkpoint = node / "replication-offset-checkpoint"
+        lines = checkpoint.read_text().splitlines()
+        kept = [line for line in lines[2:] if not line.startswith("orders 1 ")]
+        checkpoint.write_text("\n".join([lines[0], str(len(kept)), *kept]) + "\n")
+    assert errors(audit(nodes)) == []
+    (found,) = errors(audit(nodes, ledger=ledger))
+    assert (found.check, found.node, found.offset) == ("acknowledged", "1", first_lost)
+
+
+def test_acknowledged_value_that_changed_everywhere_is_one_finding(
+    nodes: list[Path], tmp_path: Path
+) -> None:
+    file = ledger_of(nodes[0] / "payments-0", tmp_path / "acks.jsonl")
+    lines = file.read_text().splitlines()
+    changed = json.loads(lines[30])
+    changed["crc32"] ^= 1
+    file.write_text("\n".join([*lines[:30], json.dumps(changed), *lines[31:]]))
+    (found,) = audit(nodes, ledger=read_ledger_file(file)).findings
+    assert (found.check, found.offset) == ("acknowledged", changed["offset"])
+    assert "another value" in found.detail
+
+
+def test_ledger_line_that_is_none_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "acks"
+    file.write_text('{"topic": "t", "partition": 0, "offset": 1, "crc32": 2}\n{"topic": "t"}\n')
+    with pytest.raises(CannotAudit, match=r"acks:2: no JSON object with topic, partition"):
+        read_ledger_file(file)
+
+
+def test_ledger_about_a_partition_that_is_nowhere_is_refused(nodes: list[Path]) -> None:
+    with pytest.raises(CannotAudit, match="no directory holds other-0"):
+        plan_audit([str(nodes[0])], high_watermarks={("other", 0): 5})
+
+
+def test_what_is_no_log_directory_is_refused(nodes: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "empty").mkdir()
+    for path, reason in (
+        ("missing", "no such directory"),
+        ("file", "not a directory"),
+        ("empty", "no log directory"),
+    ):
+        with pytest.raises(CannotAudit, match=reason):
+            plan_audit([str(tmp_path / path)])
+    with pytest.raises(CannotAudit, match="given twice"):
+        plan_audit([str(nodes[0]), f"{nodes[0]}/"])
+    copy = tmp_path / "copy"
+    shutil.copytree(nodes[0], copy)
+    with pytest.raises(CannotAudit, match="node 1 has this partition"):
+        plan_audit([str(nodes[0]), str(copy)])
+
+
+def test_directory_without_identity_is_called_by_its_name(nodes: list[Path]) -> None:
+    (nodes[2] / "meta.properties").unlink()
+    assert audit(nodes).nodes == ["1", "2", "node-3"]
+
+
+def test_checks_are_chosen_by_name() -> None:
+    assert checks_of("index, crc") == ("crc", "index")
+    assert len(checks_of(None)) == 10
+    with pytest.raises(CannotAudit, match="the checks are crc, gap"):
+        checks_of("crc,luck")
+
+
+def test_indexes_are_read_as_far_as_they_are_written(nodes: list[Path]) -> None:
+    index = max((nodes[0] / "orders-0").glob("*.index"))
+    with index.open("ab") as file:  # the preallocated rest of a node that was killed
+        file.truncate(10 << 20)
+    assert audit(nodes).findings == []
+    assert OsFileSystem().exists(str(index))
+
+
+def test_metadata_of_a_log_that_begins_behind_a_snapshot_is_that_of_most_copies(
+    nodes: list[Path],
+) -> None:
+    for node in nodes:
+        log = node / "__cluster_metadata-0" / f"{0:020d}.log"
+        batches = list(iter_batches(log.read_bytes()))
+        left = log.read_bytes()[sum(each.size_bytes for each in batches[:7]) :]
+        log.with_name(f"{7:020d}.log").write_bytes(left)
+        log.unlink()
+        (log.parent / "leader-epoch-checkpoint").write_text("0\n1\n1 7\n")
+    assert audit(nodes).findings == []
+    directory = nodes[0] / "__cluster_metadata-0"
+    (snapshot,) = directory.glob(f"{7:020d}-*.checkpoint")
+    snapshot.unlink()
+    write_snapshot(directory, OffsetAndEpoch(Offset(7), LeaderEpoch(1)), [])
+    plan = plan_audit([str(node) for node in nodes])
+    facts = {(task.source.topic, task.source.partition): task.facts for task in plan.tasks}
+    assert facts["orders", 0].isr == {"1", "2", "3"}
+    (found,) = run_audit(plan, processes=1).findings
+    assert (found.check, found.node) == ("snapshot", "1")
+
+
+def test_ledger_of_the_metadata_log_shows_a_loss_on_all_nodes(
+    nodes: list[Path], tmp_path: Path
+) -> None:
+    ledger = read_ledger_file(ledger_of(nodes[0] / "__cluster_metadata-0", tmp_path / "acks"))
+    assert audit(nodes, ledger=ledger).findings == []
+    for node in nodes:
+        log = node / "__cluster_metadata-0" / f"{0:020d}.log"
+        *kept, _ = iter_batches(log.read_bytes())
+        log.write_bytes(log.read_bytes()[: sum(each.size_bytes for each in kept)])
+    (found,) = audit(nodes, ledger=ledger).findings
+    assert (found.check, found.severity) == ("acknowledged", "error")

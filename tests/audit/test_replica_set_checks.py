@@ -1,0 +1,81 @@
+"""Replicas of one partition against each other: the odd one is named, once."""
+
+from __future__ import annotations
+
+from kraft_wire.audit import (
+    Replica,
+    batches_of,
+    check_below_high_watermark,
+    check_divergence,
+    check_log_matching,
+)
+from kraft_wire.columnar import Place, batch_columns, batches_table, window_of
+from kraft_wire.wire.batch_builder import build_batch
+from kraft_wire.wire.record import Record
+
+
+def replica(node: str, values: list[bytes], high_watermark: int = -1, **facts: bool) -> Replica:
+    data = b"".join(
+        build_batch([Record(b"k", value)], base_offset=at, partition_leader_epoch=0)
+        for at, value in enumerate(values)
+    )
+    table = batches_table(batch_columns(window_of(data)), Place("t", 0, node, f"{0:020d}.log"))
+    return Replica(node, "t", 0, batches_of(table), 0, high_watermark, **facts)
+
+
+SAME = [b"a", b"b", b"c"]
+OTHER = [b"a", b"x", b"c"]
+
+
+def test_equal_replicas_match_and_so_do_shorter_ones() -> None:
+    assert list(check_log_matching([replica("1", SAME), replica("2", SAME[:2])])) == []
+    assert list(check_log_matching([replica("1", [])])) == []
+
+
+def test_odd_one_of_three_is_named_and_both_of_two() -> None:
+    (found,) = check_log_matching([replica("1", SAME), replica("2", OTHER), replica("3", SAME)])
+    assert (found.node, found.offset, found.severity) == ("2", 1, "error")
+    assert found.position == replica("2", OTHER).batches.position[1]
+    (found,) = check_log_matching([replica("1", SAME), replica("2", OTHER)])
+    assert found.node == "1,2"
+
+
+def test_compacted_replicas_may_differ() -> None:
+    pair = [replica("1", SAME, is_compacted=True), replica("2", OTHER, is_compacted=True)]
+    assert list(check_log_matching(pair)) == []
+
+
+def test_replica_that_ends_below_the_high_watermark_lost_data() -> None:
+    trio = [replica("1", SAME, 3), replica("2", SAME[:2], 2), replica("3", SAME[:1])]
+    found = list(check_below_high_watermark(trio, {"1", "2"}))
+    assert [(each.node, each.severity, each.offset) for each in found] == [
+        ("2", "error", 2),
+        ("3", "warn", 1),
+    ]
+    assert list(check_below_high_watermark([replica("1", SAME, 1)], {"1"})) == []
+
+
+def test_other_boundaries_or_epochs_are_an_error_below_the_high_watermark() -> None:
+    joined = b"".join(
+        build_batch(records, base_offset=base, partition_leader_epoch=epoch)
+        for base, epoch, records in (
+            (0, 0, [Record(b"k", b"a")]),
+            (1, 1, [Record(b"k", b"b"), Record(b"k", b"c")]),
+        )
+    )
+    table = batches_table(batch_columns(window_of(joined)), Place("t", 0, "3", f"{0:020d}.log"))
+    other = Replica("3", "t", 0, batches_of(table), 0)
+    trio = [replica("1", SAME), replica("2", SAME), other]
+    (found,) = check_divergence(trio, 2)
+    assert (found.node, found.offset, found.severity) == ("3", 1, "error")
+    (found,) = check_divergence(trio, 1)
+    assert found.severity == "info"
+    assert list(check_log_matching(trio)) == []
+
+
+def test_watermark_that_no_replica_reaches_is_one_finding() -> None:
+    pair = [replica("1", SAME, 9), replica("2", SAME[:2], 2)]
+    (found,) = check_below_high_watermark(pair, {"1", "2"})
+    assert (found.node, found.offset, found.severity) == ("1", 3, "error")
+    (found,) = check_below_high_watermark([replica("1", SAME)], None, told=4)
+    assert found.severity == "error"

@@ -1,0 +1,125 @@
+"""What an audit leaves: Parquet that tells what JSON tells, and a page that a browser draws."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pyarrow.parquet as parquet
+import pytest
+
+from kraft_wire.audit.collector import AuditResult, plan_audit, run_audit
+from kraft_wire.audit.report import page_of, write_report
+from tests.audit.campaign import Campaign
+from tests.audit.clean_set import write_clean_set
+from tests.audit.faults import damaged
+from tests.browser import reported
+
+PROBE = """
+<script>
+const report = {};
+setTimeout(() => {
+  report.verdict = $("verdict").textContent;
+  report.facts = $("facts").textContent;
+  report.rows = document.querySelectorAll("#rows tr").length;
+  report.legend = document.querySelectorAll("#legend span").length;
+  const colours = () => {
+    const pixels = pen.getImageData(0, 0, chart.width, chart.height).data;
+    return new Set(new Uint32Array(pixels.buffer));
+  };
+  const of = name => {
+    const [r, g, b] = colour(name).slice(1).match(/../g).map(x => parseInt(x, 16));
+    return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+  };
+  const seen = colours();
+  report.damage = seen.has(of("damage"));
+  report.gap = seen.has(of("gap"));
+  report.differs = seen.has(of("differs"));
+  report.log = seen.has(of("log"));
+  const box = chart.getBoundingClientRect();
+  const at = hit => ({ clientX: box.left + (hit.left + hit.right) / 2,
+    clientY: box.top + (hit.top + hit.bottom) / 2, bubbles: true });
+  const mark = hits.find(h => h.finding && h.finding.check === "crc");
+  chart.dispatchEvent(new MouseEvent("mousemove", at(mark)));
+  report.tip = $("tip").textContent;
+  const lane = hits.find(h => h.lane && h.right > h.left + 50);
+  const middle = { ...at(lane), clientX: box.left + lane.left + 30 };
+  chart.dispatchEvent(new MouseEvent("mousemove", middle));
+  report.laneTip = $("tip").textContent;
+  chart.dispatchEvent(new MouseEvent("click", at(mark)));
+  report.chosen = document.querySelector("tr.chosen")?.textContent;
+  $("search").value = "gap"; $("search").dispatchEvent(new Event("input"));
+  report.filtered = document.querySelectorAll("#rows tr").length;
+  report.lanes = lanes.length;
+  document.body.innerHTML = "<pre id=report></pre>";
+  $("report").textContent = JSON.stringify(report);
+}, 300);
+</script>
+"""
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> AuditResult:
+    """An audit that found a flipped bit, a hole and other content."""
+    nodes = write_clean_set(tmp_path_factory.mktemp("audit") / "clean")
+    campaign = Campaign(nodes)
+    wanted = {"bit flip": "crc", "missing batches": "gap", "divergent suffix": "log-matching"}
+    places: set[str] = set()
+    for seed in range(400):
+        damage, _, found = campaign.run(seed)
+        place = f"{damage.topic}-{damage.partition}"
+        is_data = damage.topic in ("orders", "payments") and place not in places
+        if is_data and found and found[0].check == wanted.get(damage.kind):
+            del wanted[damage.kind]
+            places.add(place)
+            damaged(campaign.replicas, seed)
+        if not wanted:
+            break
+    assert not wanted
+    return run_audit(plan_audit([str(node) for node in nodes]), processes=1)
+
+
+@pytest.fixture(scope="module")
+def page(result: AuditResult) -> str:
+    return page_of(result.findings, result.outcome.extents, result.summary())
+
+
+def test_parquet_holds_what_json_tells(result: AuditResult, tmp_path: Path) -> None:
+    write_report(result, tmp_path / "out")
+    rows = parquet.read_table(tmp_path / "out" / "findings.parquet").to_pylist()
+    assert rows == [each.to_json() for each in result.findings]
+    assert len(rows) == 3
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "findings.parquet",
+        "report.html",
+    ]
+
+
+def test_page_loads_nothing_from_anywhere(page: str) -> None:
+    assert not re.search(r"""(?:src|href)\s*=|@import|url\(|fetch\(|XMLHttpRequest""", page)
+
+
+def test_page_holds_findings_and_replicas_as_json(page: str, result: AuditResult) -> None:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    assert found is not None
+    content = json.loads(found.group(1))
+    assert content["summary"] == result.summary()
+    assert content["findings"] == [each.to_json() for each in result.findings]
+    assert len(content["lanes"]) == 15
+    assert content["hidden"] == {"lanes": 0, "findings": 0}
+
+
+@pytest.mark.chromium
+def test_browser_draws_tells_and_filters(page: str, tmp_path: Path) -> None:
+    report = reported(page, PROBE, tmp_path)
+    assert report["verdict"] == "3 errors"
+    assert "3 nodes, 5 partitions" in report["facts"]
+    assert report["rows"] == 3
+    assert report["legend"] == 10
+    assert all(report[colour] for colour in ("damage", "gap", "differs", "log"))
+    assert report["tip"].startswith("error: crc on node")
+    assert "log start 0" in report["laneTip"]
+    assert "crc" in report["chosen"]
+    assert report["filtered"] == 1
+    assert report["lanes"] == 3
