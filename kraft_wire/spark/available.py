@@ -1,0 +1,26 @@
+"""The check that the extra `spark` is installed, made once, before anything else is imported."""
+
+from importlib.util import find_spec
+from typing import Final
+
+__all__ = ["PACKAGES"]
+
+PACKAGES: Final = ("pyspark", "pandas", "numpy", "pyarrow")
+"""What the extra brings."""
+
+
+def _require(packages: tuple[str, ...]) -> None:
+    """Raise ImportError, naming what is missing and the line that installs it."""
+    missing = [package for package in packages if not _is_installed(package)]
+    if missing:
+        raise ImportError(f"{' and '.join(missing)} not installed: pip install 'kraft-wire[spark]'")
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ValueError:  # a module without a spec: whoever put None there hides the package
+        return False
+
+
+_require(PACKAGES)

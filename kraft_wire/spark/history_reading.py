@@ -1,0 +1,187 @@
+"""Reads one metadata log, with the snapshot that it begins after, into a history. No Spark here.
+
+The history goes back as far as the log: to offset 0, or to the oldest snapshot that the log goes on
+from. Records behind the high watermark count, as they do for a node that reads its own log.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from kraft_wire.controller.image_draft import MetadataFault
+from kraft_wire.controller.records import decode_record
+from kraft_wire.model import OffsetAndEpoch, StorageError
+from kraft_wire.spark.failure import PipelineError
+from kraft_wire.spark.metadata_history import Election, MetadataHistory, Moment
+from kraft_wire.spark.metadata_views import metadata_batches
+from kraft_wire.spark.planning import LogPart
+from kraft_wire.spark.snapshot_files import snapshot_records
+from kraft_wire.storage.files import FileSystem
+from kraft_wire.storage.snapshots import SnapshotReader, list_snapshots
+from kraft_wire.wire.control_records import (
+    ControlRecordType,
+    parse_control_key,
+    parse_control_value,
+)
+from kraft_wire.wire.corruption import CorruptRecordBatch
+from kraft_wire.wire.generated.leader_change_message import LeaderChangeMessage
+from kraft_wire.wire.generated.snapshot_header_record import SnapshotHeaderRecord
+from kraft_wire.wire.message import MalformedMessage
+from kraft_wire.wire.record_batch import RecordBatch
+
+__all__ = ["AsOf", "ReadHistory", "parse_as_of", "read_history"]
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf:
+    """Where a history ends: before an offset, or with the last record of a time."""
+
+    offset: int | None = None
+    """Exclusive."""
+    timestamp_ms: int | None = None
+    """Inclusive."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadHistory:
+    """A history with the place where it ends."""
+
+    history: MetadataHistory
+    end: Moment
+    """The last record."""
+    epoch: int
+
+
+def parse_as_of(text: str | None) -> AsOf:
+    """Read an offset or a time of ISO 8601, which is UTC where it does not say."""
+    if text is None:
+        return AsOf()
+    if text.strip().isdecimal():
+        return AsOf(offset=int(text))
+    try:
+        time = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise PipelineError(
+            f"--as-of {text!r} is neither an offset nor a time such as 2026-03-01T04:00:00Z"
+        ) from None
+    return AsOf(timestamp_ms=round(time.replace(tzinfo=time.tzinfo or UTC).timestamp() * 1000))
+
+
+def read_history(fs: FileSystem, part: LogPart, as_of: AsOf) -> ReadHistory:
+    """Replay a whole metadata log up to `as_of`; PipelineError where it does not reach back so far.
+
+    Damage is never passed over, because every later record builds on the earlier ones.
+    """
+    try:
+        return _read(fs, part, as_of)
+    except (MetadataFault, CorruptRecordBatch, MalformedMessage, StorageError) as error:
+        raise PipelineError(f"metadata log in {part.directory}: {error}") from None
+
+
+def _read(fs: FileSystem, part: LogPart, as_of: AsOf) -> ReadHistory:
+    batches = metadata_batches(fs, part)
+    first = next(batches, None)
+    history, end, epoch = MetadataHistory(), Moment(-1, -1), -1
+    snapshot_id = _start(fs, part, first, as_of)
+    if snapshot_id is not None:
+        history.take_snapshot(snapshot_records(fs, part.directory, snapshot_id))
+        end, epoch = Moment(snapshot_id.offset - 1, -1), snapshot_id.epoch
+    leader = -1
+    for batch in _from(first, batches):
+        if batch.next_offset <= end.offset + 1:
+            continue
+        if _is_beyond(batch.base_offset, batch.base_timestamp, as_of):
+            break
+        if batch.base_offset > end.offset + 1:
+            raise PipelineError(
+                f"{part.directory}: offsets {end.offset + 1} to {batch.base_offset - 1} of the"
+                " metadata log are missing: give the directory of another node"
+            )
+        if batch.is_control:
+            leader, end = _elected(batch, history, leader), _last(batch)
+        else:
+            end = _take(batch, history, end, as_of)
+        epoch = batch.partition_leader_epoch
+    return ReadHistory(history, end, epoch)
+
+
+def _from(first: RecordBatch | None, rest: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
+    if first is not None:
+        yield first
+        yield from rest
+
+
+def _start(
+    fs: FileSystem, part: LogPart, first: RecordBatch | None, as_of: AsOf
+) -> OffsetAndEpoch | None:
+    """Return the snapshot to begin with, None for the log's own begin."""
+    if first is not None and first.base_offset == 0:
+        return None
+    known = [each for each in list_snapshots(fs, part.directory) if each.offset > 0]
+    if first is not None:
+        known = [each for each in known if each.offset >= first.base_offset]
+    if not known:
+        raise PipelineError(f"{part.directory} holds neither the begin of its log nor a snapshot")
+    chosen = known[0] if first is not None else known[-1]
+    if as_of.offset is not None and chosen.offset > as_of.offset:
+        raise PipelineError(
+            f"{part.directory} goes back to offset {chosen.offset}, not to {as_of.offset}"
+        )
+    if as_of.timestamp_ms is not None:
+        stamp = _snapshot_time(fs, part, chosen)
+        if stamp > as_of.timestamp_ms:
+            when = datetime.fromtimestamp(stamp / 1000, UTC).isoformat(timespec="seconds")
+            raise PipelineError(f"{part.directory} goes back to {when}: ask for a later time")
+    return chosen
+
+
+def _snapshot_time(fs: FileSystem, part: LogPart, snapshot_id: OffsetAndEpoch) -> int:
+    """Return the time of the last record that a snapshot covers."""
+    reader = SnapshotReader(fs, part.directory, snapshot_id)
+    try:
+        for record in next(iter(reader.batches())).records():
+            if parse_control_key(record.key) is ControlRecordType.SNAPSHOT_HEADER:
+                head = parse_control_value(ControlRecordType.SNAPSHOT_HEADER, record.value)
+                assert isinstance(head, SnapshotHeaderRecord), head
+                return head.last_contained_log_timestamp
+    finally:
+        reader.close()
+    return -1
+
+
+def _is_beyond(offset: int, timestamp_ms: int, as_of: AsOf) -> bool:
+    if as_of.offset is not None and offset >= as_of.offset:
+        return True
+    return as_of.timestamp_ms is not None and timestamp_ms > as_of.timestamp_ms
+
+
+def _take(batch: RecordBatch, history: MetadataHistory, end: Moment, as_of: AsOf) -> Moment:
+    """Take the records of a batch that are behind `end` and before `as_of`."""
+    begin = end.offset
+    for record in batch.records():
+        if record.offset <= begin:
+            continue
+        if _is_beyond(record.offset, record.timestamp, as_of):
+            break
+        end = Moment(record.offset, record.timestamp)
+        history.take(decode_record(record.value or b"").record, end)
+    return end
+
+
+def _last(batch: RecordBatch) -> Moment:
+    return Moment(batch.next_offset - 1, batch.max_timestamp)
+
+
+def _elected(batch: RecordBatch, history: MetadataHistory, leader: int) -> int:
+    """Note who leads the quorum from a control batch on, and return it."""
+    for record in batch.records():
+        if parse_control_key(record.key) is ControlRecordType.LEADER_CHANGE:
+            told = parse_control_value(ControlRecordType.LEADER_CHANGE, record.value)
+            assert isinstance(told, LeaderChangeMessage), told
+            at = Moment(record.offset, record.timestamp)
+            epoch = batch.partition_leader_epoch
+            history.elections.append(
+                Election("__cluster_metadata", None, 0, epoch, leader, told.leader_id, False, at)
+            )
+            leader = told.leader_id
+    return leader

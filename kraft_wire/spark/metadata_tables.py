@@ -1,0 +1,340 @@
+"""What the metadata log says as eight Arrow tables. No Spark here.
+
+`brokers`, `controllers`, `topics`, `partitions`, `configs` and `features` are the image at the end;
+`partition_changes` and `elections` are the history. Every table names the cluster, so that those of
+many clusters can stand in one directory.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from kraft_wire.controller.image import (
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+    EndpointImage,
+    FeatureRange,
+    MetadataImage,
+)
+from kraft_wire.model import Uuid, uuid_to_text
+from kraft_wire.spark.history_reading import ReadHistory
+from kraft_wire.spark.metadata_history import UNKNOWN, Change, Election, Moment
+
+__all__ = ["TABLES", "tables_of"]
+
+Row = dict[str, object]
+
+_TIME: Final = pa.timestamp("us", tz="UTC")
+_NODES: Final = pa.list_(pa.field("element", pa.int32()))
+_TEXTS: Final = pa.list_(pa.field("element", pa.string()))
+_ENDPOINTS: Final = pa.list_(
+    pa.field(
+        "element",
+        pa.struct(
+            [
+                ("name", pa.string()),
+                ("host", pa.string()),
+                ("port", pa.int32()),
+                ("securityProtocol", pa.int32()),
+            ]
+        ),
+    )
+)
+_LEVELS: Final = pa.list_(
+    pa.field(
+        "element",
+        pa.struct([("name", pa.string()), ("minLevel", pa.int32()), ("maxLevel", pa.int32())]),
+    )
+)
+_STATE: Final[list[tuple[str, pa.DataType]]] = [
+    ("clusterId", pa.string()),
+    ("topic", pa.string()),
+    ("topicId", pa.string()),
+    ("partition", pa.int32()),
+    ("leader", pa.int32()),
+    ("leaderEpoch", pa.int32()),
+    ("partitionEpoch", pa.int32()),
+    ("replicas", _NODES),
+    ("isr", _NODES),
+    ("elr", _NODES),
+    ("lastKnownElr", _NODES),
+    ("addingReplicas", _NODES),
+    ("removingReplicas", _NODES),
+    ("leaderRecoveryState", pa.int32()),
+]
+
+TABLES: Final[Mapping[str, pa.Schema]] = {
+    "brokers": pa.schema(
+        [
+            ("clusterId", pa.string()),
+            ("broker", pa.int32()),
+            ("brokerEpoch", pa.int64()),
+            ("incarnationId", pa.string()),
+            ("fenced", pa.bool_()),
+            ("inControlledShutdown", pa.bool_()),
+            ("rack", pa.string()),
+            ("endpoints", _ENDPOINTS),
+            ("features", _LEVELS),
+            ("logDirs", _TEXTS),
+            ("cordonedLogDirs", _TEXTS),
+        ]
+    ),
+    "controllers": pa.schema(
+        [
+            ("clusterId", pa.string()),
+            ("controller", pa.int32()),
+            ("incarnationId", pa.string()),
+            ("endpoints", _ENDPOINTS),
+            ("features", _LEVELS),
+        ]
+    ),
+    "topics": pa.schema(
+        [
+            ("clusterId", pa.string()),
+            ("topic", pa.string()),
+            ("topicId", pa.string()),
+            ("partitions", pa.int32()),
+            ("createdOffset", pa.int64()),
+            ("createdTimestamp", _TIME),
+        ]
+    ),
+    "partitions": pa.schema([*_STATE, ("directories", _TEXTS)]),
+    "partition_changes": pa.schema(
+        [
+            *_STATE,
+            ("fromOffset", pa.int64()),
+            ("untilOffset", pa.int64()),
+            ("fromTimestamp", _TIME),
+            ("untilTimestamp", _TIME),
+        ]
+    ),
+    "configs": pa.schema(
+        [
+            ("clusterId", pa.string()),
+            ("resourceType", pa.string()),
+            ("resource", pa.string()),
+            ("name", pa.string()),
+            ("value", pa.string()),
+        ]
+    ),
+    "features": pa.schema(
+        [("clusterId", pa.string()), ("feature", pa.string()), ("level", pa.int32())]
+    ),
+    "elections": pa.schema(
+        [
+            ("clusterId", pa.string()),
+            ("topic", pa.string()),
+            ("topicId", pa.string()),
+            ("partition", pa.int32()),
+            ("leaderEpoch", pa.int32()),
+            ("fromLeader", pa.int32()),
+            ("toLeader", pa.int32()),
+            ("isUnclean", pa.bool_()),
+            ("offset", pa.int64()),
+            ("timestamp", _TIME),
+        ]
+    ),
+}
+"""Unknown offsets and times are null: before the log that is left, or not yet over."""
+
+_RESOURCES: Final = {
+    TOPIC_RESOURCE: "topic",
+    BROKER_RESOURCE: "broker",
+    CLIENT_METRICS_RESOURCE: "client-metrics",
+    GROUP_RESOURCE: "group",
+}
+
+
+def tables_of(read: ReadHistory, cluster_id: str) -> dict[str, pa.Table]:
+    """Return the tables of one cluster, by name."""
+    image = read.history.image(read.end, read.epoch)
+    lasting = list(read.history.lasting(image))
+    changes = [*read.history.ended, *lasting]
+    rows: dict[str, list[Row]] = {
+        "brokers": list(_brokers(image)),
+        "controllers": list(_controllers(image)),
+        "topics": list(_topics(image, read.history.created)),
+        "configs": list(_configs(image)),
+        "features": [
+            {"feature": name, "level": level}
+            for name, level in sorted(image.finalized_features.items())
+        ],
+    }
+    columns = {
+        "partitions": _states(lasting) | {"directories": _directories(lasting)},
+        "partition_changes": _states(changes) | _intervals(changes),
+        "elections": _elections(read.history.elections),
+    }
+    found = {}
+    for name, schema in TABLES.items():
+        if name in rows:
+            named = [row | {"clusterId": cluster_id} for row in rows[name]]
+            found[name] = pa.Table.from_pylist(named, schema=schema)
+        else:
+            found[name] = _table(columns[name], cluster_id, schema)
+    return found
+
+
+def _table(columns: Mapping[str, pa.Array], cluster_id: str, schema: pa.Schema) -> pa.Table:
+    count = len(next(iter(columns.values())))
+    known = dict(columns) | {"clusterId": pa.repeat(pa.scalar(cluster_id), count)}
+    return pa.Table.from_arrays([known[name] for name in schema.names], schema=schema)
+
+
+def _states(changes: Sequence[Change]) -> dict[str, pa.Array]:
+    """Return the columns of partitions' states."""
+    states = [each.state for each in changes]
+    texts = {
+        topic_id: uuid_to_text(topic_id)
+        for topic_id in dict.fromkeys(each.topic_id for each in changes)
+    }
+    return {
+        "topic": pa.array([each.topic for each in changes], pa.string()),
+        "topicId": pa.array([texts[each.topic_id] for each in changes], pa.string()),
+        "partition": _numbers([each.partition for each in states]),
+        "leader": _numbers([each.leader for each in states]),
+        "leaderEpoch": _numbers([each.leader_epoch for each in states]),
+        "partitionEpoch": _numbers([each.partition_epoch for each in states]),
+        "replicas": _nodes([each.replicas for each in states]),
+        "isr": _nodes([each.isr for each in states]),
+        "elr": _nodes([each.eligible_leader_replicas for each in states]),
+        "lastKnownElr": _nodes([each.last_known_elr for each in states]),
+        "addingReplicas": _nodes([each.adding_replicas for each in states]),
+        "removingReplicas": _nodes([each.removing_replicas for each in states]),
+        "leaderRecoveryState": _numbers([each.leader_recovery_state for each in states]),
+    }
+
+
+def _intervals(changes: Sequence[Change]) -> dict[str, pa.Array]:
+    begins, ends = [each.since for each in changes], [each.until or UNKNOWN for each in changes]
+    return {
+        "fromOffset": _offsets(begins),
+        "untilOffset": _offsets(ends),
+        "fromTimestamp": _times(begins),
+        "untilTimestamp": _times(ends),
+    }
+
+
+def _elections(elections: Sequence[Election]) -> dict[str, pa.Array]:
+    ids = [None if each.topic_id is None else uuid_to_text(each.topic_id) for each in elections]
+    moments = [each.at for each in elections]
+    return {
+        "topic": pa.array([each.topic for each in elections], pa.string()),
+        "topicId": pa.array(ids, pa.string()),
+        "partition": _numbers([each.partition for each in elections]),
+        "leaderEpoch": _numbers([each.leader_epoch for each in elections]),
+        "fromLeader": _numbers([each.from_leader for each in elections]),
+        "toLeader": _numbers([each.to_leader for each in elections]),
+        "isUnclean": pa.array([each.is_unclean for each in elections], pa.bool_()),
+        "offset": _offsets(moments),
+        "timestamp": _times(moments),
+    }
+
+
+def _numbers(values: Sequence[int]) -> pa.Array:
+    return pa.array(np.array(values, np.int32))
+
+
+def _nodes(values: Sequence[Sequence[int]]) -> pa.Array:
+    """Return lists of numbers, many times faster than Arrow takes them one by one."""
+    flat = np.fromiter(chain.from_iterable(values), np.int32)
+    return pa.ListArray.from_arrays(_ends(values), pa.array(flat)).cast(_NODES)
+
+
+def _offsets(moments: Sequence[Moment]) -> pa.Array:
+    offsets = np.array([each.offset for each in moments], np.int64)
+    return pa.array(offsets, mask=offsets < 0)
+
+
+def _times(moments: Sequence[Moment]) -> pa.Array:
+    stamps = np.array([each.timestamp_ms for each in moments], np.int64)
+    return pa.array(stamps * 1000, mask=stamps < 0).cast(_TIME)
+
+
+def _directories(changes: Sequence[Change]) -> pa.Array:
+    texts: dict[Uuid, str] = {}
+    for topic_id in dict.fromkeys(chain.from_iterable(each.state.directories for each in changes)):
+        texts[topic_id] = uuid_to_text(topic_id)
+    named = [[texts[each] for each in change.state.directories] for change in changes]
+    flat = pa.array(list(chain.from_iterable(named)), pa.string())
+    return pa.ListArray.from_arrays(_ends(named), flat).cast(_TEXTS)
+
+
+def _ends(lists: Sequence[Sequence[object]]) -> pa.Array:
+    """Return where each list begins in the flat values, and where the last one ends."""
+    ends = np.zeros(len(lists) + 1, np.int32)
+    np.cumsum([len(each) for each in lists], out=ends[1:])
+    return pa.array(ends)
+
+
+def _brokers(image: MetadataImage) -> Iterable[Row]:
+    for _, each in sorted(image.brokers.items()):
+        yield {
+            "broker": each.broker_id,
+            "brokerEpoch": each.broker_epoch,
+            "incarnationId": uuid_to_text(each.incarnation_id),
+            "fenced": each.fenced,
+            "inControlledShutdown": each.in_controlled_shutdown,
+            "rack": each.rack,
+            "endpoints": _endpoints(each.endpoints),
+            "features": _levels(each.features),
+            "logDirs": [uuid_to_text(uuid) for uuid in each.log_dirs],
+            "cordonedLogDirs": [uuid_to_text(uuid) for uuid in each.cordoned_log_dirs or ()],
+        }
+
+
+def _controllers(image: MetadataImage) -> Iterable[Row]:
+    for _, each in sorted(image.controllers.items()):
+        yield {
+            "controller": each.controller_id,
+            "incarnationId": uuid_to_text(each.incarnation_id),
+            "endpoints": _endpoints(each.endpoints),
+            "features": _levels(each.features),
+        }
+
+
+def _endpoints(endpoints: Mapping[str, EndpointImage]) -> list[Row]:
+    return [
+        {
+            "name": each.name,
+            "host": each.host,
+            "port": each.port,
+            "securityProtocol": each.security_protocol,
+        }
+        for _, each in sorted(endpoints.items())
+    ]
+
+
+def _levels(features: Mapping[str, FeatureRange]) -> list[Row]:
+    return [
+        {"name": name, "minLevel": each.min_level, "maxLevel": each.max_level}
+        for name, each in sorted(features.items())
+    ]
+
+
+def _topics(image: MetadataImage, created: Mapping[Uuid, Moment]) -> Iterable[Row]:
+    for topic in image.topics():
+        at = created[topic.topic_id]
+        yield {
+            "topic": topic.name,
+            "topicId": uuid_to_text(topic.topic_id),
+            "partitions": len(topic.partitions),
+            "createdOffset": None if at.offset < 0 else at.offset,
+            "createdTimestamp": None if at.timestamp_ms < 0 else at.timestamp_ms * 1000,
+        }
+
+
+def _configs(image: MetadataImage) -> Iterable[Row]:
+    for (kind, resource), values in sorted(image.configs.items()):
+        for name, value in sorted(values.items()):
+            yield {
+                "resourceType": _RESOURCES.get(kind, str(kind)),
+                "resource": resource,
+                "name": name,
+                "value": value,
+            }

@@ -1,0 +1,74 @@
+"""A Spark session as the verbs of `kraft-wire spark` want it.
+
+Spark reads some of its settings from the environment of the process that starts it: the workers'
+interpreter must be the driver's, or they begin with whatever `python3` is on the path.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from kraft_wire.spark.failure import PipelineError
+from kraft_wire.spark.registration import register
+
+__all__ = ["running", "session"]
+
+_QUIET: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+"""What can be overruled by `--conf`."""
+
+
+def session(
+    master: str = "local[*]",
+    *,
+    conf: Mapping[str, str] | None = None,
+    jars: Sequence[str] = (),
+    app_name: str = "kraft-wire",
+) -> SparkSession:
+    """Return the active session, or start one; the formats are registered with it.
+
+    `conf` overrules what is set here; `spark.pyspark.python` in it is the workers' interpreter
+    where theirs has another path than this one. PipelineError where Spark does not start.
+    """
+    workers = (conf or {}).get("spark.pyspark.python", sys.executable)
+    os.environ["PYSPARK_PYTHON"] = workers
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.appName(app_name).master(master)
+    settings = _QUIET | ({"spark.jars": ",".join(jars)} if jars else {}) | dict(conf or {})
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    try:
+        started = builder.getOrCreate()
+    except (PySparkException, RuntimeError, OSError) as error:
+        first = str(error).strip().splitlines()[0]
+        raise PipelineError(f"Spark does not start with master {master}: {first}") from error
+    started.sparkContext.setLogLevel("ERROR")
+    register(started)
+    return started
+
+
+@contextmanager
+def running(
+    master: str, *, conf: Mapping[str, str] | None = None, jars: Sequence[str] = ()
+) -> Iterator[SparkSession]:
+    """Start a session for one verb and stop it after; one that was there before stays."""
+    before = SparkSession.getActiveSession()
+    started = session(master, conf=conf, jars=jars)
+    if before is None:  # a failure is one line of the verb's, not a trace for each task
+        started.sparkContext.setLogLevel("OFF")
+    try:
+        yield started
+    finally:
+        if before is None:
+            started.stop()

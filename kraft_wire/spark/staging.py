@@ -1,0 +1,88 @@
+"""A directory of results that is there whole or not at all.
+
+Everything is written beside the place where it is to be, under a name that begins with a dot, and
+one rename ends it. The parent directory must be one that driver and workers share. What a killed
+run leaves behind is such a directory, which nobody reads and anybody may delete.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kraft_wire.spark.failure import PipelineError
+
+__all__ = ["keep_only", "staged"]
+
+
+@contextmanager
+def staged(output: str, *, overwrite: bool = False) -> Iterator[Path]:
+    """Give a new directory that becomes `output` when the body ends, and vanishes when it fails.
+
+    PipelineError at once where `output` holds anything already, but for `overwrite`.
+    """
+    target = _target(output)
+    if target.exists() and not overwrite and (not target.is_dir() or any(target.iterdir())):
+        raise PipelineError(f"{target} is there already: give another directory or --overwrite")
+    with _as_lines(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(".part", f".{target.name}.", target.parent))
+        staging.chmod(0o777 & ~_mask())
+    try:
+        yield staging
+        with _as_lines(target):
+            _move(staging, target)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def keep_only(staging: Path, files: Iterable[str]) -> None:
+    """Remove what attempts have left that came to nothing; `files` are relative paths."""
+    wanted = {staging / name for name in files}
+    for path in sorted(staging.rglob("*")):
+        if path.is_file() and path not in wanted:
+            path.unlink()
+
+
+def _target(output: str) -> Path:
+    scheme, separator, _ = output.partition("://")
+    if separator and scheme != "file":
+        raise PipelineError(f"{output}: give a directory that driver and workers share as a path")
+    path = Path(output.removeprefix("file://")).absolute()
+    if not path.name:
+        raise PipelineError(f"{output} is no directory to write to")
+    return path
+
+
+def _move(staging: Path, target: Path) -> None:
+    """Put the new directory in the place of the old one, if there is one."""
+    old = staging.with_suffix(".old")
+    if target.exists():
+        os.replace(target, old)
+    try:
+        os.replace(staging, target)
+    except OSError:
+        if old.exists():
+            os.replace(old, target)
+        raise
+    if old.is_dir():
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        old.unlink(missing_ok=True)
+
+
+def _mask() -> int:
+    """Return what the process takes from the rights of new files; it can only be set to be read."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+@contextmanager
+def _as_lines(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise PipelineError(f"{error.filename or target}: {error.strerror or error}") from None

@@ -1,0 +1,177 @@
+"""The keys `kafka.…` of the format `kraftwire`: which mean something, which are refused, and why.
+
+Three kinds are refused: what Spark's own connector refuses because it would break a query, what
+cannot be honoured without saying so (encryption, authentication), and keys that Kafka's clients do
+not have. All other keys of Kafka's clients are accepted; those that tune what is not here (polls,
+groups, metrics) have no effect.
+"""
+
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Final
+
+from kraft_wire.client.cluster import ClusterSettings
+from kraft_wire.client.fetching import FetchSettings
+from kraft_wire.spark.failure import PipelineError
+from kraft_wire.spark.given import parse_not_negative, parse_positive
+
+__all__ = ["KafkaKeys"]
+
+_CONNECTOR_REFUSES: Final = {
+    "auto.offset.reset": "where a query begins is startingOffsets, and a stream keeps its offsets",
+    "key.deserializer": "keys are read as bytes: cast them in the query",
+    "value.deserializer": "values are read as bytes: cast them in the query",
+    "key.serializer": "keys are written as bytes or strings: cast them in the query",
+    "value.serializer": "values are written as bytes or strings: cast them in the query",
+    "enable.auto.commit": "offsets are kept in the checkpoint and committed nowhere",
+    "interceptor.classes": "an interceptor could change what a query must read again",
+}
+_EFFECTIVE: Final = [
+    "bootstrap.servers",
+    "client.id",
+    "request.timeout.ms",
+    "default.api.timeout.ms",
+    "fetch.max.bytes",
+    "fetch.max.wait.ms",
+    "fetch.min.bytes",
+    "max.partition.fetch.bytes",
+    "isolation.level",
+    "compression.type",
+    "acks",
+    "enable.idempotence",
+    "batch.size",
+    "delivery.timeout.ms",
+    "max.request.size",
+]
+_WITHOUT_EFFECT: Final = [
+    "allow.auto.create.topics",
+    "auto.commit.interval.ms",
+    "buffer.memory",
+    "check.crcs",
+    "client.dns.lookup",
+    "client.rack",
+    "compression.gzip.level",
+    "compression.lz4.level",
+    "compression.zstd.level",
+    "config.providers",
+    "connections.max.idle.ms",
+    "enable.metrics.push",
+    "exclude.internal.topics",
+    "group.id",
+    "group.instance.id",
+    "group.protocol",
+    "group.remote.assignor",
+    "heartbeat.interval.ms",
+    "linger.ms",
+    "max.block.ms",
+    "max.in.flight.requests.per.connection",
+    "max.poll.interval.ms",
+    "max.poll.records",
+    "metadata.max.age.ms",
+    "metadata.max.idle.ms",
+    "metadata.recovery.rebootstrap.trigger.ms",
+    "metadata.recovery.strategy",
+    "metric.reporters",
+    "metrics.num.samples",
+    "metrics.recording.level",
+    "metrics.sample.window.ms",
+    "partition.assignment.strategy",
+    "partitioner.adaptive.partitioning.enable",
+    "partitioner.availability.timeout.ms",
+    "receive.buffer.bytes",
+    "reconnect.backoff.max.ms",
+    "reconnect.backoff.ms",
+    "retries",
+    "retry.backoff.max.ms",
+    "retry.backoff.ms",
+    "security.providers",
+    "send.buffer.bytes",
+    "session.timeout.ms",
+    "socket.connection.setup.timeout.max.ms",
+    "socket.connection.setup.timeout.ms",
+    "transaction.timeout.ms",
+]
+_UNHONOURABLE: Final = {
+    "partitioner.class": "records go where Kafka's default partitioner puts them",
+    "partitioner.ignore.keys": "records go where Kafka's default partitioner puts them",
+    "transactional.id": "the sink writes idempotently, without transactions",
+    "transaction.two.phase.commit.enable": "the sink writes idempotently, without transactions",
+}
+_SECURITY: Final = ("sasl.", "ssl.", "security.protocol")
+
+
+class KafkaKeys:
+    """The keys of one `load()` or `save()`, checked."""
+
+    def __init__(self, keys: Mapping[str, str]) -> None:
+        self._keys = dict(keys)
+        for name, value in self._keys.items():
+            _check(name, value)
+
+    def cluster(self) -> ClusterSettings:
+        """Return how the cluster is reached."""
+        text = self._keys.get("bootstrap.servers", "")
+        bootstrap = tuple(each.strip() for each in text.split(",") if each.strip())
+        if not bootstrap:
+            raise PipelineError("option kafka.bootstrap.servers is missing: give host:port,…")
+        defaults = ClusterSettings(bootstrap)
+        return ClusterSettings(
+            bootstrap,
+            self._keys.get("client.id", defaults.client_id),
+            self._seconds("request.timeout.ms", defaults.request_seconds),
+            self._seconds("default.api.timeout.ms", defaults.deadline_seconds),
+        )
+
+    def fetching(self, progress_ms: int | None) -> FetchSettings:
+        """Return how partitions are read; sizes that are not given are larger than Kafka's."""
+        isolation = self._keys.get("isolation.level", "read_uncommitted").strip().lower()
+        if isolation not in ("read_uncommitted", "read_committed"):
+            raise PipelineError(
+                f"option kafka.isolation.level: {isolation!r} is none of read_uncommitted,"
+                " read_committed"
+            )
+        defaults = FetchSettings()
+        seconds = defaults.progress_seconds if progress_ms is None else progress_ms / 1000
+        return FetchSettings(
+            self.number("max.partition.fetch.bytes", defaults.partition_bytes_max, parse_positive),
+            self.number("fetch.max.bytes", defaults.fetch_bytes_max, parse_positive),
+            self.number("fetch.min.bytes", defaults.bytes_min, parse_not_negative),
+            self.number("fetch.max.wait.ms", defaults.wait_ms_max, parse_not_negative),
+            isolation == "read_committed",
+            seconds,
+        )
+
+    def text(self, name: str, default: str) -> str:
+        """Return a key's value in lower case."""
+        return self._keys.get(name, default).strip().lower()
+
+    def number(self, name: str, default: int, parse: Callable[[str], int]) -> int:
+        """Return a key's value as a number."""
+        text = self._keys.get(name)
+        if text is None:
+            return default
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise PipelineError(f"option kafka.{name}: {text!r} {error}") from None
+
+    def _seconds(self, name: str, default: float) -> float:
+        return self.number(name, round(default * 1000), parse_positive) / 1000
+
+
+def _check(name: str, value: str) -> None:
+    """Refuse a key that would break a query, that cannot be honoured, or that nobody knows."""
+    reason = _CONNECTOR_REFUSES.get(name) or _UNHONOURABLE.get(name)
+    if reason is not None:
+        raise PipelineError(f"option kafka.{name} is not supported: {reason}")
+    if name == "security.protocol" and value.strip().upper() != "PLAINTEXT":
+        raise PipelineError(
+            f"option kafka.{name}: {value!r} is not supported, kraftwire speaks PLAINTEXT alone;"
+            " Spark's own connector speaks the others"
+        )
+    known = [*_EFFECTIVE, *_WITHOUT_EFFECT]
+    if name in known or name.startswith(_SECURITY):
+        return
+    close = get_close_matches(name, known, 1)
+    hint = f"did you mean kafka.{close[0]}?" if close else "Kafka's clients have no such key"
+    raise PipelineError(f"option 'kafka.{name}' does not exist; {hint}")

@@ -1,0 +1,120 @@
+"""Partitions that exist in the metadata log only: a broker that registers and keeps no log.
+
+A hundred thousand directories would prove nothing about metadata. A broker that is only a
+connection to the active controller gets them assigned instead; when its heartbeats stop, it is
+fenced, and every partition changes its leader, which writes as many records again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+from kraft_wire.wire.generated.broker_heartbeat import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+)
+from kraft_wire.wire.generated.broker_registration import (
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+    Feature,
+    Listener,
+)
+from kraft_wire.wire.generated.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+from tests.apache.node import CLUSTER_ID
+from tests.server.wire_client import WireClient
+
+BROKER_ID = 100
+SECONDS_MAX = 120
+FEATURES = {
+    "metadata.version": (7, 30),
+    "kraft.version": (0, 1),
+    "transaction.version": (0, 2),
+    "group.version": (0, 1),
+    "eligible.leader.replicas.version": (0, 1),
+    "share.version": (0, 1),
+    "streams.version": (0, 1),
+}
+_PER_TOPIC = 4_000
+"""Fewer than the records that a controller writes for one request."""
+
+
+class LoglessBroker:
+    """A registered broker with one connection to the active controller."""
+
+    def __init__(self, controllers: Sequence[str]) -> None:
+        self.client, self.epoch = self._register(controllers)
+
+    def heartbeat(self) -> bool:
+        """Say that it lives and knows everything; whether it is unfenced."""
+        request = BrokerHeartbeatRequest(
+            broker_id=BROKER_ID,
+            broker_epoch=self.epoch,
+            current_metadata_offset=1 << 40,
+            want_fence=False,
+        )
+        answer = self.client.call(request, 1, BrokerHeartbeatResponse)
+        assert answer.error_code == ErrorCode.NONE, answer.error_code
+        return not answer.is_fenced
+
+    def create(self, name: str, partitions: int) -> None:
+        """Create a topic whose every partition is its own."""
+        assignments = [
+            CreatableReplicaAssignment(partition_index=index, broker_ids=[BROKER_ID])
+            for index in range(partitions)
+        ]
+        topic = CreatableTopic(
+            name=name, num_partitions=-1, replication_factor=-1, assignments=assignments
+        )
+        request = CreateTopicsRequest(topics=[topic], timeout_ms=60_000)
+        (result,) = self.client.call(request, 7, CreateTopicsResponse).topics
+        assert result.error_code == ErrorCode.NONE, result.error_message
+
+    def _register(self, controllers: Sequence[str]) -> tuple[WireClient, int]:
+        """Return a connection to the controller that takes the registration, and the epoch."""
+        request = BrokerRegistrationRequest(
+            broker_id=BROKER_ID,
+            cluster_id=CLUSTER_ID,
+            incarnation_id=b"logless-broker-1",
+            listeners=[Listener(name="PLAINTEXT", host="127.0.0.1", port=9)],
+            features=[
+                Feature(name=name, min_supported_version=low, max_supported_version=high)
+                for name, (low, high) in FEATURES.items()
+            ],
+            log_dirs=[b"logless-director"],
+            previous_broker_epoch=-1,
+        )
+        deadline = time.monotonic() + SECONDS_MAX
+        refused: list[int] = []
+        while time.monotonic() < deadline:
+            for address in controllers:
+                with suppress(OSError):
+                    client = WireClient(address)
+                    client.sock.settimeout(SECONDS_MAX)
+                    answer = client.call(request, 4, BrokerRegistrationResponse)
+                    if answer.error_code == ErrorCode.NONE:
+                        return client, answer.broker_epoch
+                    refused.append(answer.error_code)
+                    client.sock.close()
+            time.sleep(0.2)
+        raise AssertionError(f"no controller takes the registration: {refused[-3:]}")
+
+
+def create_many_partitions(controllers: Sequence[str], count: int) -> None:
+    """Have `count` partitions written to the metadata log, in topics `many-0`, `many-1`, …"""
+    broker = LoglessBroker(controllers)
+    deadline = time.monotonic() + SECONDS_MAX
+    while not broker.heartbeat():
+        assert time.monotonic() < deadline, "the broker stays fenced"
+        time.sleep(0.1)
+    for number, first in enumerate(range(0, count, _PER_TOPIC)):
+        broker.create(f"many-{number}", min(_PER_TOPIC, count - first))
+        broker.heartbeat()
+    broker.client.sock.close()

@@ -1,0 +1,118 @@
+"""An ingest takes every record once, over several runs, and refuses what would not be once."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.sql.streaming.query import StreamingQuery
+from typer.testing import CliRunner
+
+from kraft_wire.cli.spark import app
+from kraft_wire.spark.failure import PipelineError
+from kraft_wire.spark.ingest import Ingest, ingest
+from kraft_wire.spark.workers import Amount
+from tests.server_process import ServerProcess
+from tests.spark.topics_written import LiveTopics, Row
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.java
+
+
+@pytest.fixture(scope="module")
+def topics(module_server: ServerProcess) -> LiveTopics:
+    return LiveTopics(module_server.bootstrap)
+
+
+def asked_for(topics: LiveTopics, topic: str, place: Path) -> Ingest:
+    output, checkpoint = str(place / "out"), str(place / "checkpoint")
+    return Ingest(topics.bootstrap, topic, output, checkpoint)
+
+
+def rows_in(spark: SparkSession, asked: Ingest) -> list[tuple[str, int, int, bytes | None]]:
+    rows = spark.read.parquet(asked.output).collect()
+    return sorted((row.topic, row.partition, row.offset, row.value) for row in rows)
+
+
+def told(rows: list[Row]) -> list[tuple[str, int, int, bytes | None]]:
+    return sorted((row[0], row[1], row[2], row[5]) for row in rows)
+
+
+def test_two_runs_with_a_grown_topic_take_every_record_once(
+    spark: SparkSession, topics: LiveTopics, tmp_path: Path
+) -> None:
+    topic = topics.create("taken")
+    asked = asked_for(topics, topic, tmp_path)
+    written = topics.write(topic, 300)
+    amounts: list[Amount] = []
+    first = ingest(spark, asked, tell=amounts.append)
+    assert rows_in(spark, asked) == told(written)
+    assert first.records == sum(each.records for each in amounts) == 300
+    topics.grow(topic, 3)
+    written += topics.write(topic, 90, partitions=3)
+    second = ingest(spark, asked)
+    assert rows_in(spark, asked) == told(written)
+    assert second.records == 90
+    assert second.began[topic, 0] == first.reached[topic, 0]
+    assert sum(second.reached.values()) == 390
+
+
+def test_interval_goes_on_until_it_is_stopped(
+    spark: SparkSession, topics: LiveTopics, tmp_path: Path
+) -> None:
+    topic = topics.create("ever")
+    asked = replace(asked_for(topics, topic, tmp_path), trigger="1 second")
+    written = topics.write(topic, 50)
+    queries: list[StreamingQuery] = []
+    arrived = threading.Event()
+
+    def stop() -> None:
+        arrived.wait(120)
+        queries[0].stop()
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    taken = ingest(spark, asked, started=queries.append, tell=lambda _: arrived.set())
+    stopper.join()
+    assert taken.records == 50
+    assert rows_in(spark, asked) == told(written)
+
+
+def test_output_without_its_checkpoint_is_refused(
+    spark: SparkSession, topics: LiveTopics, tmp_path: Path
+) -> None:
+    topic = topics.create("parted")
+    topics.write(topic, 10)
+    asked = asked_for(topics, topic, tmp_path)
+    ingest(spark, asked)
+    with pytest.raises(PipelineError, match=r"holds rows, and .* does not say which"):
+        ingest(spark, replace(asked, checkpoint=str(tmp_path / "other")))
+    shutil.rmtree(asked.output)
+    with pytest.raises(PipelineError, match=r"says that rows were written, and .* holds none"):
+        ingest(spark, asked)
+
+
+def test_verb_ends_with_a_table_and_says_what_is_wrong_in_one_line(
+    spark: SparkSession, topics: LiveTopics, tmp_path: Path
+) -> None:
+    topic = topics.create("verb")
+    topics.write(topic, 40)
+    given = ["ingest", "--bootstrap-servers", topics.bootstrap, "--output", str(tmp_path / "out")]
+    given += ["--checkpoint", str(tmp_path / "checkpoint"), "--subscribe"]
+    ended = CliRunner().invoke(app, [*given, topic])
+    assert ended.exit_code == 0, ended.output
+    assert "40 records in 1 batch," in ended.stdout
+    for words, line in [
+        ([topic, "--trigger", "sometimes"], "neither available-now nor"),
+        ([topic, "--option", "startingOffset=latest"], "startingOffset"),
+    ]:
+        refused = CliRunner().invoke(app, [*given, *words])
+        assert refused.exit_code == 2
+        assert line in refused.stderr
+        assert len(refused.stderr.splitlines()) == 1

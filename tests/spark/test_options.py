@@ -1,0 +1,142 @@
+"""Options and paths of the format, in any case of letters; every mistake is one line naming it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.types import IntegerType, LongType, StringType, StructType
+
+from kraft_wire.columnar import records_schema
+from kraft_wire.model import TopicPartition
+from kraft_wire.spark import PipelineError, parse_log_options, read_view
+from kraft_wire.spark.log_source import KraftLogSource
+from kraft_wire.spark.options import LogOptions
+from kraft_wire.spark.schemas import chosen_schema, ddl_of, view_schema
+from tests.spark.log_directories import WrittenLogs
+
+WRONG = [
+    ({}, "option path is missing"),
+    ({"path": "s3://bucket/logs"}, "option path: 's3://bucket/logs' is no path of this machine"),
+    ({"view": "record"}, "option view: 'record' is none of records, batches"),
+    ({"startingOfsets": "earliest"}, "did you mean startingOffsets?"),
+    ({"topics": "a", "assign": '{"a":[0]}'}, "options topics and assign exclude one another"),
+    ({"topics": " , "}, "option topics: ' , ' names no topic"),
+    ({"topicsPattern": "("}, "option topicsPattern: '(' is no regular expression"),
+    ({"assign": '{"a":{"0":1}}'}, "option assign: 'a' needs a list of partitions"),
+    ({"startingOffsets": "newest"}, "option startingOffsets: 'newest' is neither earliest nor"),
+    ({"startingOffsets": '{"a":{"0":-3}}'}, "option startingOffsets: a-0 at -3"),
+    ({"startingOffsets": '{"a":{"0":1,"0":2}}'}, "stands there twice"),
+    ({"endingOffsets": '{"a":[1]}'}, "option endingOffsets: topic 'a' has no partitions"),
+    ({"isolationLevel": "serializable"}, "option isolationLevel: 'serializable' is none of"),
+    ({"includeHeaders": "yes"}, "option includeHeaders: 'yes' is none of true, false"),
+    ({"maxPartitionBytes": "lots"}, "option maxPartitionBytes: 'lots' is no size such as 128MB"),
+    ({"arrowBatchRows": "0"}, "option arrowBatchRows: '0' is no number from 1 on"),
+    ({"asOfOffset": "-1"}, "option asOfOffset: '-1' is no number from 0 on"),
+]
+
+
+@pytest.mark.parametrize(("given", "line"), WRONG, ids=[line for _, line in WRONG])
+def test_wrong_option_is_one_line_that_names_it(given: dict[str, str], line: str) -> None:
+    given = given if "path" in given or not given else {"path": "/logs", **given}
+    with pytest.raises(PipelineError) as refused:
+        parse_log_options(given)
+    assert line in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_names_and_words_are_case_insensitive() -> None:
+    options = parse_log_options(
+        {
+            "PATH": "/a, file:///b%20c/,/a",
+            "VIEW": "Batches",
+            "STARTINGOFFSETS": "Physical",
+            "oncorrupt": "REPORT",
+            "maxpartitionbytes": "64m",
+            "assign": '{"t":[0,2]}',
+        }
+    )
+    assert options.paths == ("/a", "/b c")
+    assert (options.view, options.starting, options.on_corrupt) == ("batches", "physical", "report")
+    assert options.partition_bytes_max == 64 << 20
+    assert options.assign == {TopicPartition("t", 0), TopicPartition("t", 2)}
+
+
+def test_several_paths_of_load_are_a_list() -> None:
+    assert parse_log_options({"paths": '["/a","/b"]'}).paths == ("/a", "/b")
+
+
+def test_defaults_are_those_of_the_format() -> None:
+    assert parse_log_options({"path": "/a"}) == LogOptions(("/a",))
+
+
+@pytest.mark.parametrize(
+    "view", ["records", "batches", "segments", "metadata", "snapshots", "partitions"]
+)
+def test_schema_in_sparks_words_means_the_arrow_schema(view: str) -> None:
+    source = KraftLogSource({"path": "/a", "view": view, "includeHeaders": "true"})
+    assert source.schema() == ddl_of(view_schema(source.log_options))
+    assert all(field.nullable for field in view_schema(source.log_options))
+
+
+def test_schema_of_the_user_chooses_and_orders_columns() -> None:
+    options = parse_log_options({"path": "/a"})
+    asked = StructType().add("offset", LongType()).add("topic", StringType())
+    chosen = chosen_schema(options, asked)
+    assert chosen == pa.schema([("offset", pa.int64()), ("topic", pa.string())])
+    headers = pa.schema([records_schema(headers=True).field("headers")])
+    assert chosen_schema(options, headers) == headers
+
+
+@pytest.mark.parametrize(
+    ("asked", "line"),
+    [
+        (StructType().add("ofset", LongType()), "view records has no column 'ofset'"),
+        (StructType().add("offset", IntegerType()), "column offset of view records is bigint, not"),
+    ],
+)
+def test_schema_of_the_user_that_does_not_fit_is_refused(asked: StructType, line: str) -> None:
+    with pytest.raises(PipelineError, match=line):
+        chosen_schema(parse_log_options({"path": "/a"}), asked)
+
+
+def read(path: Path, **options: str) -> int:
+    """How many rows a view has."""
+    return sum(batch.num_rows for batch in read_view({"path": str(path), **options}))
+
+
+def test_paths_and_topics_that_are_not_there_are_named(
+    tmp_path: Path, written: WrittenLogs
+) -> None:
+    with pytest.raises(PipelineError, match=f"path {tmp_path}/no does not exist"):
+        read(tmp_path / "no")
+    with pytest.raises(PipelineError, match=f"path {tmp_path} is no log directory"):
+        read(tmp_path)
+    with pytest.raises(PipelineError, match=r"option topics: monney is not in .* there is empty, "):
+        read(written.path, topics="money,monney")
+    with pytest.raises(PipelineError, match="option assign: plain-7 is not in"):
+        read(written.path, assign='{"plain":[0,7]}')
+    with pytest.raises(PipelineError, match="option startingOffsets: plain-9 is not in"):
+        read(written.path, startingOffsets='{"plain":{"9":1}}')
+    with pytest.raises(PipelineError, match="no __cluster_metadata-0 in"):
+        read(written.path, view="metadata")
+    assert read(written.path, topicsPattern="nothing.*") == 0
+    assert read(written.path, topics="empty") == 0
+
+
+def test_partition_on_several_nodes_is_read_once_from_the_longest_log(
+    tmp_path: Path, written: WrittenLogs
+) -> None:
+    behind = WrittenLogs(tmp_path / "node-2", 2)
+    behind.append("plain", 0, 10)
+    behind.append("other", 0, 3)
+    behind.close()
+    both = f"{behind.path},{written.path}"
+    assert read(Path(both)) == len(written.records) + 3
+    nodes = {
+        row["node"]
+        for batch in read_view({"path": both, "view": "batches", "assign": '{"plain":[0]}'})
+        for row in batch.to_pylist()
+    }
+    assert nodes == {"1", "2"}

@@ -1,0 +1,148 @@
+"""The tables of a metadata log say at every offset what a sequential replay says there."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from kraft_wire.spark.failure import PipelineError
+from kraft_wire.spark.history_reading import parse_as_of, read_history
+from kraft_wire.spark.metadata_tables import TABLES, tables_of
+from kraft_wire.spark.metadata_views import image_at, partition_rows
+from kraft_wire.spark.options import parse_log_options
+from kraft_wire.spark.planning import LogPart
+from kraft_wire.spark.tables import write_tables
+from kraft_wire.spark.views import metadata_log
+from kraft_wire.storage.os_files import OsFileSystem
+from tests.spark.metadata_logs import BEGAN_MS, SECOND_MS, batches, write_metadata_log
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FS = OsFileSystem()
+CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Path:
+    write_metadata_log(tmp_path / "node-1", CLUSTER_ID, batches())
+    return tmp_path / "node-1"
+
+
+def log_of(node: Path) -> LogPart:
+    return metadata_log(FS, parse_log_options({"path": str(node), "view": "metadata"}))
+
+
+def tables(node: Path, as_of: str | None = None) -> dict[str, pa.Table]:
+    return tables_of(read_history(FS, log_of(node), parse_as_of(as_of)), CLUSTER_ID)
+
+
+def at(changes: pa.Table, offset: int) -> list[dict[str, Any]]:
+    """The states that are true before an offset, with the columns of the view `partitions`."""
+    chosen = [
+        row
+        for row in changes.to_pylist()
+        if row["fromOffset"] < offset
+        and (row["untilOffset"] is None or row["untilOffset"] >= offset)
+    ]
+    names = [
+        *("topic", "topicId", "partition", "replicas", "isr"),
+        *("leader", "leaderEpoch", "partitionEpoch"),
+    ]
+    found = [{name: row[name] for name in names} for row in chosen]
+    return sorted(found, key=lambda row: (row["topic"], row["partition"]))
+
+
+def test_changes_at_every_offset_are_the_replayed_image_there(node: Path) -> None:
+    part = log_of(node)
+    changes = tables(node)["partition_changes"]
+    end = read_history(FS, part, parse_as_of(None)).end.offset + 1
+    assert end == 30
+    for offset in range(1, end + 1):
+        wanted = list(partition_rows(image_at(FS, part, as_of_offset=offset)))
+        assert at(changes, offset) == wanted, offset
+
+
+def test_tables_as_of_every_offset_are_the_replayed_image_there(node: Path) -> None:
+    part = log_of(node)
+    for offset in range(1, 31):
+        read = read_history(FS, part, parse_as_of(str(offset)))
+        image = read.history.image(read.end, read.epoch)
+        wanted = image_at(FS, part, as_of_offset=offset)
+        for name in ("topics_by_name", "topic_names", "configs", "finalized_features", "brokers"):
+            assert getattr(image, name) == getattr(wanted, name), (offset, name)
+        own = at(tables(node, str(offset))["partition_changes"], offset)
+        assert own == list(partition_rows(wanted))
+
+
+def test_removed_topic_ends_its_intervals_and_its_settings(node: Path) -> None:
+    found = tables(node)
+    configs = found["configs"].to_pylist()
+    assert [(row["resource"], row["value"]) for row in configs] == [("orders", "5")]
+    gone = [r for r in found["partition_changes"].to_pylist() if r["topic"] == "gone"]
+    assert len({row["topicId"] for row in gone}) == 2
+    assert [row["untilOffset"] is None for row in gone] == [False, True]
+    assert not [row for row in found["topics"].to_pylist() if row["topic"] == "never"]
+
+
+def test_elections_name_old_and_new_leader_and_the_unclean_one(node: Path) -> None:
+    rows = tables(node)["elections"].to_pylist()
+    told = [
+        (row["topic"], row["partition"], row["fromLeader"], row["toLeader"], row["isUnclean"])
+        for row in rows
+    ]
+    assert told == [
+        ("__cluster_metadata", 0, -1, 1, False),
+        ("orders", 3, 1, 2, False),
+        ("orders", 1, 1, -1, False),
+        ("orders", 1, -1, 3, True),
+    ]
+
+
+def test_time_is_an_end_like_an_offset(node: Path) -> None:
+    time = datetime.fromtimestamp((BEGAN_MS + 4 * SECOND_MS) // 1000, UTC).isoformat()
+    found = tables(node, time)["elections"].to_pylist()
+    assert [row["topic"] for row in found] == ["__cluster_metadata", "orders"]
+    with pytest.raises(PipelineError, match="neither an offset nor a time"):
+        parse_as_of("yesterday")
+
+
+def test_log_that_begins_behind_its_snapshots_is_refused(node: Path) -> None:
+    log = node / "__cluster_metadata-0" / f"{0:020d}.log"
+    log.rename(log.with_name(f"{7:020d}.log"))
+    data = bytearray(log.with_name(f"{7:020d}.log").read_bytes())
+    data[:8] = (7).to_bytes(8, "big")
+    log.with_name(f"{7:020d}.log").write_bytes(data)
+    with pytest.raises(PipelineError, match="neither the begin of its log nor a snapshot"):
+        tables(node)
+
+
+@pytest.mark.java
+def test_two_clusters_are_written_together_or_not_at_all(
+    spark: SparkSession, node: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    write_metadata_log(other, "AAAAAAAAAAAAAAAAAAAAAA", batches()[:4])
+    output = tmp_path / "tables"
+    written = write_tables(spark, [str(node), str(other)], str(output))
+    assert {each.cluster_id for each in written} == {CLUSTER_ID, "AAAAAAAAAAAAAAAAAAAAAA"}
+    assert sorted(path.name for path in output.iterdir()) == sorted(TABLES)
+    for name, schema in TABLES.items():
+        frame = spark.read.parquet(str(output / name))
+        assert frame.columns == schema.names
+        assert frame.count() == sum(each.rows[name] for each in written)
+    with pytest.raises(PipelineError, match="is there already"):
+        write_tables(spark, [str(node)], str(output))
+    before = sorted(output.rglob("*.parquet"))
+    log = other / "__cluster_metadata-0" / f"{0:020d}.log"
+    damaged = bytearray(log.read_bytes())
+    damaged[100] ^= 1
+    log.write_bytes(damaged)
+    with pytest.raises(PipelineError, match="checksum is wrong"):
+        write_tables(spark, [str(node), str(other)], str(output), overwrite=True)
+    assert sorted(output.rglob("*.parquet")) == before
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]

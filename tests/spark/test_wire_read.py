@@ -1,0 +1,232 @@
+"""`kraftwire` reads what was written: codecs, nulls, headers, transactions, kinds of offsets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kraft_wire.columnar import records_schema
+from kraft_wire.model import TopicPartition
+from kraft_wire.spark import PipelineError
+from kraft_wire.spark.wire_offsets import PartitionRange, split_ranges
+from kraft_wire.spark.wire_options import parse_wire_options
+from kraft_wire.spark.wire_tasks import WireReader, read_range
+from tests.apache.node import ApacheNode
+from tests.server_process import ServerProcess
+from tests.spark.topics_written import CODECS, FIRST_MS, LiveTopics, Row
+
+
+@pytest.fixture(scope="module")
+def topics(module_server: ServerProcess) -> LiveTopics:
+    """Topics of our own node."""
+    return LiveTopics(module_server.bootstrap)
+
+
+def read(topics: LiveTopics, **options: str) -> list[Row]:
+    """All rows of a batch query, without Spark, in the order of topic, partition and offset."""
+    parsed = parse_wire_options({**topics.options, **options}, streaming=False)
+    reader = WireReader(parsed, records_schema(headers=True))
+    rows: list[Row] = []
+    for partition in reader.partitions():
+        for batch in reader.read(partition):
+            rows += rows_of(batch.to_pylist())
+    return sorted(rows, key=lambda row: row[:3])
+
+
+def rows_of(found: list[dict[str, Any]]) -> list[Row]:
+    """Rows as they were written."""
+    return [
+        (
+            row["topic"],
+            row["partition"],
+            row["offset"],
+            round(row["timestamp"].timestamp() * 1000),
+            row["key"],
+            row["value"],
+            row["headers"] and [(each["key"], each["value"]) for each in row["headers"]],
+        )
+        for row in found
+    ]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_every_codec_reads_as_it_was_written(topics: LiveTopics, codec: str) -> None:
+    topic = topics.create("codec")
+    written = topics.write(topic, 500, codec=codec)
+    assert read(topics, subscribe=topic) == sorted(written, key=lambda row: row[:3])
+
+
+def test_partition_larger_than_an_answer_is_read_in_many(topics: LiveTopics) -> None:
+    topic = topics.create("large")
+    written = topics.write(topic, 3000)
+    found = read(topics, subscribe=topic, **{"kafka.max.partition.fetch.bytes": "5000"})
+    assert found == sorted(written, key=lambda row: row[:3])
+
+
+@pytest.mark.java
+def test_read_committed_hides_aborted_and_open_transactions(apache_node: ApacheNode) -> None:
+    topics = LiveTopics(apache_node.bootstrap)
+    topic = topics.create("money", 1)
+    for number in range(6):
+        topics.transact(topic, abort=number % 2 == 1)
+        topics.write(topic, 5, partitions=1)
+    waiting = topics.open_transaction(topic)
+    topics.write(topic, 3, partitions=1)
+    everything = read(topics, subscribe=topic)
+    committed = read(topics, subscribe=topic, **{"kafka.isolation.level": "read_committed"})
+    opened = next(row[2] for row in everything if row[5] == b"open")
+    wanted = [row for row in everything if row[5] != b"aborted" and row[2] < opened]
+    assert committed == wanted
+    assert sum(row[5] == b"aborted" for row in everything) == 60
+    middle = json.dumps({topic: {"0": wanted[30][2]}})
+    isolation = {"kafka.isolation.level": "read_committed"}
+    assert read(topics, subscribe=topic, startingOffsets=middle, **isolation) == wanted[30:]
+    waiting.abort_transaction()
+
+
+def test_offsets_bound_what_is_read_inside_batches(topics: LiveTopics) -> None:
+    topic = topics.create("bounds")
+    topics.write(topic, 200)
+    starting = json.dumps({topic: {"0": 33, "1": -2}})
+    ending = json.dumps({topic: {"0": 77, "1": -1}})
+    found = read(topics, subscribe=topic, startingOffsets=starting, endingOffsets=ending)
+    assert [row[2] for row in found if row[1] == 0] == list(range(33, 77))
+    assert [row[2] for row in found if row[1] == 1] == list(range(100))
+
+
+def test_times_bound_what_is_read(topics: LiveTopics) -> None:
+    topic = topics.create("times", 1)
+    topics.write(topic, 50, partitions=1)
+    begin, end = str(FIRST_MS + 10), str(FIRST_MS + 20)
+    found = read(topics, subscribe=topic, startingTimestamp=begin, endingTimestamp=end)
+    assert [row[2] for row in found] == list(range(10, 20))
+    named = json.dumps({topic: {"0": FIRST_MS + 45}})
+    found = read(topics, subscribe=topic, startingOffsetsByTimestamp=named)
+    assert [row[2] for row in found] == list(range(45, 50))
+    found = read(topics, subscribe=topic, endingOffsetsByTimestamp=named)
+    assert [row[2] for row in found] == list(range(45))
+
+
+def test_time_after_the_last_record_is_an_error_or_the_end(topics: LiveTopics) -> None:
+    topic = topics.create("late", 1)
+    topics.write(topic, 5, partitions=1)
+    late = {"subscribe": topic, "startingTimestamp": str(FIRST_MS + 10**9)}
+    with pytest.raises(PipelineError, match=f"startingTimestamp: {topic}-0 has no record at"):
+        read(topics, **late)
+    assert read(topics, **late, startingOffsetsByTimestampStrategy="latest") == []
+    assert len(read(topics, subscribe=topic, endingTimestamp=str(FIRST_MS + 10**9))) == 5
+
+
+def test_topics_are_chosen_by_list_pattern_and_partition(topics: LiveTopics) -> None:
+    first, second = topics.create("chosen-a"), topics.create("chosen-b")
+    for topic in (first, second):
+        topics.write(topic, 20)
+    assert len(read(topics, subscribe=f"{first}, {second}")) == 40
+    assert {row[0] for row in read(topics, subscribePattern=f"{first[:-2]}.*")} == {first}
+    assert read(topics, subscribePattern="chosen") == [], "the pattern is about the whole name"
+    found = read(topics, assign=json.dumps({first: [1]}))
+    assert {row[:2] for row in found} == {(first, 1)}
+
+
+def test_offset_that_is_gone_is_data_loss(topics: LiveTopics) -> None:
+    topic = topics.create("gone", 1)
+    topics.write(topic, 10, partitions=1)
+    part = PartitionRange(TopicPartition(topic, 0), 12, 15)
+    for flag in ("true", "false"):
+        given = {**topics.options, "subscribe": topic, "failOnDataLoss": flag}
+        options = parse_wire_options(given, streaming=False)
+        if flag == "true":
+            with pytest.raises(PipelineError, match=rf"{topic}-0: offset 12 is not there"):
+                list(read_range(part, options, records_schema()))
+        else:
+            assert list(read_range(part, options, records_schema())) == []
+
+
+def test_tasks_are_split_as_the_connector_splits_them() -> None:
+    keys = [TopicPartition("t", n) for n in range(3)]
+    ranges = [PartitionRange(keys[0], 0, 0), PartitionRange(keys[1], 10, 20)]
+    ranges.append(PartitionRange(keys[2], 0, 100))
+    assert split_ranges(ranges, None, None) == ranges[1:]
+    assert split_ranges(ranges, 2, None) == ranges[1:]
+    parts = split_ranges(ranges, 5, None)
+    assert parts == [
+        ranges[1],
+        *(PartitionRange(keys[2], start, start + 25) for start in range(0, 100, 25)),
+    ]
+    by_size = split_ranges(ranges, None, 33)
+    assert by_size[0] == ranges[1]
+    assert [each.end - each.start for each in by_size[1:]] == [25, 25, 25, 25]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "one of the options subscribe, subscribePattern, assign"),
+        ({"subscribe": "a", "assign": '{"a":[0]}'}, "exclude one another"),
+        ({"subscribe": " , "}, "names no topic"),
+        ({"subscribe": "a", "startingOffsets": "latest"}, "batch query cannot begin at latest"),
+        ({"subscribe": "a", "startingOffsets": '{"a":{"0":-1}}'}, "latest for a-0"),
+        ({"subscribe": "a", "endingOffsets": "earliest"}, "cannot end at earliest"),
+        ({"subscribe": "a", "endingOffsets": '{"a":{"0":-2}}'}, "earliest for a-0"),
+        ({"subscribe": "a", "startingOffsets": "7"}, "neither earliest nor latest nor JSON"),
+        ({"subscribe": "a", "minPartitions": "0"}, "no number from 1 on"),
+        ({"subscribe": "a", "subscribed": "b"}, "option 'subscribed' does not exist"),
+        ({"subscribe": "a", "kafka.auto.offset.reset": "earliest"}, "is not supported"),
+        ({"subscribe": "a", "kafka.enable.auto.commit": "true"}, "is not supported"),
+        ({"subscribe": "a", "kafka.security.protocol": "SSL"}, "PLAINTEXT alone"),
+        ({"subscribe": "a", "kafka.isolation.level": "dirty"}, "kafka.isolation.level: 'dirty'"),
+        ({"subscribe": "a", "kafka.fetch.max.byte": "1"}, "'kafka.fetch.max.byte' does not exist"),
+        ({"subscribe": "a", "maxOffsetsPerTrigger": "1", "minOffsetsPerTrigger": "2"}, "more than"),
+        ({"subscribe": "a", "maxTriggerDelay": "soon"}, "no duration"),
+    ],
+)
+def test_wrong_option_is_refused_in_one_line_that_names_it(
+    options: dict[str, str], message: str
+) -> None:
+    with pytest.raises(PipelineError, match=message) as caught:
+        parse_wire_options({"kafka.bootstrap.servers": "h:1", **options}, streaming=False)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_the_connector_refuses_for_streams_is_refused() -> None:
+    given = {"kafka.bootstrap.servers": "h:1", "subscribe": "a"}
+    assert parse_wire_options(given, streaming=True).starting.word == "latest"
+    with pytest.raises(PipelineError, match="endingOffsets is not for streams"):
+        parse_wire_options(given | {"endingOffsets": "latest"}, streaming=True)
+    with pytest.raises(PipelineError, match=r"kafka\.bootstrap\.servers is missing"):
+        parse_wire_options({"subscribe": "a"}, streaming=True)
+
+
+def test_what_does_not_exist_is_named(topics: LiveTopics) -> None:
+    with pytest.raises(PipelineError, match=r"^topic 'nowhere' does not exist at 127\.0\.0\.1:"):
+        read(topics, subscribe="nowhere")
+    topic = topics.create("named")
+    with pytest.raises(PipelineError, match=f"assign: {topic}-7 does not exist"):
+        read(topics, assign=json.dumps({topic: [0, 7]}))
+    with pytest.raises(PipelineError, match=f"startingOffsets: {topic}-1 is read too"):
+        read(topics, subscribe=topic, startingOffsets=json.dumps({topic: {"0": 1}}))
+    nobody = {"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.default.api.timeout.ms": "300"}
+    with pytest.raises(PipelineError, match=r"cannot connect to 127\.0\.0\.1:1"):
+        read(topics, subscribe=topic, **nobody)
+
+
+def test_broker_that_restarts_while_it_is_read_costs_nothing(
+    server_process: ServerProcess, tmp_path: Path
+) -> None:
+    topics = LiveTopics(server_process.bootstrap)
+    topic = topics.create("restart", 1)
+    written = topics.write(topic, 2000, partitions=1)
+    given = {**topics.options, "subscribe": topic, "kafka.max.partition.fetch.bytes": "4000"}
+    options = parse_wire_options(given, streaming=False)
+    part = PartitionRange(TopicPartition(topic, 0), 0, 2000)
+    batches: Iterator[Any] = read_range(part, options, records_schema())
+    offsets = next(batches)["offset"].to_pylist()
+    server_process.kill()
+    server_process.start()
+    for batch in batches:
+        offsets += batch["offset"].to_pylist()
+    assert offsets == [row[2] for row in written]
