@@ -4,7 +4,7 @@ Fifteen messages. Ours is encoded once; each peer decodes those bytes into its o
 it then encodes again, so that all sides work on the same content. Rounds alternate between the
 sides in one process; processor time, medians over the rounds. A ratio is peer / ours: above 1 we
 are faster. What a peer cannot do (a version it lacks, an exception) is left out of its mean.
-Peers: `pip install kio kafka-python`.
+Peers: kio of the `dev` extra, kafka-python of the `test` extra.
 """
 
 import argparse
