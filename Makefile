@@ -4,11 +4,11 @@ BIN := .venv/bin
 NODE_READY := .venv/.node-stamp
 READY := .venv/.stamp
 
-.PHONY: help install run test check coverage generate golden clients bench fuzz attack crash soak compose clean
+.PHONY: help install run test check coverage generate golden clients bench bench-quorum fuzz attack mixed dropin crash sim mutants spark kips walkthroughs soak chaos damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
-	@$(PYTHON) -c "import re; [print(f'make {v:10}{d}') for v, d in re.findall(r'^(\w+):.*?## (.*)', open('Makefile').read(), re.M)]"
+	@$(PYTHON) -c "import re; [print(f'make {v:14}{d}') for v, d in re.findall(r'^([\w-]+):.*?## (.*)', open('Makefile').read(), re.M)]"
 
 $(BIN)/python:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'Python 3.11 or newer is needed: make PYTHON=python3.x')"
@@ -48,17 +48,48 @@ clients: $(READY)  ## the table of scenarios and real clients
 bench: $(READY)  ## paired benchmarks against peers
 	$(BIN)/python -m benchmarks $(ARGS)
 
+bench-quorum: $(READY)  ## three controllers of ours beside Apache's three
+	$(BIN)/python -m benchmarks.quorum $(ARGS)
+
 fuzz: $(READY)  ## coverage-guided fuzzing of every parser
 	$(BIN)/python -m tests.fuzz $(ARGS)
 
 attack: $(READY)  ## hostile clients against a live server
 	$(BIN)/python -m tests.attack $(ARGS)
 
-crash: $(READY)  ## every crash point of the storage layer on the simulated disk
+mixed: $(READY)  ## quorums of Apache's controllers and ours: every scenario, and hundreds of kills
+	$(BIN)/python -m tests.mixed $(ARGS)
+
+dropin: $(READY)  ## a million records on one data directory that both makes take turns on
+	KRAFT_WIRE_DROP_IN_RECORDS=1000000 $(BIN)/python -m pytest -q -s tests/apache/test_drop_in.py $(ARGS)
+
+crash: $(READY)  ## every crash point of storage and of a quorum's nodes on simulated disks (ARGS=--quick)
 	$(BIN)/python -m kraft_wire.sim.crash_points $(ARGS)
+
+sim: $(READY)  ## whole simulated clusters under faults, every event judged (SEEDS=A:B EVENTS=N)
+	$(BIN)/kraft-wire sim --seeds $(or $(SEEDS),0:5200) --events $(or $(EVENTS),2000) $(ARGS)
+
+mutants: $(READY)  ## deliberate bugs, every one of which some check must find
+	$(BIN)/python -m mutants $(if $(ONLY),--only $(ONLY)) $(ARGS)
+
+spark: $(READY)  ## the pipeline on Spark, one shared session; without Java the tests say so
+	$(BIN)/python -m pytest -q tests/spark $(ARGS)
+
+walkthroughs: $(READY)  ## docs/walkthroughs run anew, with their pictures; read the diff
+	$(BIN)/python -m tests.walkthroughs --write
+
+kips: $(READY)  ## requirements of the KIPs and their tests: counted, run, and none may be without
+	$(BIN)/python -m pytest -q tests/kips
+	$(BIN)/python -m tests.kips
 
 soak: $(READY)  ## kill -9 under load, again and again
 	$(BIN)/python -m tests.soak $(ARGS)
+
+chaos: $(READY)  ## kill -9, pauses and one-way partitions (root) of three nodes, their history judged
+	$(BIN)/python -m tests.chaos $(ARGS)
+
+damage: $(READY)  ## seeded damage to three replicas: each fault is found and named once (ARGS=NODE_DIR…)
+	$(BIN)/python -m tests.audit $(ARGS)
 
 compose:  ## one node and an Apache Kafka beside it, in containers
 	docker compose up --build --wait

@@ -1,8 +1,8 @@
 """Value types that every layer shares; names are the KIPs' names.
 
-Nothing here computes: the types keep units that must not mix apart, and spell the text forms that
-Kafka prints (22-character ids, `topic-partition`). `Chance` is the one port in this file: the only
-source of random numbers below the hosts.
+Nothing here computes but `sooner`: the types keep units that must not mix apart, and spell the text
+forms that Kafka prints (22-character ids, `topic-partition`). `Chance` is the one port in this
+file: the only source of random numbers below the hosts.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -30,6 +30,7 @@ __all__ = [
     "TopicPartition",
     "Uuid",
     "random_uuid",
+    "sooner",
     "uuid_from_text",
     "uuid_to_text",
 ]
@@ -154,6 +155,13 @@ class Chance(Protocol):
     def below(self, bound: int) -> int:
         """Return an integer in [0, bound)."""
         ...
+
+
+def sooner(first_ms: int | None, second_ms: int | None) -> int | None:
+    """Return the nearer of two deadlines; None is none."""
+    if first_ms is None or (second_ms is not None and second_ms < first_ms):
+        return second_ms
+    return first_ms
 
 
 def random_uuid(chance: Chance) -> Uuid:

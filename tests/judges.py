@@ -1,8 +1,8 @@
 """The availability rule for judges: tools that are not ours and that some tests cannot do without.
 
-A test carries a marker (``java``, ``go``, ``node``, ``kcat``). If a program that the marker stands
-for is missing, the test is listed as *not run* and says which program that is. With ``CI=true`` a
-missing judge is a failure: a green run there means that every judge has spoken.
+A test carries a marker (``java``, ``go``, ``node``, ``kcat``, ``chromium``). If a program that the
+marker stands for is missing, the test is listed as *not run* and says which program that is. With
+``CI=true`` a missing judge is a failure: a green run there means that every judge has spoken.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
     "go": ("go",),
     "node": ("node", "npm"),
     "kcat": ("kcat",),
+    "chromium": ("chromium",),
 }
 
 Which = Callable[[str], str | None]

@@ -6,9 +6,7 @@ port, ready when the ready file appears. Does not look inside the server.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -18,6 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+from tests.ending import end
 
 READY_SECONDS_MAX = 30
 STOP_SECONDS_MAX = 30
@@ -82,13 +82,20 @@ class ServerProcess:
             self._process = subprocess.Popen(
                 self.command(ready_file), stdout=log, stderr=log, stdin=subprocess.DEVNULL
             )
+        try:
+            self._await_ready(ready_file)
+        except BaseException:
+            self.kill()
+            raise
+        self.ready = json.loads(ready_file.read_text())
+
+    def _await_ready(self, ready_file: Path) -> None:
+        assert self._process is not None
         deadline = time.monotonic() + READY_SECONDS_MAX
         while not ready_file.exists():
             if self._process.poll() is not None or time.monotonic() > deadline:
-                self.kill()
                 raise ServerDidNotStart(self.log.read_text(errors="replace")[-4000:])
             time.sleep(0.002)
-        self.ready = json.loads(ready_file.read_text())
 
     def stop(self) -> int:
         """SIGTERM, wait for the graceful end, and give the exit code."""
@@ -107,14 +114,7 @@ class ServerProcess:
         process, self._process = self._process, None
         if process is None:
             return 0
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process.pid, number)
-        try:
-            return process.wait(timeout=STOP_SECONDS_MAX)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            raise
+        return end(process, number, STOP_SECONDS_MAX)
 
     def __enter__(self) -> ServerProcess:
         self.start()

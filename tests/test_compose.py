@@ -19,6 +19,7 @@ import pytest
 import yaml
 
 from tests.apache.java_process import java_command, run_java
+from tests.ending import end
 from tests.server_process import free_port
 from tests.tidiness import CHECKOUT
 
@@ -50,8 +51,8 @@ def running(command: list[str], environment: Environment, log: Path) -> Iterator
     try:
         yield
     finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=60) in (0, 143), log.read_text(errors="replace")
+        code = end(process, signal.SIGTERM, READY_SECONDS_MAX)
+        assert code in (0, 143), log.read_text(errors="replace")
 
 
 def wait_for_port(port: int, log: Path) -> None:

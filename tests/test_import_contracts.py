@@ -13,8 +13,13 @@ import pytest
 from tests.tidiness import CHECKOUT
 
 LINT_IMPORTS = str(Path(sys.executable).parent / "lint-imports")
-DOOR = "import fcntl\nimport os\n"
-"""What storage/files.py imports, and nobody else may."""
+DOORS = {
+    "kraft_wire/storage/os_files.py": "import fcntl\nimport os\n",
+    "kraft_wire/sim/campaign.py": "import time\n",
+    "kraft_wire/sim/crash_runs.py": "import time\n",
+    "kraft_wire/sim/campaign_record.py": "import pathlib\n",
+}
+"""What these modules import, and nobody else beside them may."""
 
 PLANTED = {
     "layers": ("kraft_wire/wire/planted.py", "import kraft_wire.broker\n"),
@@ -27,9 +32,20 @@ PLANTED = {
     ),
     "files": ("kraft_wire/controller/planted.py", "from pathlib import Path\n"),
     "files, beside the door": ("kraft_wire/storage/planted.py", "import os\n"),
+    "simulated": ("kraft_wire/sim/planted.py", "from time import monotonic\n"),
     "codegen": ("codegen/planted.py", "import kraft_wire.model\n"),
     "codegen, the other way": ("kraft_wire/cli/planted.py", "import codegen\n"),
-    "light node": ("kraft_wire/server/planted.py", "import numpy\n"),
+    "layers, Spark is no judge's": (
+        "kraft_wire/audit/planted.py",
+        "import kraft_wire.spark.planted\n",
+    ),
+    "light node": ("kraft_wire/server/planted.py", "import pandas\n"),
+    "light node, beside Spark": ("kraft_wire/cli/planted.py", "import pyspark\n"),
+    "columns": ("kraft_wire/server/planted.py", "import numpy\n"),
+    "columns, in a function": (
+        "kraft_wire/cli/planted.py",
+        "def processors() -> int:\n    import pyarrow\n\n    return pyarrow.cpu_count()\n",
+    ),
 }
 
 
@@ -41,10 +57,11 @@ def skeleton(tmp_path: Path) -> Path:
             copy = tmp_path / real.relative_to(CHECKOUT)
             copy.mkdir(parents=True, exist_ok=True)
             (copy / "__init__.py").touch()
-    for module in ("kraft_wire/model.py", "codegen/__init__.py"):
+    for module in ("kraft_wire/model.py", "kraft_wire/frozen.py", "codegen/__init__.py"):
         (tmp_path / module).parent.mkdir(exist_ok=True)
         (tmp_path / module).touch()
-    (tmp_path / "kraft_wire/storage/files.py").write_text(DOOR)
+    for door, source in DOORS.items():
+        (tmp_path / door).write_text(source)
     shutil.copy(CHECKOUT / "pyproject.toml", tmp_path)
     return tmp_path
 

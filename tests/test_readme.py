@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cluster_command import ClusterCommand
 from tests.server_process import ServerProcess
 from tests.tidiness import CHECKOUT
 
@@ -33,7 +34,7 @@ def run(command: list[str], script: str, server: ServerProcess) -> str:
     done = subprocess.run(
         [*command, changed], env=environment, capture_output=True, text=True, timeout=120
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert (done.returncode, done.stderr) == (0, ""), "a reader would wonder at a warning"
     return done.stdout
 
 
@@ -54,6 +55,29 @@ def test_python_block_prints_the_ten_numbers_and_our_command_shows_them(
     shown = run(["bash", "-euc"], block("sh", "kraft-wire topics"), module_server)
     assert "numbers" in shown
     assert "FetchRequest" in shown
+
+
+@pytest.mark.slow
+def test_cluster_blocks_run_controllers_and_hurt_them(tmp_path: Path) -> None:
+    (command,) = block("sh", "cluster up").splitlines()
+    program, *arguments = command.split()
+    assert (program, arguments[:2]) == ("kraft-wire", ["cluster", "up"])
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
+    with ClusterCommand(tmp_path / "kraft-wire-cluster", *arguments[2:]):
+        done = subprocess.run(
+            ["bash", "-euc", block("sh", "cluster kill")],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+    assert done.returncode == 0, done
+    assert "node 3: killed\nnode 3: started\n" in done.stdout
+    assert done.stdout.count(" running ") == 3
 
 
 def test_readme_opens_with_the_two_verbs() -> None:

@@ -8,6 +8,7 @@ longer needed: `test_tidy_allowances.py` sees to that.
 import ast
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,17 @@ def test_nothing_is_left_over(pattern: re.Pattern[str], remedy: str) -> None:
             report([f"{module.path}:{line}: {remedy}" for line in lines])
 
 
+@pytest.mark.parametrize("pattern", [BARE_IGNORE, BARE_NOQA], ids=["type-ignore", "noqa"])
+def test_exemption_in_a_test_has_its_reason(pattern: re.Pattern[str]) -> None:
+    report(
+        [
+            f"{module.path}:{line}: name the rule, and the reason in the same line"
+            for module in tidiness.beside_the_product()
+            for line in tidiness.comments_matching(module, pattern)
+        ]
+    )
+
+
 def test_package_files_only_import_and_export() -> None:
     offences = []
     for module in modules():
@@ -227,6 +239,30 @@ def test_iterated_set_is_found(source: str, lines: list[int]) -> None:
     assert list(iterated_sets(ast.parse(source))) == lines
 
 
+def test_simulated_chance_comes_from_a_seed() -> None:
+    report(
+        [
+            f"{module.path}:{line}: draws from nobody's seed, use Random(seed)"
+            for module in modules()
+            if module.package == "sim"
+            for line in _unseeded(module.tree)
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("from random import Random\nchance = Random(1)", []),
+        ("from random import Random\nchance = Random()", [2]),
+        ("import random\nat = random.randrange(3)", [1]),
+        ("from random import choice, Random", [1]),
+    ],
+)
+def test_unseeded_chance_is_found(source: str, lines: list[int]) -> None:
+    assert list(_unseeded(ast.parse(source))) == lines
+
+
 @pytest.mark.parametrize("module", handler_heads.handlers(), ids=lambda m: m.path.split("/")[-1])
 def test_handler_head_agrees_with_constants_and_registries(module: Module) -> None:
     head = handler_heads.head_of(module)
@@ -249,6 +285,21 @@ def test_every_served_api_has_its_handler() -> None:
     missing = sorted(wanted - existing)
     offences = [f"{path}: in the API table but missing" for path in missing]
     report([each for each in offences if each.split(":")[0] not in ALLOWED["missing_handlers"]])
+
+
+def _unseeded(tree: ast.Module) -> Iterator[int]:
+    """Yield the lines that import more than `Random`, or make one without a seed."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            is_seeded = all(name.name != "random" for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module == "random":
+            is_seeded = all(name.name == "Random" for name in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "Random":
+            is_seeded = bool(node.args)
+        else:
+            continue
+        if not is_seeded:
+            yield node.lineno
 
 
 def _public_methods(node: ast.ClassDef) -> int:

@@ -13,8 +13,8 @@ from functools import cache, cached_property
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-PACKAGES = ("kraft_wire", "codegen")
-HOSTS = ("kraft_wire/server/", "kraft_wire/cli/", "kraft_wire/sim/", "codegen/")
+PACKAGES = ("kraft_wire", "codegen", "mutants")
+HOSTS = ("kraft_wire/server/", "kraft_wire/cli/", "kraft_wire/sim/", "codegen/", "mutants/")
 """Where clocks, sockets and sets' order may be used; everything else is below the hosts."""
 
 ASSERTING = ("storage", "controller", "raft")
@@ -96,7 +96,7 @@ class Module:
 
     @property
     def package(self) -> str:
-        """The part of `kraft_wire` that it belongs to, or `codegen`."""
+        """The part of `kraft_wire` that it belongs to, or `codegen` or `mutants`."""
         parts = self.path.split("/")
         return parts[1] if parts[0] == "kraft_wire" and len(parts) > 2 else parts[0]
 
@@ -166,6 +166,14 @@ def modules() -> tuple[Module, ...]:
         for name, path in relative
         if "/generated/" not in name and name not in drafts
     )
+
+
+def beside_the_product() -> tuple[Module, ...]:
+    """Every module that judges or measures the product, in path order."""
+    command = ["git", "ls-files", "tests/*.py", "benchmarks/*.py", "examples/*.py"]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    there = [path for path in done.stdout.splitlines() if (CHECKOUT / path).exists()]
+    return tuple(Module(path, (CHECKOUT / path).read_text(encoding="utf-8")) for path in there)
 
 
 def _drafts() -> frozenset[str]:
