@@ -4,7 +4,7 @@ BIN := .venv/bin
 NODE_READY := .venv/.node-stamp
 READY := .venv/.stamp
 
-.PHONY: help install run test check coverage generate golden clients bench bench-quorum fuzz attack mixed dropin crash sim mutants spark kips walkthroughs soak chaos damage compose clean
+.PHONY: help install run test check coverage generate golden clients bench bench-quorum fuzz attack mixed dropin crash sim mutants spark kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -87,6 +87,9 @@ soak: $(READY)  ## kill -9 under load, again and again
 
 chaos: $(READY)  ## kill -9, pauses and one-way partitions (root) of three nodes, their history judged
 	$(BIN)/python -m tests.chaos $(ARGS)
+
+chaos-audit: $(READY)  ## what a chaos run leaves, audited; and planted losses that a ledger must tell
+	$(BIN)/python -m tests.audit.chaos $(ARGS)
 
 damage: $(READY)  ## seeded damage to three replicas: each fault is found and named once (ARGS=NODE_DIR…)
 	$(BIN)/python -m tests.audit $(ARGS)
