@@ -17,7 +17,6 @@ DOORS = {
     "kraft_wire/storage/os_files.py": "import fcntl\nimport os\n",
     "kraft_wire/sim/campaign.py": "import time\n",
     "kraft_wire/sim/crash_runs.py": "import time\n",
-    "kraft_wire/sim/campaign_record.py": "import pathlib\n",
 }
 """What these modules import, and nobody else beside them may."""
 

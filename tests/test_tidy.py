@@ -8,6 +8,7 @@ longer needed: `test_tidy_allowances.py` sees to that.
 import ast
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from kraft_wire.controller.api_table import API_TABLE as CONTROLLER_TABLE
 from kraft_wire.wire.generated import registry
 from tests import handler_heads, tidiness
 from tests.set_iteration import iterated_sets
-from tests.tidiness import Module, all_functions, modules
+from tests.tidiness import CHECKOUT, Module, all_functions, modules
 
 ALLOWED: dict[str, Any] = json.loads(
     (Path(__file__).parent / "tidy_allowances.json").read_text(encoding="utf-8")
@@ -209,6 +210,13 @@ def test_every_module_is_used() -> None:
     )
     dead = [m.path for m in modules() if not (m.is_started or m.dotted_name in used)]
     report([f"{p}: nothing imports it" for p in dead if p not in ALLOWED["dead_modules"]])
+
+
+def test_source_archive_holds_all_that_git_tracks() -> None:
+    settings = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+    included = settings["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    tracked = {path.partition("/")[0] for path in tidiness.tracked_files()}
+    assert {*included, "pyproject.toml"} == {name for name in tracked if name[0] != "."}
 
 
 def test_sets_are_not_iterated_below_the_hosts() -> None:

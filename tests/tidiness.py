@@ -176,6 +176,14 @@ def beside_the_product() -> tuple[Module, ...]:
     return tuple(Module(path, (CHECKOUT / path).read_text(encoding="utf-8")) for path in there)
 
 
+def tracked_files() -> tuple[str, ...]:
+    """Every path that git tracks."""
+    done = subprocess.run(
+        ["git", "ls-files"], cwd=CHECKOUT, capture_output=True, text=True, check=True
+    )
+    return tuple(done.stdout.splitlines())
+
+
 def _drafts() -> frozenset[str]:
     """Files that git was never told of: work in progress, which nobody else's check may judge."""
     command = ["git", "ls-files", "--others", "--exclude-standard", *PACKAGES]

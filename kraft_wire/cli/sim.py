@@ -27,8 +27,8 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from kraft_wire.cli.campaign_record import CampaignRecord, OtherCampaign
 from kraft_wire.sim.campaign import Totals, results_of
-from kraft_wire.sim.campaign_record import CampaignRecord, OtherCampaign
 from kraft_wire.sim.invariants import SAFETY, Canary
 from kraft_wire.sim.page import page_of
 from kraft_wire.sim.plan import Plan, drawn_plan, plan_from_json, plan_to_json

@@ -91,6 +91,31 @@ def test_campaign_goes_on_from_its_record_as_if_it_had_not_stopped(tmp_path: Pat
     assert "holds another campaign" in other.output
 
 
+@pytest.mark.parametrize(
+    "content",
+    [b"\x00\xff\xfe binary \n more", b"no line end", b"{}\n"],
+    ids=["binary", "no whole line", "other JSON"],
+)
+def test_file_that_is_no_record_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
+    record = tmp_path / "campaign.jsonl"
+    record.write_bytes(content)
+    result = RUNNER.invoke(app, ["--seeds", "0:1", "--events", "150", "--record", str(record)])
+    assert result.exit_code == 2, result.output
+    assert result.output.startswith(f"kraft-wire sim: {record} holds another campaign: ")
+    assert record.read_bytes() == content
+
+
+def test_line_of_a_record_that_is_no_result_is_named(tmp_path: Path) -> None:
+    record = tmp_path / "campaign.jsonl"
+    arguments = ["--seeds", "0:1", "--events", "150", "--jobs", "1", "--record", str(record)]
+    assert RUNNER.invoke(app, arguments).exit_code == 0
+    with record.open("a", encoding="utf-8") as file:
+        file.write('{"seed": 1}\n')
+    result = RUNNER.invoke(app, arguments)
+    assert result.exit_code == 2
+    assert result.output == f"kraft-wire sim: {record}, line 3: no result of a seed\n"
+
+
 def test_stopped_campaign_prints_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(seeds: list[int], **options: object) -> Iterator[tuple[Result, float]]:
         yield Result(seeds[0], events=17), 0.5
