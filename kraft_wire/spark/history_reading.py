@@ -24,6 +24,7 @@ from kraft_wire.wire.control_records import (
     parse_control_value,
 )
 from kraft_wire.wire.corruption import CorruptRecordBatch
+from kraft_wire.wire.generated.kraft_version_record import KRaftVersionRecord
 from kraft_wire.wire.generated.leader_change_message import LeaderChangeMessage
 from kraft_wire.wire.generated.snapshot_header_record import SnapshotHeaderRecord
 from kraft_wire.wire.message import MalformedMessage
@@ -50,6 +51,8 @@ class ReadHistory:
     end: Moment
     """The last record."""
     epoch: int
+    kraft_version: int
+    """0 for a static quorum, 1 for a dynamic one (KIP-853): it stands in control records alone."""
 
 
 def parse_as_of(text: str | None) -> AsOf:
@@ -82,10 +85,12 @@ def _read(fs: FileSystem, part: LogPart, as_of: AsOf) -> ReadHistory:
     batches = metadata_batches(fs, part)
     first = next(batches, None)
     history, end, epoch = MetadataHistory(), Moment(-1, -1), -1
+    kraft_version = 0
     snapshot_id = _start(fs, part, first, as_of)
     if snapshot_id is not None:
         history.take_snapshot(snapshot_records(fs, part.directory, snapshot_id))
         end, epoch = Moment(snapshot_id.offset - 1, -1), snapshot_id.epoch
+        kraft_version = _kraft_version(_snapshot_head(fs, part, snapshot_id), kraft_version)
     leader = -1
     for batch in _from(first, batches):
         if batch.next_offset <= end.offset + 1:
@@ -99,10 +104,11 @@ def _read(fs: FileSystem, part: LogPart, as_of: AsOf) -> ReadHistory:
             )
         if batch.is_control:
             leader, end = _elected(batch, history, leader), _last(batch)
+            kraft_version = _kraft_version(batch, kraft_version)
         else:
             end = _take(batch, history, end, as_of)
         epoch = batch.partition_leader_epoch
-    return ReadHistory(history, end, epoch)
+    return ReadHistory(history, end, epoch, kraft_version)
 
 
 def _from(first: RecordBatch | None, rest: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
@@ -137,16 +143,31 @@ def _start(
 
 def _snapshot_time(fs: FileSystem, part: LogPart, snapshot_id: OffsetAndEpoch) -> int:
     """Return the time of the last record that a snapshot covers."""
+    for record in _snapshot_head(fs, part, snapshot_id).records():
+        if parse_control_key(record.key) is ControlRecordType.SNAPSHOT_HEADER:
+            head = parse_control_value(ControlRecordType.SNAPSHOT_HEADER, record.value)
+            assert isinstance(head, SnapshotHeaderRecord), head
+            return head.last_contained_log_timestamp
+    return -1
+
+
+def _snapshot_head(fs: FileSystem, part: LogPart, snapshot_id: OffsetAndEpoch) -> RecordBatch:
+    """Return a snapshot's first batch: header, kraft.version and voters."""
     reader = SnapshotReader(fs, part.directory, snapshot_id)
     try:
-        for record in next(iter(reader.batches())).records():
-            if parse_control_key(record.key) is ControlRecordType.SNAPSHOT_HEADER:
-                head = parse_control_value(ControlRecordType.SNAPSHOT_HEADER, record.value)
-                assert isinstance(head, SnapshotHeaderRecord), head
-                return head.last_contained_log_timestamp
+        return next(iter(reader.batches()))
     finally:
         reader.close()
-    return -1
+
+
+def _kraft_version(batch: RecordBatch, before: int) -> int:
+    """Return kraft.version as a control batch leaves it."""
+    for record in batch.records():
+        if parse_control_key(record.key) is ControlRecordType.KRAFT_VERSION:
+            told = parse_control_value(ControlRecordType.KRAFT_VERSION, record.value)
+            assert isinstance(told, KRaftVersionRecord), told
+            return told.kraft_version
+    return before
 
 
 def _is_beyond(offset: int, timestamp_ms: int, as_of: AsOf) -> bool:

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from kraft_wire.controller.features import KRAFT_VERSION
 from kraft_wire.controller.image import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
@@ -162,7 +163,7 @@ def tables_of(read: ReadHistory, cluster_id: str) -> dict[str, pa.Table]:
         "configs": list(_configs(image)),
         "features": [
             {"feature": name, "level": level}
-            for name, level in sorted(image.finalized_features.items())
+            for name, level in sorted(_finalized(image, read.kraft_version).items())
         ],
     }
     columns = {
@@ -178,6 +179,12 @@ def tables_of(read: ReadHistory, cluster_id: str) -> dict[str, pa.Table]:
         else:
             found[name] = _table(columns[name], cluster_id, schema)
     return found
+
+
+def _finalized(image: MetadataImage, kraft_version: int) -> dict[str, int]:
+    """Return what ApiVersions tells as finalised: kraft.version among it where it is not 0."""
+    levels = dict(image.finalized_features)
+    return levels | {KRAFT_VERSION: kraft_version} if kraft_version else levels
 
 
 def _table(columns: Mapping[str, pa.Array], cluster_id: str, schema: pa.Schema) -> pa.Table:

@@ -17,6 +17,7 @@ from kraft_wire.wire.generated.clear_elr_record import ClearElrRecord
 from kraft_wire.wire.generated.config_record import ConfigRecord
 from kraft_wire.wire.generated.end_transaction_record import EndTransactionRecord
 from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
+from kraft_wire.wire.generated.kraft_version_record import KRaftVersionRecord
 from kraft_wire.wire.generated.leader_change_message import LeaderChangeMessage
 from kraft_wire.wire.generated.no_op_record import NoOpRecord
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
@@ -88,7 +89,16 @@ def batches() -> list[list[Message]]:
     ]
 
 
-def write_metadata_log(node: Path, cluster_id: str, given: Sequence[Sequence[Message]]) -> int:
+def quorum_level(kraft_version: int) -> list[Record]:
+    """The control record of a kraft.version; a static quorum has none."""
+    told = KRaftVersionRecord(kraft_version=kraft_version)
+    kind = ControlRecordType.KRAFT_VERSION
+    return [control_record(kind, told, BEGAN_MS)] if kraft_version else []
+
+
+def write_metadata_log(
+    node: Path, cluster_id: str, given: Sequence[Sequence[Message]], kraft_version: int = 0
+) -> int:
     """Write a node's directory with these batches behind a LeaderChange; returns the end offset."""
     directory = node / "__cluster_metadata-0"
     directory.mkdir(parents=True)
@@ -96,8 +106,9 @@ def write_metadata_log(node: Path, cluster_id: str, given: Sequence[Sequence[Mes
     told = control_record(
         ControlRecordType.LEADER_CHANGE, LeaderChangeMessage(version=0, leader_id=1), BEGAN_MS
     )
-    data = bytearray(build_batch([told], base_offset=0, partition_leader_epoch=1, is_control=True))
-    offset = 1
+    head = [told, *quorum_level(kraft_version)]
+    data = bytearray(build_batch(head, base_offset=0, partition_leader_epoch=1, is_control=True))
+    offset = len(head)
     for at, batch in enumerate(given, 1):
         time = BEGAN_MS + at * SECOND_MS
         values = [

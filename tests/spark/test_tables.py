@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
 from kraft_wire.spark.failure import PipelineError
 from kraft_wire.spark.history_reading import parse_as_of, read_history
 from kraft_wire.spark.metadata_tables import TABLES, tables_of
@@ -18,6 +19,9 @@ from kraft_wire.spark.planning import LogPart
 from kraft_wire.spark.tables import write_tables
 from kraft_wire.spark.views import metadata_log
 from kraft_wire.storage.os_files import OsFileSystem
+from kraft_wire.storage.snapshots import SnapshotWriter
+from kraft_wire.storage.snapshots_contents import SnapshotHead, snapshot_batches
+from kraft_wire.wire.generated.kraft_version_record import KRaftVersionRecord
 from tests.spark.metadata_logs import BEGAN_MS, SECOND_MS, batches, write_metadata_log
 
 if TYPE_CHECKING:
@@ -109,6 +113,29 @@ def test_time_is_an_end_like_an_offset(node: Path) -> None:
     assert [row["topic"] for row in found] == ["__cluster_metadata", "orders"]
     with pytest.raises(PipelineError, match="neither an offset nor a time"):
         parse_as_of("yesterday")
+
+
+@pytest.mark.parametrize(("kraft_version", "told"), [(0, {}), (1, {"kraft.version": 1})])
+def test_features_are_those_that_clients_are_told(
+    tmp_path: Path, kraft_version: int, told: dict[str, int]
+) -> None:
+    write_metadata_log(tmp_path / "node", CLUSTER_ID, batches()[:1], kraft_version)
+    rows = tables(tmp_path / "node")["features"].to_pylist()
+    assert {row["feature"]: row["level"] for row in rows} == told | {"metadata.version": 30}
+
+
+def test_kraft_version_is_the_snapshots_where_the_log_is_gone(tmp_path: Path) -> None:
+    write_metadata_log(tmp_path, CLUSTER_ID, [])
+    directory = tmp_path / "__cluster_metadata-0"
+    (directory / f"{0:020d}.log").unlink()
+    snapshot_id = OffsetAndEpoch(Offset(7), LeaderEpoch(1))
+    head = SnapshotHead(BEGAN_MS, BEGAN_MS, (KRaftVersionRecord(kraft_version=1),))
+    writer = SnapshotWriter(FS, str(directory), snapshot_id, attempt=0)
+    for batch in snapshot_batches(snapshot_id, head, []):
+        writer.append(batch)
+    writer.freeze()
+    rows = tables(tmp_path)["features"].to_pylist()
+    assert [(row["feature"], row["level"]) for row in rows] == [("kraft.version", 1)]
 
 
 def test_log_that_begins_behind_its_snapshots_is_refused(node: Path) -> None:
