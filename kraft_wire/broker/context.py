@@ -32,7 +32,9 @@ class ReplyTo(NamedTuple):
 class RequestContext:
     """The circumstances of one request; everything about time and peer that a handler may use."""
 
-    reply_to: ReplyTo
+    connection_id: int
+    request_number: int
+    """Of the connection; together they are where the answer belongs."""
     api_version: int
     """The version that the request was decoded in and the response will be encoded in."""
     now_ms: int
@@ -43,6 +45,11 @@ class RequestContext:
     client_host: str = "127.0.0.1"
     """The peer's address without its port, as DescribeGroups shows it (with a leading slash)."""
     listener: str = "PLAINTEXT"
+
+    @property
+    def reply_to(self) -> ReplyTo:
+        """Where the answer belongs, for whoever answers later."""
+        return ReplyTo(self.connection_id, self.request_number)
 
 
 class Withheld(Enum):

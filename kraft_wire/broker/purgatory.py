@@ -51,7 +51,8 @@ class FetchPurgatory:
         """Start empty."""
         self._parked: dict[int, ParkedFetch] = {}
         self._deadlines: list[tuple[int, int, ParkedFetch]] = []
-        self._woken: dict[ReplyTo, ParkedFetch] = {}
+        self.woken: dict[ReplyTo, ParkedFetch] = {}
+        """Fetches of partitions that changed since `run_woken`."""
         self._count = 0
 
     def __len__(self) -> int:
@@ -69,12 +70,12 @@ class FetchPurgatory:
 
     def wake(self, partition: Partition) -> None:
         """Note that a partition changed; its fetches run at the next `run_woken`."""
-        self._woken.update(partition.watchers)
+        self.woken.update(partition.watchers)
 
     def run_woken(self, now_ms: int) -> None:
         """Run the fetches that were woken; those still short of data stay."""
-        while self._woken:
-            woken, self._woken = self._woken, {}
+        while self.woken:
+            woken, self.woken = self.woken, {}
             for fetch in woken.values():
                 if self._is_parked(fetch) and fetch.run(now_ms, False):
                     self._remove(fetch)

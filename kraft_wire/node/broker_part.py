@@ -92,8 +92,10 @@ class BrokerPart:
 
     def after(self, outputs: list[Output], flush_ids: Iterator[int], now_ms: int) -> None:
         """End a call of the node: run the fetches that were woken, order a flush."""
-        self.broker.fetch_purgatory.run_woken(now_ms)
-        if self.broker.unflushed:
+        broker = self.broker
+        if broker.fetch_purgatory.woken:
+            broker.fetch_purgatory.run_woken(now_ms)
+        if broker.unflushed:
             order = self.flushing.begin(flush_ids)
             if order is not None:
                 outputs.append(order)

@@ -211,7 +211,8 @@ class ControllerApis:
         number = context.reply_to.request_number
         self._enveloped[context.reply_to.connection_id] = (number, inner.header)
         within = RequestContext(
-            context.reply_to,
+            context.connection_id,
+            context.request_number,
             inner.header.api_version,
             context.now_ms,
             context.wall_ms,
@@ -273,7 +274,7 @@ class ControllerApis:
                 )
             else:
                 context = RequestContext(
-                    asked_by, header.api_version, now_ms, wall_ms, header.client_id
+                    *asked_by, header.api_version, now_ms, wall_ms, header.client_id
                 )
                 answer = self._ask_own(context, request, asked_by)
             if answer is not PARKED:

@@ -6,7 +6,7 @@ version 0 (KIP-511), and Produce 0 to 2, which are advertised for old librdkafka
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from struct import Struct
 from struct import error as struct_error
 from typing import Final, NamedTuple, TypeAlias
@@ -42,7 +42,8 @@ _ACCESS_CONTROL: Final = (29, 30, 31)
 """DescribeAcls, CreateAcls, DeleteAcls, which have codes that nobody can mean."""
 
 
-class Decoded(NamedTuple):
+@dataclass(slots=True)
+class Decoded:
     """A request to be handled."""
 
     header: RequestHeader

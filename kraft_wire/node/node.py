@@ -8,13 +8,13 @@ Nothing here knows sockets, threads or clocks. Read next: `opening`, `decoding`,
 `raft_io` and `controller_host`), `broker_part`.
 """
 
+from collections import defaultdict
 from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kraft_wire.broker.api_table import API_TABLE, FORWARDED, handler
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import (
-    CLOSE,
     NO_REPLY,
     PARKED,
     ReplyTo,
@@ -74,7 +74,7 @@ class Node:
         self.config = config
         self.outputs: list[Output] = []
         self.chance = chance
-        self.requests_by_api: dict[int, int] = {}
+        self.requests_by_api: defaultdict[int, int] = defaultdict(int)
         self.timers_changed = True
         """Whether `deadline_ms` may have come nearer since it was asked."""
         self.trailing_bytes_seen = 0
@@ -263,15 +263,15 @@ class Node:
     # -- requests --------------------------------------------------------------------------------
 
     def _handle(self, peer: Peer, decoded: Decoded, now_ms: int, wall_ms: int) -> None:
-        header, request = decoded.header, decoded.request
+        header = decoded.header
+        api_key, connection_id = header.api_key, peer.connection_id
         if decoded.trailing_bytes:
             self.trailing_bytes_seen += 1
         peer.client_id = header.client_id
-        counts = self.requests_by_api
-        counts[header.api_key] = counts.get(header.api_key, 0) + 1
-        number = peer.requests_count
+        self.requests_by_api[api_key] += 1
         context = RequestContext(
-            ReplyTo(peer.connection_id, number),
+            connection_id,
+            peer.requests_count,
             header.api_version,
             now_ms,
             wall_ms,
@@ -279,25 +279,28 @@ class Node:
             peer.client_host,
             peer.listener,
         )
-        if header.api_key not in _WITHOUT_TIMERS:
+        if api_key not in _WITHOUT_TIMERS:
             self.timers_changed = True
         try:
-            answer = self._route(context, header.api_key, request)
+            answer = self._route(context, api_key, decoded.request)
         except UnencodableMessage as problem:  # before anything was written
-            self.outputs.append(Close(peer.connection_id, unencodable(header, problem)))
+            self.outputs.append(Close(connection_id, unencodable(header, problem)))
             return
-        if answer is PARKED:
-            self.timers_changed = True
-            self._parked[peer.connection_id] = _InFlight(number, header)
-            if len(self._parked) > self._parked_max:
-                refusal = refused(header, "too_many_parked_requests")
-                self.outputs.append(Close(peer.connection_id, refusal))
-        elif answer is NO_REPLY:
-            self.outputs.append(NoReply(peer.connection_id))
-        elif answer is CLOSE:
-            self.outputs.append(Close(peer.connection_id, None))
+        if isinstance(answer, Message):
+            self.outputs.append(encoded_reply(connection_id, header, answer))
+        elif answer is PARKED:
+            self._park(context, header)
         else:
-            self.outputs.append(encoded_reply(peer.connection_id, header, answer))
+            silence = NoReply(connection_id) if answer is NO_REPLY else Close(connection_id, None)
+            self.outputs.append(silence)
+
+    def _park(self, context: RequestContext, header: RequestHeader) -> None:
+        """Remember a request that is answered later, unless there are too many of them."""
+        self.timers_changed = True
+        self._parked[context.connection_id] = _InFlight(context.request_number, header)
+        if len(self._parked) > self._parked_max:
+            refusal = refused(header, "too_many_parked_requests")
+            self.outputs.append(Close(context.connection_id, refusal))
 
     def _route(self, context: RequestContext, api_key: int, request: Message) -> Message | Withheld:
         if context.listener in self._controller_listeners:
@@ -316,32 +319,35 @@ class Node:
 
     def _after(self) -> None:
         """End a call: obey the quorum, run woken fetches, order flushes, encode late answers."""
-        quorum = self._quorum
-        if quorum.is_touched:
+        quorum, broker = self._quorum, self._broker
+        was_touched = quorum.raft.is_touched
+        if was_touched:
             quorum.obey(self._now_ms)
-        if self._broker is not None:
-            self._broker.after(self.outputs, self._flush_ids, self._now_ms)
-        self._answer_waiting()
-        if quorum.is_touched:
+        if broker is not None:
+            broker.after(self.outputs, self._flush_ids, self._now_ms)
+        if was_touched:
+            self._answer_waiting()
+        if broker is not None and broker.broker.completions:
+            completions, broker.broker.completions = broker.broker.completions, []
+            for reply_to, response in completions:
+                self._complete(reply_to, response)
+        if was_touched or quorum.raft.is_touched:
             self.outputs += quorum.take_outputs(self._flush_ids)
 
     def _answer_waiting(self) -> None:
-        """Encode the answers of requests that were parked."""
+        """Encode the answers of the controller to requests that were parked."""
         apis = self._quorum.made_apis
-        if apis is not None:
-            apis.answer_waiting(self._now_ms, self._wall_ms)
-            for to, answer in apis.take_answers():
-                if isinstance(to, str):
-                    assert answer is not None, to
-                    self.broker.controller_answered(to, answer)
-                elif answer is None:
-                    self.outputs.append(Close(to.connection_id, None))
-                else:
-                    self._complete(to, answer)
-        if self._broker is not None and self.broker.completions:
-            completions, self.broker.completions = self.broker.completions, []
-            for reply_to, response in completions:
-                self._complete(reply_to, response)
+        if apis is None:
+            return
+        apis.answer_waiting(self._now_ms, self._wall_ms)
+        for to, answer in apis.take_answers():
+            if isinstance(to, str):
+                assert answer is not None, to
+                self.broker.controller_answered(to, answer)
+            elif answer is None:
+                self.outputs.append(Close(to.connection_id, None))
+            else:
+                self._complete(to, answer)
 
     def _complete(self, reply_to: ReplyTo, response: Message) -> None:
         """Answer a parked request, unless its connection is gone."""

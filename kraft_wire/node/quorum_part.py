@@ -128,7 +128,11 @@ class QuorumPart:
 
     @property
     def apis(self) -> "ControllerApis":
-        """The controller's listeners and the way to the active controller, made when needed."""
+        """The controller's listeners and the way to the active controller, made when needed.
+
+        Whoever asks for them may leave a question, an answer or bytes for a peer.
+        """
+        self.raft.is_touched = True
         if self._apis is None:
             from kraft_wire.node.controller_apis import ControllerApis
 
@@ -172,16 +176,11 @@ class QuorumPart:
     def links_of(self, link_id: int) -> "RaftIo | Forwarder":
         """Return whom a link belongs to."""
         apis = self._apis
+        self.raft.is_touched = True
         return apis.forwarder if apis is not None and apis.forwarder.owns(link_id) else self.raft
-
-    @property
-    def is_touched(self) -> bool:
-        """Whether there may be something to obey or to take out."""
-        return self.raft.is_touched or self._apis is not None
 
     def take_outputs(self, flush_ids: Iterator[int]) -> list[Output]:
         """Return what the host must do: flush, talk to peers, stop."""
-        self.raft.is_touched = False
         outputs, self._outputs = self._outputs, []
         if self.raft.disk.wants_flush:
             order = self.raft.disk.begin_flush(next(flush_ids))
@@ -195,7 +194,11 @@ class QuorumPart:
     # -- the quorum's news -----------------------------------------------------------------------
 
     def obey(self, now_ms: int) -> None:
-        """Follow what the quorum decided since the last time."""
+        """Follow what the quorum decided since the last time.
+
+        What touches it from here on is looked at once more after the next call.
+        """
+        self.raft.is_touched = False
         self._now_ms = now_ms
         if not self.raft.news:
             return

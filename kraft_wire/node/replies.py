@@ -20,35 +20,31 @@ _WITH_SLICES: Final = frozenset({1, 59})
 _HEAD: Final = Struct(">ii")
 """Frame length and correlation id."""
 _LENGTH_BYTES: Final = 4
+_CORRELATION_ID_BYTES: Final = 4
 
 
 def encoded_reply(connection_id: int, header: RequestHeader, response: Message) -> Reply | Close:
     """Return the answer to a request, or the end of its connection where it cannot be written."""
+    api_key, version = header.api_key, header.api_version
+    tags = b"\0" if response_header_version(api_key, version) else b""
+    size = _CORRELATION_ID_BYTES + len(tags)
     try:
-        return _encoded(connection_id, header, response)
+        if api_key not in _WITH_SLICES:
+            body = response.encode(version)
+            size += len(body)
+            frame = _HEAD.pack(size, header.correlation_id) + tags + body
+            return Reply(connection_id, [frame], size + _LENGTH_BYTES)
+        parts: Buffers = response.encode_parts(version)
     except UnencodableMessage as problem:
         return Close(connection_id, unencodable(header, problem))
-
-
-def _encoded(connection_id: int, header: RequestHeader, response: Message) -> Reply:
-    flexible = response_header_version(header.api_key, header.api_version)
-    size = _HEAD.size - _LENGTH_BYTES + flexible
-    if header.api_key not in _WITH_SLICES:
-        body = response.encode(header.api_version)
-        size += len(body)
-        head = _HEAD.pack(size, header.correlation_id)
-        frame = head + b"\0" + body if flexible else head + body
-        return Reply(connection_id, [frame], size + _LENGTH_BYTES)
-    parts: Buffers = response.encode_parts(header.api_version)
     for part in parts:
         size += part.size_bytes if part.__class__ is FileSlice else len(part)  # type: ignore[arg-type]  # two kinds of parts
-    head = _HEAD.pack(size, header.correlation_id)
-    parts.insert(0, head + b"\0" if flexible else head)
+    parts.insert(0, _HEAD.pack(size, header.correlation_id) + tags)
     return Reply(connection_id, parts, size + _LENGTH_BYTES)
 
 
 def reply_of_bytes(connection_id: int, answer: Answered) -> Reply:
     """Return an answer in a form that no message class has."""
-    size = _HEAD.size - _LENGTH_BYTES + len(answer.body)
+    size = _CORRELATION_ID_BYTES + len(answer.body)
     frame = _HEAD.pack(size, answer.correlation_id) + answer.body
     return Reply(connection_id, [frame], len(frame))

@@ -7,8 +7,8 @@ always has header version 0 (the asker cannot know what we speak), and header ve
 request belongs to the retired ControlledShutdown version 0 alone.
 """
 
+from dataclasses import dataclass
 from struct import Struct, error
-from typing import NamedTuple
 
 from kraft_wire.wire.generated.registry import REQUESTS
 from kraft_wire.wire.message import Buffer, DecodeLimits, Malformation, MalformedMessage
@@ -35,7 +35,8 @@ SHORT_HEAD = Struct(">hhi")
 CORRELATION_ID = Struct(">i")
 
 
-class RequestHeader(NamedTuple):
+@dataclass(slots=True)
+class RequestHeader:
     """What a client says of its request; `client_id` is None where it names itself not at all."""
 
     api_key: int

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kraft_wire.broker.broker import Broker
-from kraft_wire.broker.context import ReplyTo, RequestContext
+from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.ports import LogDirectoryUsage
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.controller.image import (
@@ -176,7 +176,7 @@ def log_of(broker: Broker, topic: str, index: int = 0) -> NumbersLog:
 
 def context(version: int, *, now_ms: int = 0, listener: str = LISTENER) -> RequestContext:
     """The circumstances of a request in a version."""
-    return RequestContext(ReplyTo(1, 1), version, now_ms, 0, listener=listener)
+    return RequestContext(1, 1, version, now_ms, 0, listener=listener)
 
 
 def each_version(versions: tuple[int, int]) -> Iterator[int]:

@@ -65,7 +65,7 @@ def outcome(response: InitProducerIdResponse) -> tuple[int, int, int]:
 def park(broker: Broker, connection_id: int = 1, now_ms: int = 0) -> ReplyTo:
     """Send a request that must wait."""
     reply_to = ReplyTo(connection_id, 1)
-    asked = RequestContext(reply_to, 5, now_ms, now_ms)
+    asked = RequestContext(*reply_to, 5, now_ms, now_ms)
     assert handle(broker, asked, InitProducerIdRequest(transactional_id=None)) is PARKED
     return reply_to
 

@@ -1,6 +1,7 @@
 """Links to peers, driven by bytes: what real releases offer, and everything that can go wrong."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -222,7 +223,7 @@ def good_vote(header: RequestHeader) -> bytes:
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
-        (lambda header: good_vote(header._replace(correlation_id=99)), "unexpected_answer"),
+        (lambda header: good_vote(replace(header, correlation_id=99)), "unexpected_answer"),
         (lambda header: b"", "unexpected_answer"),
         (lambda header: b"\0\0", "unexpected_answer"),
         (lambda header: good_vote(header)[:6], "truncated"),

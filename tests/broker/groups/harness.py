@@ -279,7 +279,7 @@ class Harness:
         reply = Reply(version)
         self.replies[reply_to] = reply
         context = RequestContext(
-            reply_to=reply_to,
+            *reply_to,
             api_version=version,
             now_ms=self.now_ms,
             wall_ms=self.wall_ms,
