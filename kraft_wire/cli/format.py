@@ -201,26 +201,32 @@ def _run(fs: FileSystem, plan: _Plan, *, ignore_formatted: bool) -> None:
     """Format what is not formatted yet; the identity is written last, so that it means whole."""
     fresh = [path for path in plan.directories if read_meta_properties(fs, path) is None]
     done = [path for path in plan.directories if path not in fresh]
+    for path in done:
+        _check_owner(fs, path, plan)
     if done and not ignore_formatted:
         raise _AlreadyFormatted(
             f"log directory {done[0]} is already formatted; "
             "--ignore-formatted leaves it alone and formats the others"
         )
-    for path in done:
-        _check_same_cluster(fs, path, plan)
     if not fresh:
         sys.stdout.write("All of the log directories are already formatted.\n")
     for path in fresh:
         _format_directory(fs, plan, path)
 
 
-def _check_same_cluster(fs: FileSystem, path: str, plan: _Plan) -> None:
+def _check_owner(fs: FileSystem, path: str, plan: _Plan) -> None:
     meta = read_meta_properties(fs, path)
     assert meta is not None, path
-    if (meta.cluster_id, meta.node_id) != (plan.cluster_id, plan.config.node_id):
-        raise FormatRefused(
-            f"log directory {path} belongs to node {meta.node_id} of cluster {meta.cluster_id}"
-        )
+    node_id = plan.config.node_id
+    if (meta.cluster_id, meta.node_id) == (plan.cluster_id, node_id):
+        return
+    own = f"--cluster-id {meta.cluster_id}" if meta.cluster_id != plan.cluster_id else ""
+    if meta.node_id != node_id:
+        own += f"{' and ' if own else ''}node.id={meta.node_id}"
+    raise FormatRefused(
+        f"log directory {path} belongs to node {meta.node_id} of cluster {meta.cluster_id}: "
+        f"name another in log.dirs, give {own}, or empty it by hand"
+    )
 
 
 def _format_directory(fs: FileSystem, plan: _Plan, path: str) -> None:

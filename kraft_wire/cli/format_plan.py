@@ -4,7 +4,7 @@ The rules are those of Apache Kafka's StorageTool (KIP-631, KIP-853, KIP-1022); 
 `FormatRefused` whose text is the line that the user sees.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kraft_wire.controller.features import (
@@ -13,6 +13,7 @@ from kraft_wire.controller.features import (
     METADATA_VERSION,
     RELEASE_LEVELS,
     SUPPORTED_FEATURES,
+    UNSERVED_FEATURES,
     metadata_version_of_release,
 )
 from kraft_wire.model import Uuid, uuid_from_text
@@ -21,7 +22,11 @@ from kraft_wire.node.checkpoint_files import FormattedVoter
 __all__ = ["FormatRefused", "QuorumKind", "feature_levels", "parse_voters", "quorum_kind"]
 
 _PORT_MAX = 65_535
-_LEVEL_DIGITS_MAX = 5
+_NODE_ID_MAX = (1 << 31) - 1
+_SHORT_DIGITS_MAX = 5
+_SHORTS = range(-(1 << 15), 1 << 15)
+_UNSTABLE = {LATEST_METADATA_VERSION + 1: "4.4-IV0"}
+"""metadata.versions that release 4.3.1 knows and does not finalise."""
 
 
 class FormatRefused(Exception):
@@ -67,13 +72,9 @@ def feature_levels(
         name, level = _feature(text)
         if name == METADATA_VERSION and release is not None:
             raise FormatRefused(
-                "use --release-version instead of --feature metadata.version=N, not both"
+                "Use --release-version instead of --feature metadata.version=X to avoid ambiguity."
             )
-        if name == KRAFT_VERSION and level != kind.kraft_version:
-            what = "dynamic" if kind.kraft_version else "static"
-            raise FormatRefused(
-                f"kraft.version is {kind.kraft_version} for a {what} quorum, not {level}"
-            )
+        _check_level(name, level, kind)
         levels[name] = level
     levels.pop(KRAFT_VERSION, None)
     assert METADATA_VERSION in levels
@@ -100,39 +101,74 @@ def _release_level(release: str | None) -> int:
     level = metadata_version_of_release(release)
     if level is None:
         known = ", ".join(RELEASE_LEVELS)
-        raise FormatRefused(f"unknown release {release!r}; known are {known}")
+        raise FormatRefused(
+            f"Unknown metadata.version {release!r}. Supported metadata.version are: {known}"
+        )
     return level
 
 
 def _feature(text: str) -> tuple[str, int]:
-    name, equals, digits = (part.strip() for part in text.partition("="))
-    if not equals or not digits.isdecimal() or len(digits) > _LEVEL_DIGITS_MAX:
-        raise FormatRefused(f"--feature {text} is not of the form feature=level")
-    level, supported = int(digits), SUPPORTED_FEATURES.get(name)
-    if supported is None and level:
-        known = _ranges(SUPPORTED_FEATURES)
-        raise FormatRefused(f"feature {name} is not supported by this node; supported are {known}")
-    if supported is not None and not supported.min_level <= level <= supported.max_level:
+    name, equals, level = (part.strip() for part in text.partition("="))
+    if not equals:
+        raise FormatRefused(f"Can't parse feature=level string {text}: equals sign not found.")
+    digits = level.removeprefix("-")
+    is_number = digits.isascii() and digits.isdecimal() and len(digits) <= _SHORT_DIGITS_MAX
+    if not is_number or int(level) not in _SHORTS:
         raise FormatRefused(
-            f"feature {name} has the levels {supported.min_level} to {supported.max_level} here, "
-            f"not {level}"
+            f"Can't parse feature=level string {text}: unable to parse {level} as a short."
         )
-    return name, level
+    return name, int(level)
 
 
-def _ranges(features: Mapping[str, tuple[int, int]]) -> str:
-    return ", ".join(f"{name} {low}-{high}" for name, (low, high) in features.items())
+def _check_level(name: str, level: int, kind: QuorumKind) -> None:
+    """Refuse what this node does not live up to; the sentences are those of Apache's tool."""
+    if name == METADATA_VERSION:
+        _check_metadata_version(level)
+    elif name == KRAFT_VERSION and level != kind.kraft_version:
+        what, remedy = (
+            ("dynamic", "leave --feature kraft.version away")
+            if kind.kraft_version
+            else (
+                "static",
+                "for a dynamic one remove controller.quorum.voters and give one of --standalone, "
+                "--initial-controllers and --no-initial-controllers",
+            )
+        )
+        raise FormatRefused(
+            f"kraft.version is {kind.kraft_version} for a {what} quorum, not {level}: {remedy}"
+        )
+    elif name in UNSERVED_FEATURES and level:
+        raise FormatRefused(f"feature {name} is not served by this node: only {name}=0 is possible")
+    elif name not in UNSERVED_FEATURES and name not in SUPPORTED_FEATURES:
+        known = ", ".join(sorted((*SUPPORTED_FEATURES, *UNSERVED_FEATURES)))
+        raise FormatRefused(f"Unsupported feature: {name}. Supported features are: {known}")
+
+
+def _check_metadata_version(level: int) -> None:
+    if level in _UNSTABLE:
+        raise FormatRefused(f"metadata.version {_UNSTABLE[level]} is not yet stable.")
+    low, high = SUPPORTED_FEATURES[METADATA_VERSION]
+    if not low <= level <= high:
+        raise FormatRefused(
+            f"No MetadataVersion with feature level {level}. "
+            f"Valid feature levels are from {low} to {high}."
+        )
 
 
 def _voter(text: str) -> FormattedVoter:
     node, at, address = text.partition("@")
     host_and_port, _, directory = address.rpartition(":")
     host, _, port = host_and_port.rpartition(":")
-    is_number = node.isdecimal() and port.isdecimal()
-    if not at or not host or not is_number or int(port) > _PORT_MAX:
+    is_right = _is_up_to(node, _NODE_ID_MAX) and _is_up_to(port, _PORT_MAX)
+    if not at or not host or not is_right:
         raise FormatRefused(f"{text!r} is not of the form id@host:port:directoryId")
     try:
         directory_id = uuid_from_text(directory)
     except ValueError as error:
         raise FormatRefused(f"{text!r}: {error}") from error
     return FormattedVoter(int(node), host.strip("[]"), int(port), directory_id)
+
+
+def _is_up_to(text: str, highest: int) -> bool:
+    is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(highest))
+    return is_number and int(text) <= highest

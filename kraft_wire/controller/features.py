@@ -102,13 +102,17 @@ RELEASE_LEVELS: Final[Mapping[str, int]] = {
 
 
 def metadata_version_of_release(release: str) -> int | None:
-    """Return the level that `4.3-IV0`, `4.3` or `4.3.1` stands for, None for an unknown release."""
-    if release in RELEASE_LEVELS:
-        return RELEASE_LEVELS[release]
-    assert release not in RELEASE_LEVELS, release
-    short = ".".join(release.split(".")[:2])
-    levels = [level for name, level in RELEASE_LEVELS.items() if name.partition("-")[0] == short]
-    return max(levels) if levels and "-" not in release else None
+    """Return the level that `4.3-IV0`, `4.3` or `4.3.1` stands for, None for an unknown release.
+
+    Of more than two numbers the first two count.
+    """
+    parts = release.split(".")
+    name = ".".join(parts[:2]) if any(parts[2:]) else release
+    if name in RELEASE_LEVELS:
+        return RELEASE_LEVELS[name]
+    levels = [level for known, level in RELEASE_LEVELS.items() if known.partition("-")[0] == name]
+    assert "-" not in name or not levels, release
+    return max(levels, default=None)
 
 
 def bootstrap_records(features: Mapping[str, int]) -> list[VersionedRecord]:

@@ -189,17 +189,13 @@ def test_apache_kafka_starts_on_a_directory_that_we_formatted(tmp_path: Path) ->
     [
         (STATIC, ["--standalone"], 2, "makes the quorum static"),
         (STATIC, ["-s", "-N"], 2, "only one of"),
-        (STATIC, ["-f", "kraft.version=1"], 2, "kraft.version is 0 for a static quorum"),
+        (STATIC, ["-f", "kraft.version=1"], 2, "a static quorum, not 1: for a dynamic one remove"),
         (DYNAMIC, [], 2, "give one of --standalone"),
-        (DYNAMIC, ["-s", "-f", "kraft.version=0"], 2, "kraft.version is 1 for a dynamic quorum"),
-        (STATIC, ["-r", "9.9"], 2, "unknown release '9.9'"),
-        (STATIC, ["-r", "3.3-IV2"], 2, "unknown release"),
-        (STATIC, ["-r", "4.0", "-f", "metadata.version=25"], 2, "use --release-version"),
-        (STATIC, ["-f", "group.version=1"], 2, "group.version is not supported"),
-        (STATIC, ["-f", "metadata.version=31"], 2, "levels 7 to 30"),
-        (STATIC, ["-f", "metadata.version"], 2, "not of the form feature=level"),
+        (DYNAMIC, ["-s", "-f", "kraft.version=0"], 2, "for a dynamic quorum, not 0: leave"),
+        (STATIC, ["-f", "group.version=1"], 2, "only group.version=0 is possible"),
         (DYNAMIC, ["-I", "1@localhost"], 2, "id@host:port:directoryId"),
         (DYNAMIC, ["-I", "1@h:1:x"], 2, "22-character id"),
+        (DYNAMIC, ["-I", "2147483648@h:1:ulKdNaW-TEGJrNOp2H6_aQ"], 2, "id@host:port:directoryId"),
         (DYNAMIC, ["-I", ",".join(["1@h:1:ulKdNaW-TEGJrNOp2H6_aQ"] * 2)], 2, "twice"),
         (STATIC, ["-r", "3.4", "-S", "SCRAM-SHA-256=[name=a,password=b]"], 2, "3.5-IV2 or later"),
         ("num.partitions=none", [], 2, "num.partitions=none"),
@@ -213,6 +209,46 @@ def test_wrong_arguments_are_refused_before_anything_is_written(
     code, said = ours(file, *arguments)
     assert (code, reason in said) == (exit_code, True), said
     assert not (file.parent / "a").exists()
+
+
+LEVELS_REFUSED = [
+    *(["-r", release] for release in ("3.3-IV2", "4.3.", "4.4-IV0", "")),
+    *(["-f", f"metadata.version={level}"] for level in ("-1", "31", "99999", "4.0")),
+    *(["-f", text] for text in ("metadata.version", "nothing=0")),
+    ["-r", "4.0", "-f", "metadata.version=25"],
+]
+"""What Apache's tool refuses with a sentence that is ours as well, but for what 4.4 may bring."""
+
+
+@pytest.mark.java
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", LEVELS_REFUSED, ids=" ".join)
+def test_level_is_refused_as_apaches_tool_refuses_it(tmp_path: Path, arguments: list[str]) -> None:
+    file = properties(tmp_path / "node", STATIC)
+    code, said = ours(file, *arguments)
+    done = run_java(
+        "kafka.tools.StorageTool", ["format", "-t", CLUSTER_ID, "-c", str(file), *arguments]
+    )
+    theirs = next(line for line in done.text.splitlines() if "SLF4J" not in line)
+    sentence = theirs.rpartition("Exception: ")[2].replace("from 7 to 31.", "from 7 to 30.")
+    assert (code, done.exit_code) == (2, 1), (said, done.text)
+    assert not (file.parent / "a").exists()
+    known = "kraft.version, metadata.version, share.version"
+    assert said == f"kraft-wire format: {sentence}\n".replace("kraft.version, share.version", known)
+
+
+@pytest.mark.java
+@pytest.mark.slow
+@pytest.mark.parametrize("release", ["3.7.2", "4.0-IV1.9", "4.3..1"])
+def test_release_is_what_it_is_for_apaches_tool(tmp_path: Path, release: str) -> None:
+    file = properties(tmp_path / "node", STATIC)
+    theirs(file, "-r", release, *WITHOUT)
+    found = file.parent / "a" / "bootstrap.checkpoint"
+    wanted = without_times(found.read_bytes())
+    other = properties(tmp_path / "ours", STATIC)
+    assert ours(other, "-r", release)[0] == 0
+    made = other.parent / "a" / "bootstrap.checkpoint"
+    assert without_times(made.read_bytes()) == wanted
 
 
 def test_formatted_directory_is_refused_or_left_alone(tmp_path: Path) -> None:
@@ -234,14 +270,33 @@ def test_formatted_directory_is_refused_or_left_alone(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in walk(file.parent / "a")} == before
 
 
-def test_directory_of_another_cluster_is_refused_also_when_formatted_ones_are_ignored(
-    tmp_path: Path,
+@pytest.mark.parametrize("options", [[], ["-g"]], ids=["", "ignore formatted"])
+@pytest.mark.parametrize(
+    ("cluster_id", "node_id", "give"),
+    [
+        ("other", 1, f"give --cluster-id {CLUSTER_ID}, or"),
+        (CLUSTER_ID, 2, "give node.id=1, or"),
+        ("other", 2, f"give --cluster-id {CLUSTER_ID} and node.id=1, or"),
+    ],
+)
+def test_directory_of_another_node_is_refused_and_left_alone(
+    tmp_path: Path, options: list[str], cluster_id: str, node_id: int, give: str
 ) -> None:
     file = properties(tmp_path / "node", STATIC)
     assert ours(file)[0] == 0
-    code, said = CliRunner().invoke(app, ["-t", "other", "-c", str(file), "-g"]), ""
-    assert code.exit_code == 2, said
-    assert f"of cluster {CLUSTER_ID}" in code.output
+    before = {path: path.read_bytes() for path in walk(tmp_path)}
+    text = (
+        file.read_text().replace("node.id=1", f"node.id={node_id}").replace("=1@", f"={node_id}@")
+    )
+    other = tmp_path / "other.properties"
+    other.write_text(text)
+    done = CliRunner().invoke(app, ["-t", cluster_id, "-c", str(other), *options])
+    assert done.exit_code == 2, done.output
+    assert done.output.count("\n") == 1
+    assert f"belongs to node 1 of cluster {CLUSTER_ID}: name another" in done.output
+    assert give in done.output
+    other.unlink()
+    assert {path: path.read_bytes() for path in walk(tmp_path)} == before
 
 
 def test_missing_configuration_is_one_clear_line(tmp_path: Path) -> None:
