@@ -269,9 +269,10 @@ class Log:
         At most `max_bytes` (the last batch may be cut), but with `min_one_batch` the first batch
         is always whole. OffsetOutOfRange below the log's start and above its end.
         """
-        if not self.log_start_offset <= offset <= self.log_end_offset:
-            raise OffsetOutOfRange(offset, self.log_start_offset, self.log_end_offset)
-        if offset >= upper_bound or offset >= self.log_end_offset:
+        log_end_offset = self.log_end_offset
+        if not self.log_start_offset <= offset <= log_end_offset:
+            raise OffsetOutOfRange(offset, self.log_start_offset, log_end_offset)
+        if offset >= upper_bound or offset >= log_end_offset:
             return LogRead(_NOTHING, 0, offset)
         active = self._active
         at = len(self.segments) - 1
@@ -281,7 +282,9 @@ class Log:
             frame = segment.locate(max(offset, segment.base_offset))
             if frame is None:
                 continue
-            end_position = self._position_of(upper_bound, segment)
+            end_position = segment.size_bytes
+            if upper_bound < log_end_offset:
+                end_position = self._position_of(upper_bound, segment)
             available = end_position - frame.position
             if available <= 0:
                 break
@@ -298,8 +301,6 @@ class Log:
     def _position_of(self, upper_bound: Offset, segment: Segment) -> int:
         """Return where in the segment the batches below `upper_bound` end."""
         assert upper_bound >= 0, upper_bound
-        if upper_bound >= self.log_end_offset or upper_bound <= segment.base_offset:
-            return segment.size_bytes if upper_bound > segment.base_offset else 0
         frame = segment.locate(upper_bound)
         position = segment.size_bytes if frame is None else frame.position
         assert 0 <= position <= segment.size_bytes, (position, segment.path)
@@ -340,10 +341,11 @@ class Log:
     @property
     def last_stable_offset(self) -> Offset:
         """Where a read_committed reader stops (KIP-98): at most the high watermark."""
-        assert self.log_start_offset <= self.high_watermark, self.directory
-        unstable = self.producer_states.first_unstable_offset(self.high_watermark)
-        if unstable is None or unstable >= self.high_watermark:
-            return self.high_watermark
+        high_watermark = self.high_watermark
+        assert self.log_start_offset <= high_watermark, self.directory
+        unstable = self.producer_states.first_unstable_offset(high_watermark)
+        if unstable is None or unstable >= high_watermark:
+            return high_watermark
         return unstable
 
     def update_high_watermark(self, offset: Offset) -> bool:

@@ -242,11 +242,13 @@ class ProducerStates:
 
     def first_unstable_offset(self, high_watermark: Offset) -> Offset | None:
         """Return where the oldest transaction began that is open or not replicated, or None."""
+        assert high_watermark >= 0, high_watermark
+        if not self._opened and not self._unreplicated:
+            return None
         if self._unreplicated:
             self._unreplicated = [
                 entry for entry in self._unreplicated if entry[1] >= high_watermark
             ]
-        assert high_watermark >= 0, high_watermark
         unreplicated = min((first for first, _ in self._unreplicated), default=None)
         opened = self._first_open_offset()
         candidates = [offset for offset in (unreplicated, opened) if offset is not None]

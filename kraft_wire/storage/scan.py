@@ -22,6 +22,7 @@ __all__ = [
     "checked_batch_at",
     "find_batch_after",
     "find_frame",
+    "frame_here",
     "frames",
 ]
 
@@ -76,6 +77,15 @@ def frame_at(data: bytes | memoryview, at: int, position: int, end_position: int
     if magic > _MAGIC or delta < 0 or base < 0:
         raise BadBatch(position, f"magic {magic}, base offset {base}, last offset delta {delta}")
     return Frame(position, size, Offset(base), Offset(base + delta), LeaderEpoch(epoch))
+
+
+def frame_here(file: File, position: int, end_position: int) -> Frame:
+    """Return the frame of the batch at `position`, of which nothing else is read; BadBatch."""
+    assert 0 <= position <= end_position, (position, end_position)
+    data = file.pread(_FRAME.size, position)
+    if len(data) < _FRAME.size:
+        raise BadBatch(position, "the file ends within a header")
+    return frame_at(data, 0, position, end_position)
 
 
 def frames(file: File, position: int, end_position: int) -> Iterator[Frame]:

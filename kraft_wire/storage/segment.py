@@ -23,6 +23,7 @@ LOG_SUFFIX = ".log"
 INDEX_SUFFIXES = (".index", ".timeindex", ".txnindex")
 _INT32_MAX = (1 << 31) - 1
 _RECENT_BATCHES_MAX = 32
+_LOCATED_MAX = 8
 
 
 def file_name(base_offset: int, suffix: str) -> str:
@@ -37,6 +38,7 @@ class Segment:
     __slots__ = (
         "_file",
         "_fs",
+        "_located",
         "_recent",
         "base_offset",
         "created_ms",
@@ -61,6 +63,8 @@ class Segment:
         self.unread_indexes = SegmentIndexes(fs, stem, suffix, base_offset)
         """The indexes as far as they are in memory; `indexes` reads them before."""
         self._recent: dict[int, tuple[int, int, int, int, int]] = {}  # frames by base offset
+        self._located: dict[int, Frame] = {}
+        """What readers found last, by the offset they asked for: they rarely come alone."""
 
     @classmethod
     def create(
@@ -161,6 +165,7 @@ class Segment:
         self.size_bytes = position
         self.is_unflushed = True
         self._recent.clear()
+        self._located.clear()
         indexes.cut(self, offset)
 
     def seal(self) -> None:
@@ -199,11 +204,20 @@ class Segment:
 
     def locate(self, offset: Offset) -> Frame | None:
         """Return the first batch that ends at or after `offset`, or None beyond the last one."""
-        found = self._recent.get(offset)
+        recent = self._recent.get(offset)
+        if recent is not None:
+            return Frame._make(recent)
+        located = self._located
+        found = located.get(offset)
         if found is not None:
-            return Frame._make(found)
+            return found
         assert offset >= 0, offset
-        return frame_of(self, self.indexes.start_position(self, offset), offset)
+        found = frame_of(self, self.indexes.start_position(self, offset), offset)
+        if found is not None:
+            if len(located) >= _LOCATED_MAX:
+                located.clear()
+            located[offset] = found
+        return found
 
     def last_frame(self) -> Frame | None:
         """Return the last batch, or None in an empty segment."""

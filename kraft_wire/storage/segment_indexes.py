@@ -16,7 +16,7 @@ from kraft_wire.storage.indexes import (
 )
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.log_file import CorruptLog, LogFile, batches_of, frame_of
-from kraft_wire.storage.scan import BadBatch, frames
+from kraft_wire.storage.scan import BadBatch, frame_here
 
 __all__ = ["SegmentIndexes"]
 
@@ -229,7 +229,7 @@ def _ends_at(log: LogFile, last_offset: Offset, position: int) -> bool:
     if position >= log.size_bytes:
         return False
     try:
-        frame = next(frames(log.file, position, log.size_bytes))
+        frame = frame_here(log.file, position, log.size_bytes)
     except BadBatch:
         return False
     return frame.last_offset == last_offset

@@ -17,7 +17,14 @@ from kraft_wire.storage.indexes import (
     TransactionIndex,
 )
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.scan import BadBatch, batches, find_batch_after, find_frame, frames
+from kraft_wire.storage.scan import (
+    BadBatch,
+    batches,
+    find_batch_after,
+    find_frame,
+    frame_here,
+    frames,
+)
 from kraft_wire.storage.segment import CorruptLog, Segment
 from tests.storage.making import batch_bytes, flip, parsed
 
@@ -225,6 +232,8 @@ def test_file_that_became_shorter_is_noticed() -> None:
         find_frame(file, 0, len(data) + 200, Offset(9))
     with pytest.raises(BadBatch, match="within a header"):
         find_frame(disk(data[:20]).open("d/f"), 0, len(data), Offset(9))
+    with pytest.raises(BadBatch, match="within a header"):
+        frame_here(disk(data[:20]).open("d/f"), 0, len(data))
     lying = data[:8] + struct.pack(">i", 5000) + data[12:]
     with pytest.raises(BadBatch, match="reaches beyond"):
         find_frame(disk(lying).open("d/f"), 0, len(lying), Offset(9))
@@ -369,6 +378,29 @@ def test_only_the_newest_batches_are_remembered_by_position() -> None:
         frame = segment.locate(Offset(BASE + offset))
         assert frame is not None
         assert frame.base_offset == BASE + offset
+
+
+def test_readers_at_one_offset_share_one_look_and_few_are_remembered() -> None:
+    fs, segment = filled(80)
+    segment.close()
+    again = reopened(fs)
+    found = again.locate(Offset(BASE + 30))
+    assert again.locate(Offset(BASE + 30)) is found
+    for offset in range(30):
+        again.locate(Offset(BASE + offset))
+    once_more = again.locate(Offset(BASE + 30))
+    assert once_more == found
+    assert once_more is not found
+
+
+def test_what_readers_found_is_forgotten_when_it_is_cut_off() -> None:
+    fs, segment = filled(30)
+    segment.close()
+    again = reopened(fs)
+    found = again.locate(Offset(BASE + 20))
+    assert found is not None
+    again.cut(found.position, Offset(BASE + 20))
+    assert again.locate(Offset(BASE + 20)) is None
 
 
 def test_time_entry_before_the_newest_is_checked_when_it_is_hit() -> None:

@@ -15,10 +15,10 @@ from typing import Final
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import PARKED, Parked, RequestContext
 from kraft_wire.broker.fetch_contexts import FetchContext, ReadResult
-from kraft_wire.broker.fetch_session import WantedPartition
+from kraft_wire.broker.fetch_session import WantedPartition, records_size_bytes
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.purgatory import ParkedFetch
-from kraft_wire.model import ZERO_UUID, Offset, OffsetAndEpoch, StorageError
+from kraft_wire.model import ZERO_UUID, FileSlice, Offset, OffsetAndEpoch, StorageError
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import (
     AbortedTransaction,
@@ -42,6 +42,7 @@ _READ_COMMITTED: Final = 1
 _CONSUMER: Final = -1
 _UNKNOWN: Final = -1
 _NO_RECORDS: Final = b""
+_NONE: Final = ErrorCode.NONE
 _FIRST_LEADER_VERSION: Final = 16
 _FIRST_SESSION_VERSION: Final = 7
 _FIRST_TOPIC_ID_VERSION: Final = 13
@@ -62,16 +63,18 @@ def handle(
     """
     if request.isolation_level not in _ISOLATION_LEVELS:
         return _refused(request, context.api_version)
+    replica_id = _replica_id(request, context.api_version)
     begun = broker.fetch_sessions.begin(
         request,
         context.api_version,
         context.now_ms,
-        privileged=_replica_id(request, context.api_version) != _CONSUMER,
+        privileged=replica_id != _CONSUMER,
         topic_names=broker.topic_name,
     )
     if isinstance(begun, ErrorCode):
         return FetchResponse(error_code=begun)
-    run = _FetchRun(broker, context, request, begun)
+    is_committed_only = request.isolation_level == _READ_COMMITTED
+    run = _FetchRun(broker, context, request, begun, replica_id >= 0, is_committed_only)
     results = run.read()
     if run.is_satisfied() or request.max_wait_ms <= 0 or broker.is_stopping:
         return run.response(results, context.now_ms)
@@ -122,6 +125,9 @@ class _FetchRun:
     context: RequestContext
     request: FetchRequest
     fetch: FetchContext
+    is_follower: bool
+    """Whether the request says that it comes from a broker; those know each other's places."""
+    is_committed_only: bool
     read_bytes: int = 0
     must_answer: bool = False
     """Whether a partition has something to tell that is not records."""
@@ -157,13 +163,18 @@ class _FetchRun:
         unknown: list[ReadResult] = []
         for wanted in self.fetch.to_read():
             data = self._read_partition(wanted, left)
-            size = _records_bytes(data)
-            self.read_bytes += size
-            left = max(0, left - size)
-            place = unknown if data.error_code in _UNKNOWN_ERRORS else results
-            place.append((wanted, data))
-        unknown.sort(key=_is_unknown_partition)
-        return results + unknown
+            if data.error_code in _UNKNOWN_ERRORS:
+                unknown.append((wanted, data))
+                continue
+            results.append((wanted, data))
+            if data.records is not _NO_RECORDS:
+                size = records_size_bytes(data)
+                self.read_bytes += size
+                left = max(0, left - size)
+        if unknown:
+            unknown.sort(key=_is_unknown_partition)
+            results += unknown
+        return results
 
     def _read_partition(self, wanted: WantedPartition, left: int) -> PartitionData:
         params = wanted.params
@@ -176,16 +187,16 @@ class _FetchRun:
             # A session keeps the name of a topic that was deleted and created anew meanwhile.
             return self._error(wanted, ErrorCode.INCONSISTENT_TOPIC_ID)
         error = self._access_error(partition, params.current_leader_epoch)
-        if error is not ErrorCode.NONE:
+        if error is not _NONE:
             return self._error(wanted, error)
-        offset = Offset(params.fetch_offset)
-        if params.last_fetched_epoch >= 0 and offset >= partition.log_start_offset:
-            if params.last_fetched_epoch > (partition.log.epochs.latest or 0):
+        offset, log = Offset(params.fetch_offset), partition.log
+        if params.last_fetched_epoch >= 0 and offset >= log.log_start_offset:
+            if params.last_fetched_epoch > (log.epochs.latest or 0):
                 return self._error(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
             diverging = partition.diverging_point(offset, params.last_fetched_epoch)
             if diverging is not None:
                 return self._diverging(wanted, partition, diverging)
-        if not partition.log_start_offset <= offset <= partition.log_end_offset:
+        if not log.log_start_offset <= offset <= log.log_end_offset:
             return self._error(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
         wanted.note_source(partition)
         return self._records(wanted, partition, left)
@@ -195,59 +206,59 @@ class _FetchRun:
     ) -> PartitionData:
         """Tell the client where its log and ours part (KIP-595); no records with that."""
         self.must_answer = True
-        data = self._data(partition, wanted.partition)
-        data.diverging_epoch = EpochEndOffset(epoch=point.epoch, end_offset=point.offset)
-        return data
+        log = partition.log
+        return PartitionData(
+            partition_index=wanted.partition,
+            high_watermark=log.high_watermark,
+            last_stable_offset=log.last_stable_offset,
+            log_start_offset=log.log_start_offset,
+            diverging_epoch=EpochEndOffset(epoch=point.epoch, end_offset=point.offset),
+            aborted_transactions=None,
+            records=_NO_RECORDS,
+        )
 
     def _access_error(self, partition: Partition, current_leader_epoch: int) -> ErrorCode:
         if partition.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
-        fenced = partition.check_leader_epoch(max(_UNKNOWN, current_leader_epoch))
-        if fenced is not ErrorCode.NONE:
-            return fenced
-        if self._is_follower() or not partition.is_leader:
+        if current_leader_epoch >= 0:
+            fenced = partition.check_leader_epoch(current_leader_epoch)
+            if fenced is not _NONE:
+                return fenced
+        if self.is_follower or not partition.is_leader:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        return ErrorCode.NONE
-
-    def _is_follower(self) -> bool:
-        """Whether the request says that it comes from a broker; those know each other's places."""
-        return _replica_id(self.request, self.context.api_version) >= 0
+        return _NONE
 
     def _records(self, wanted: WantedPartition, partition: Partition, left: int) -> PartitionData:
-        params = wanted.params
-        data = self._data(partition, params.partition)
-        upper_bound = partition.high_watermark
-        is_committed_only = self.request.isolation_level == _READ_COMMITTED
-        if is_committed_only:
-            upper_bound = partition.last_stable_offset
-            data.aborted_transactions = []
+        params, log = wanted.params, partition.log
+        upper_bound = high_watermark = log.high_watermark
+        last_stable_offset = log.last_stable_offset
+        records: FileSlice | bytes = _NO_RECORDS
+        aborted: list[AbortedTransaction] | None = None
+        if self.is_committed_only:
+            upper_bound, aborted = last_stable_offset, []
         if params.fetch_offset < upper_bound:
             max_bytes = min(params.partition_max_bytes, left)
             if max_bytes < 0:
                 return self._error(wanted, ErrorCode.UNKNOWN_SERVER_ERROR)
             try:
-                found = partition.log.read(
+                records = log.read(
                     Offset(params.fetch_offset),
                     max_bytes,
                     upper_bound=upper_bound,
                     min_one_batch=self.read_bytes == 0,
-                )
-                if is_committed_only:
-                    data.aborted_transactions = _aborted(partition, params, upper_bound)
+                ).records
+                if self.is_committed_only:
+                    aborted = _aborted(partition, params, upper_bound)
             except StorageError as error:
                 partition.failed(error)
                 return self._error(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
-            data.records = found.records
-        return data
-
-    def _data(self, partition: Partition, number: int) -> PartitionData:
         return PartitionData(
-            partition_index=number,
-            high_watermark=partition.high_watermark,
-            last_stable_offset=partition.last_stable_offset,
-            log_start_offset=partition.log.log_start_offset,
-            aborted_transactions=None,
-            records=_NO_RECORDS,
+            partition_index=params.partition,
+            high_watermark=high_watermark,
+            last_stable_offset=last_stable_offset,
+            log_start_offset=log.log_start_offset,
+            aborted_transactions=aborted,
+            records=records,
         )
 
     def _error(self, wanted: WantedPartition, error: ErrorCode) -> PartitionData:
@@ -283,7 +294,7 @@ class _FetchRun:
             data.current_leader = LeaderIdAndEpoch(
                 leader_id=leader.broker_id, leader_epoch=leader.leader_epoch
             )
-            if leader.host is not None and not self._is_follower():
+            if leader.host is not None and not self.is_follower:
                 leaders[leader.broker_id] = NodeEndpoint(
                     node_id=leader.broker_id, host=leader.host, port=leader.port, rack=leader.rack
                 )
@@ -308,10 +319,3 @@ def _aborted(
         AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
         for each in found
     ]
-
-
-def _records_bytes(data: PartitionData) -> int:
-    records = data.records
-    if records is None or records is _NO_RECORDS:
-        return 0
-    return len(records) if isinstance(records, bytes) else records.size_bytes  # type: ignore[union-attr]  # logs read bytes or slices
