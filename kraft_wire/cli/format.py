@@ -144,7 +144,8 @@ def format_command(
 def _load(path: str) -> NodeConfig:
     try:
         with open(path, encoding="utf-8") as file:
-            return load_config(settings_of_file(file.read(), path), os.environ)
+            settings = settings_of_file(file.read(), path)
+            return load_config(settings, os.environ, file_name=path)
     except OSError as error:
         raise FormatRefused(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

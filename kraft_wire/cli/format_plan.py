@@ -18,6 +18,7 @@ from kraft_wire.controller.features import (
 )
 from kraft_wire.model import Uuid, uuid_from_text
 from kraft_wire.node.checkpoint_files import FormattedVoter
+from kraft_wire.node.config_sources import is_number_up_to
 
 __all__ = ["FormatRefused", "QuorumKind", "feature_levels", "parse_voters", "quorum_kind"]
 
@@ -159,7 +160,7 @@ def _voter(text: str) -> FormattedVoter:
     node, at, address = text.partition("@")
     host_and_port, _, directory = address.rpartition(":")
     host, _, port = host_and_port.rpartition(":")
-    is_right = _is_up_to(node, _NODE_ID_MAX) and _is_up_to(port, _PORT_MAX)
+    is_right = is_number_up_to(node, _NODE_ID_MAX) and is_number_up_to(port, _PORT_MAX)
     if not at or not host or not is_right:
         raise FormatRefused(f"{text!r} is not of the form id@host:port:directoryId")
     try:
@@ -167,8 +168,3 @@ def _voter(text: str) -> FormattedVoter:
     except ValueError as error:
         raise FormatRefused(f"{text!r}: {error}") from error
     return FormattedVoter(int(node), host.strip("[]"), int(port), directory_id)
-
-
-def _is_up_to(text: str, highest: int) -> bool:
-    is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(highest))
-    return is_number and int(text) <= highest

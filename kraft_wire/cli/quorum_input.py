@@ -62,7 +62,8 @@ def _configured(path: str) -> NewVoter:
 def _load(path: str) -> NodeConfig:
     try:
         with open(path, encoding="utf-8") as file:
-            return load_config(settings_of_file(file.read(), path), os.environ)
+            settings = settings_of_file(file.read(), path)
+            return load_config(settings, os.environ, file_name=path)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error.reason
         raise BadInput(f"{path}: {reason}") from error

@@ -142,7 +142,8 @@ def _load(parsed: _Arguments) -> NodeConfig:
             raise _UsageError(f"{parsed.file}: {error.strerror}") from error
         except UnicodeDecodeError as error:
             raise _UsageError(f"{parsed.file}: not a text file ({error.reason})") from error
-    config = load_config(file, os.environ, parsed.overrides)
+    name = parsed.file or "configuration"
+    config = load_config(file, os.environ, parsed.overrides, file_name=name)
     allowed = connections_max(config.limits.connections_max)
     return replace(config, limits=replace(config.limits, connections_max=allowed))
 

@@ -116,10 +116,12 @@ def load_config(
     file: Mapping[str, Setting] | None,
     environment: Mapping[str, str],
     overrides: Sequence[tuple[str, Setting]] = (),
+    *,
+    file_name: str = "configuration",
 ) -> NodeConfig:
     """Merge the sources and check everything that can be checked without touching the world.
 
-    Errors: ConfigError for the first wrong value.
+    Errors: ConfigError for the first wrong value; of a missing one it names `file_name`.
     """
     merged: dict[str, Setting] = {}
     if file is None:
@@ -133,7 +135,7 @@ def load_config(
     known = {key: each for key, each in merged.items() if key in BROKER_KEYS}
     _check(known)
     settings = NodeSettings({key: each.value for key, each in known.items()})
-    return _read(ConfigReader(settings, merged), merged, is_embedded=file is None)
+    return _read(ConfigReader(settings, merged, file_name), merged, is_embedded=file is None)
 
 
 def _keep_controllers(merged: dict[str, Setting], file: Mapping[str, Setting]) -> None:

@@ -15,6 +15,7 @@ __all__ = [
     "ConfigError",
     "ConfigReader",
     "Setting",
+    "is_number_up_to",
     "settings_of_environment",
     "settings_of_file",
 ]
@@ -34,8 +35,9 @@ _NOT_SETTINGS: Final = frozenset(
 class ConfigError(Exception):
     """A value that a node cannot start with; its text is the whole line that the user sees."""
 
-    def __init__(self, key: str, value: str, place: str, reason: str) -> None:
-        super().__init__(f"{place}: {key}={value}: {reason}")
+    def __init__(self, key: str, value: str | None, place: str, reason: str) -> None:
+        what = f"{key} is not set" if value is None else f"{key}={value}"
+        super().__init__(f"{place}: {what}: {reason}")
         self.key = key
         self.value = value
         self.place = place
@@ -52,9 +54,11 @@ class Setting(NamedTuple):
 class ConfigReader:
     """Typed values, and errors that name the place of a key's own entry."""
 
-    def __init__(self, settings: NodeSettings, merged: Mapping[str, Setting]) -> None:
+    def __init__(self, settings: NodeSettings, merged: Mapping[str, Setting], place: str) -> None:
+        """Read `settings`, made of `merged`; `place` is where a key is missing that must be set."""
         self.settings = settings
         self._merged = merged
+        self._place = place
 
     def is_set(self, key: str) -> bool:
         """Tell whether a key has an entry."""
@@ -62,7 +66,9 @@ class ConfigReader:
 
     def error(self, key: str, reason: str) -> ConfigError:
         """Return the refusal of a key's value."""
-        setting = self._merged.get(key, Setting("", "configuration"))
+        setting = self._merged.get(key)
+        if setting is None:
+            return ConfigError(key, None, self._place, reason)
         return ConfigError(key, setting.value, setting.place, reason)
 
     def strings(self, key: str) -> list[str]:
@@ -89,3 +95,9 @@ def settings_of_environment(environment: Mapping[str, str]) -> dict[str, Setting
             key = name.replace("___", "-").replace("__", "\0").replace("_", ".").replace("\0", "_")
             found[key] = Setting(environment[variable], f"environment variable {variable}")
     return found
+
+
+def is_number_up_to(text: str, highest: int) -> bool:
+    """Tell whether a text is a number from 0 to `highest`; of any length, which int() is not."""
+    is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(highest))
+    return is_number and int(text) <= highest

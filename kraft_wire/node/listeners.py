@@ -7,7 +7,7 @@ listener for clients. Only plain text is served.
 
 from typing import Final, NamedTuple
 
-from kraft_wire.node.config_sources import ConfigReader
+from kraft_wire.node.config_sources import ConfigReader, is_number_up_to
 
 __all__ = ["Listener", "Listeners", "read_listeners"]
 
@@ -100,7 +100,7 @@ def _endpoints(reader: ConfigReader, key: str) -> list[tuple[str, str, int]]:
 def _endpoint(reader: ConfigReader, key: str, text: str) -> tuple[str, str, int]:
     name, separator, address = text.partition("://")
     host, colon, port = address.rpartition(":")
-    if not (separator and colon and name and port.isdecimal() and int(port) <= _PORT_MAX):
+    if not (separator and colon and name and is_number_up_to(port, _PORT_MAX)):
         raise reader.error(key, f"{text!r} is not NAME://host:port")
     return name.upper(), host.strip("[]"), int(port)
 

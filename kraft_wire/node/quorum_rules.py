@@ -7,7 +7,7 @@ which beats the static voters once kraft.version is 1 (`metadata_opening`).
 
 from typing import Final, NamedTuple
 
-from kraft_wire.node.config_sources import ConfigReader
+from kraft_wire.node.config_sources import ConfigReader, is_number_up_to
 
 __all__ = ["QuorumAddress", "check_quorum", "read_bootstrap_servers", "read_roles", "read_voters"]
 
@@ -87,13 +87,13 @@ def check_quorum(
 def _voter(reader: ConfigReader, text: str) -> QuorumAddress:
     problem = f"{text!r} is not id@host:port"
     node_id, at, address = text.partition("@")
-    if not (at and node_id.isdecimal() and int(node_id) <= _ID_MAX):
+    if not (at and is_number_up_to(node_id, _ID_MAX)):
         raise reader.error(_VOTERS, problem)
     return QuorumAddress(int(node_id), *_address(reader, _VOTERS, address, problem))
 
 
 def _address(reader: ConfigReader, key: str, text: str, problem: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
-    if not (colon and host and port.isdecimal() and 0 < int(port) <= _PORT_MAX):
+    if not (colon and host and is_number_up_to(port, _PORT_MAX) and int(port) > 0):
         raise reader.error(key, problem)
     return host.strip("[]"), int(port)

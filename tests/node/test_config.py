@@ -66,6 +66,8 @@ def test_environment_beats_the_file_and_overrides_beat_both() -> None:
         ("process.roles=controler", "String must be one of: broker, controller"),
         ("listeners=SSL://:1", "server.properties:8: listeners=SSL://:1: SSL asks for SSL"),
         ("listeners=PLAINTEXT://x", "server.properties:8: listeners=PLAINTEXT://x: 'PLAIN"),
+        (f"listeners=PLAINTEXT://:{'9' * 5000}", "9' is not NAME://host:port"),
+        (f"node.id={'9' * 5000}", "Not a number of type INT"),
         ("listeners=CONTROLLER://:1", "no listener is left for clients"),
         ("listeners=PLAINTEXT://0.0.0.0:1", "advertised.listeners must name one"),
         ("listeners=A://:1,A://:2", "each listener must have a different name"),
@@ -79,8 +81,10 @@ def test_environment_beats_the_file_and_overrides_beat_both() -> None:
         ("controller.quorum.voters=7@h", "'7@h' is not id@host:port"),
         ("controller.quorum.voters=x@h:1", "'x@h:1' is not id@host:port"),
         ("controller.quorum.voters=-7@h:1", "'-7@h:1' is not id@host:port"),
+        (f"controller.quorum.voters={'9' * 5000}@h:1", "9@h:1' is not id@host:port"),
+        (f"controller.quorum.voters=7@h:{'9' * 5000}", "9' is not id@host:port"),
         ("controller.quorum.voters=7@h:65536", "'7@h:65536' is not id@host:port"),
-        ("controller.quorum.voters=", "controller.quorum.bootstrap.servers=: the quorum cannot"),
+        ("controller.quorum.voters=", "controller.quorum.bootstrap.servers is not set: the"),
         ("controller.quorum.bootstrap.servers=h", "server.properties:8: controller.quorum.boot"),
         ("controller.quorum.bootstrap.servers=:1", "':1' is not host:port"),
         ("controller.quorum.auto.join.enable=true", "the voters of controller.quorum.voters are"),
@@ -106,6 +110,23 @@ def test_a_wrong_value_names_file_line_key_and_reason(line: str, message: str) -
     with pytest.raises(ConfigError) as caught:
         load_config(of_file(line + "\n"), {})
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "my.properties: process.roles is not set: a role is required"),
+        ("process.roles=controller", "my.properties: node.id is not set: a node id of 0 or more"),
+        (
+            "process.roles=controller\nnode.id=1",
+            "my.properties: controller.quorum.bootstrap.servers is not set: the quorum cannot",
+        ),
+    ],
+)
+def test_a_missing_key_names_the_file_that_lacks_it(text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(settings_of_file(text, "my.properties"), {}, file_name="my.properties")
+    assert str(caught.value).startswith(message)
 
 
 def test_what_is_advertised_may_differ_from_what_is_bound() -> None:
