@@ -36,7 +36,7 @@ from kraft_wire.wire.record_batch import (
     patch_log_append_time,
     patch_offset_and_epoch,
 )
-from kraft_wire.wire.record_skim import RecordSkim, skim_records
+from kraft_wire.wire.record_skim import skim_records
 
 __all__ = [
     "AppendOrigin",
@@ -228,11 +228,15 @@ def _check_inside(
         raise AppendRejected(ErrorCode.INVALID_RECORD, str(invalid)) from invalid
     except CorruptRecordBatch as corrupt:
         raise AppendRejected(ErrorCode.CORRUPT_MESSAGE, str(corrupt)) from corrupt
-    if limits.is_compacted and skim.has_null_key:
+    if skim.has_null_key and limits.is_compacted:
         _refuse_null_keys(batch, name)
     if limits.message_timestamp_type == "CreateTime":
-        _check_timestamps(batch, skim, limits, wall_ms)
+        oldest = batch.base_timestamp + skim.timestamp_delta_min
         latest = batch.base_timestamp + skim.timestamp_delta_max
+        low = wall_ms - limits.message_timestamp_before_max_ms
+        high = wall_ms + limits.message_timestamp_after_max_ms
+        if oldest < low or latest > high:
+            _refuse_timestamps(batch, low, high)
         if batch.max_timestamp != latest or batch.attributes & LOG_APPEND_TIME_BIT:
             _correct_times(batch)
 
@@ -242,7 +246,7 @@ def _body(batch: RecordBatch, limits: DecompressionLimits) -> bytes | memoryview
     if batch.attributes & CODEC_MASK:
         return batch.body(limits)
     body = batch.view[HEADER_BYTES:]
-    return bytes(body) if len(body) < _COPIED_BYTES_MAX else body
+    return body.tobytes() if len(body) < _COPIED_BYTES_MAX else body
 
 
 def _refuse_null_keys(batch: RecordBatch, name: TopicPartition) -> None:
@@ -263,15 +267,8 @@ def _refuse_null_keys(batch: RecordBatch, name: TopicPartition) -> None:
     raise AppendRejected(ErrorCode.INVALID_RECORD, message, tuple(errors))
 
 
-def _check_timestamps(
-    batch: RecordBatch, skim: RecordSkim, limits: TopicLimits, wall_ms: int
-) -> None:
+def _refuse_timestamps(batch: RecordBatch, low: int, high: int) -> None:
     """Refuse records that are too far in the past or in the future (KIP-937)."""
-    low = wall_ms - limits.message_timestamp_before_max_ms
-    high = wall_ms + limits.message_timestamp_after_max_ms
-    base = batch.base_timestamp
-    if base + skim.timestamp_delta_min >= low and base + skim.timestamp_delta_max <= high:
-        return
     errors = tuple(
         RecordError(
             index,
@@ -335,8 +332,7 @@ def _assign(
         view = batch.view
         if view.readonly:
             view = batch.view = memoryview(bytearray(view))
-        batch.base_offset = offset
-        batch.partition_leader_epoch = leader_epoch
+        batch.base_offset, batch.partition_leader_epoch = offset, leader_epoch
         patch_offset_and_epoch(view, offset, leader_epoch)
         if stamps:
             patch_log_append_time(view, wall_ms)

@@ -149,7 +149,8 @@ class Broker:
 
     def appended(self, partition: Partition) -> None:
         """Wake what waits for a partition's growth, or have it flushed first."""
-        if partition.high_watermark < partition.log_end_offset:
+        log = partition.log
+        if log.high_watermark < log.log_end_offset:
             self.unflushed[partition.topic, partition.partition] = partition
         elif partition.watchers:
             self.fetch_purgatory.wake(partition)

@@ -13,7 +13,6 @@ from kraft_wire.broker.append_validation import (
     AppendOrigin,
     AppendRejected,
     RecordError,
-    ValidatedAppend,
     validate_and_assign,
 )
 from kraft_wire.broker.ports import LogReadView, PartitionLog, ProducerVerdict
@@ -101,12 +100,6 @@ class Partition:
         """
         return self.log.last_stable_offset
 
-    @property
-    def flushes_before_acknowledging(self) -> bool:
-        """Whether what was appended must reach the disk first: `flush.messages` is reached."""
-        log = self.log
-        return log.unflushed_records >= log.config.flush_messages
-
     def check_leader_epoch(self, current_leader_epoch: int) -> ErrorCode:
         """Compare a client's idea of the leader epoch with ours (KIP-320); -1 means no idea."""
         if current_leader_epoch in (-1, self.leader_epoch):
@@ -136,28 +129,43 @@ class Partition:
             return AppendResult(ErrorCode.KAFKA_STORAGE_ERROR)
         if not self.is_leader:
             return AppendResult(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        log = self.log
+        log, config = self.log, self.log.config
         if acks == -1:
-            minimum = min(log.config.min_insync_replicas, self.replicas)
+            minimum = min(config.min_insync_replicas, self.replicas)
             if self.in_sync_replicas < minimum:
                 return self._too_few_replicas(minimum)
         try:
             append = validate_and_assign(
                 records,
                 topic_partition=self.topic_partition,
-                limits=log.config,
+                limits=config,
                 next_offset=log.log_end_offset,
                 leader_epoch=self.leader_epoch,
                 origin=origin,
                 wall_ms=wall_ms,
                 decompression=decompression,
             )
-            return self._append_validated(append, now_ms, wall_ms)
+            first = append.batches[0]
+            if first.producer_id >= 0:
+                check = log.producer_states.check(first)
+                if check.verdict.name != "OK":
+                    return self._known_or_refused(check, first)
+            log.append(append.data, append.batches, now_ms, wall_ms)
         except AppendRejected as rejected:
             return self._rejected(rejected)
         except StorageError as error:
             self.failed(error)
             return AppendResult(ErrorCode.KAFKA_STORAGE_ERROR, error_message=str(error))
+        end_offset = log.log_end_offset
+        if log.unflushed_records < config.flush_messages:
+            log.high_watermark = end_offset
+        return AppendResult(
+            _NO_ERROR,
+            append.base_offset,
+            Offset(end_offset - 1),
+            append.log_append_time_ms,
+            log.log_start_offset,
+        )
 
     def read(
         self, fetch_offset: Offset, max_bytes: int, *, upper_bound: Offset, min_one_batch: bool
@@ -198,25 +206,6 @@ class Partition:
         if epoch is None and offset >= self.log.log_end_offset:
             return self.leader_epoch
         return -1 if epoch is None else epoch
-
-    def _append_validated(self, append: ValidatedAppend, now_ms: int, wall_ms: int) -> AppendResult:
-        log = self.log
-        first = append.batches[0]
-        if first.producer_id >= 0:
-            check = log.producer_states.check(first)
-            if check.verdict.name != "OK":
-                return self._known_or_refused(check, first)
-        log.append(append.data, append.batches, now_ms, wall_ms)
-        end_offset = log.log_end_offset
-        if not self.flushes_before_acknowledging:
-            log.high_watermark = end_offset
-        return AppendResult(
-            _NO_ERROR,
-            append.base_offset,
-            Offset(end_offset - 1),
-            append.log_append_time_ms,
-            log.log_start_offset,
-        )
 
     def _known_or_refused(self, check: ProducerVerdict, batch: RecordBatch) -> AppendResult:
         """Answer a producer's retry like the original, and a gap or an old epoch with its error."""

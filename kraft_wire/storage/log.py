@@ -166,22 +166,23 @@ class Log:
             self._save_topic_id()
         first, last = batches[0], batches[-1]
         assert first.base_offset >= self.log_end_offset, (first, self.log_end_offset)
-        end_offset = Offset(last.base_offset + last.last_offset_delta + 1)
+        last_offset = last.base_offset + last.last_offset_delta
         if not self._active.has_room_for(
-            len(data), end_offset - 1, self.config
+            len(data), last_offset, self.config
         ) or self._is_time_to_roll(last.max_timestamp, wall_ms):
             self.roll(wall_ms, Offset(first.base_offset))
-        if last.partition_leader_epoch != self.epochs.latest:
+        epochs, producer_states = self.epochs, self.producer_states
+        if last.partition_leader_epoch != epochs.latest:
             self._assign_epochs(batches)
-        if self.epochs.is_unsaved:
-            self.epochs.save(durable=False)
+        if epochs.is_unsaved:
+            epochs.save(durable=False)
         self._active.append(data, batches)
         for batch in batches:
             if batch.producer_id >= 0:
-                aborted = self.producer_states.update(batch)
+                aborted = producer_states.update(batch)
                 if aborted is not None:
                     self._active.indexes.note_aborted(aborted)
-        self.log_end_offset = self.producer_states.map_end_offset = end_offset
+        self.log_end_offset = producer_states.map_end_offset = Offset(last_offset + 1)
         if self.first_unflushed_ms is None:
             self.first_unflushed_ms = now_ms
 
@@ -201,12 +202,11 @@ class Log:
 
     def _is_time_to_roll(self, timestamp: int, wall_ms: int) -> bool:
         """Tell whether the active segment is `segment.ms` old, by its first batch's time."""
-        active = self._active
+        active, config = self._active, self.config
         if active.size_bytes == 0:
             return False
-        assert wall_ms >= 0, wall_ms
-        due_ms = self.config.segment_ms
-        if self.config.segment_jitter_ms > 0:
+        due_ms = config.segment_ms
+        if config.segment_jitter_ms > 0:
             due_ms -= self._jitter_ms(active.base_offset)
         first_timestamp = active.unread_indexes.first_timestamp
         if first_timestamp >= 0 and timestamp >= 0:

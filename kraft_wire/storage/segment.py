@@ -15,7 +15,7 @@ from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.log_file import CorruptLog, batches_of, frame_of, frames_of
 from kraft_wire.storage.scan import Frame
 from kraft_wire.storage.segment_indexes import SegmentIndexes
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.record_batch import LOG_OVERHEAD_BYTES, RecordBatch
 
 __all__ = ["INDEX_SUFFIXES", "LOG_SUFFIX", "CorruptLog", "Segment", "file_name"]
 
@@ -123,25 +123,25 @@ class Segment:
 
         When the write fails the file is cut back, so that nothing stays half-written.
         """
-        assert len(data) > 0, self.path
         position = self.size_bytes
         assert appended, self.path
+        file = self._file or self.file
         try:
-            self.file.pwrite(data, position)
+            file.pwrite(data, position)
         except StorageError:
             # Bytes that cannot be cut off are a torn tail, which recovery removes.
             with suppress(StorageError):
-                self.file.truncate(position)
+                file.truncate(position)
             raise
         self.is_unflushed = True
         self.size_bytes = position + len(data)
-        note, recent = self.unread_indexes.note, self._recent
+        indexes, recent = self.unread_indexes, self._recent
         if len(recent) >= _RECENT_BATCHES_MAX:
             recent.clear()
         for batch in appended:
-            base_offset, size = batch.base_offset, batch.size_bytes
+            base_offset, size = batch.base_offset, batch.batch_length + LOG_OVERHEAD_BYTES
             last_offset = base_offset + batch.last_offset_delta
-            note(position, size, last_offset, batch.max_timestamp)
+            indexes.note(position, size, last_offset, batch.max_timestamp)
             epoch = batch.partition_leader_epoch
             recent[base_offset] = (position, size, base_offset, last_offset, epoch)
             position += size
@@ -149,7 +149,6 @@ class Segment:
 
     def has_room_for(self, size_bytes: int, last_offset: int, config: LogConfig) -> bool:
         """Tell whether a batch of that size and end still belongs here (size, index, offset)."""
-        assert size_bytes > 0, size_bytes
         return (
             (self.size_bytes == 0 or self.size_bytes + size_bytes <= config.segment_bytes)
             and self.unread_indexes.has_room(config.segment_index_bytes)

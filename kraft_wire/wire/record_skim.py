@@ -7,7 +7,7 @@ eight seconds. The lowest bit of a length is its sign; all negative ones mean nu
 anything out of the ordinary is read again by `iter_records`, whose verdict counts.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from kraft_wire.wire.record import iter_records
 from kraft_wire.wire.varint import read_varint, read_varlong
@@ -15,7 +15,8 @@ from kraft_wire.wire.varint import read_varint, read_varlong
 __all__ = ["RecordSkim", "skim_records"]
 
 
-class RecordSkim(NamedTuple):
+@dataclass(slots=True)
+class RecordSkim:
     """What a broker asks about the records of a batch as a whole."""
 
     timestamp_delta_min: int

@@ -37,6 +37,7 @@ from kraft_wire.wire.record_batch import (
     HEADER_BYTES,
     LOG_OVERHEAD_BYTES,
     MAGIC,
+    TRANSACTIONAL_BIT,
     RecordBatch,
     peek_header,
 )
@@ -160,7 +161,7 @@ def _append(
         batch = _only_batch(data, context.api_version)
     except _Refused as refused:
         return AppendResult(refused.error, error_message=refused.message)
-    if batch.is_transactional:
+    if batch.attributes & TRANSACTIONAL_BIT:
         # Transactions are not served: no transactional id is assigned a producer id here.
         if request.transactional_id is None:
             return AppendResult(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
@@ -198,9 +199,10 @@ def _only_batch(data: PartitionProduceData, version: int) -> RecordBatch:
 
     As in Kafka, a batch that is cut counts as none, and so does what is left behind a whole one.
     """
-    records = data.records
-    assert not isinstance(records, FileSlice), "decoded requests carry bytes"
-    view = memoryview(records) if records is not None else _NOTHING
+    view = data.records
+    if not isinstance(view, memoryview):
+        assert not isinstance(view, FileSlice), "decoded requests carry bytes"
+        view = memoryview(view or b"")
     size_bytes = len(view)
     batch = RecordBatch(view) if size_bytes >= HEADER_BYTES else None
     if (
@@ -252,7 +254,6 @@ def _batch_size(view: memoryview) -> int | None:
     return size if size <= len(view) else None
 
 
-_NOTHING: Final = memoryview(b"")
 _LENGTH: Final = Struct(">i")
 _LENGTH_AT: Final = 8
 _LENGTH_MIN: Final = 14
