@@ -185,8 +185,8 @@ def _plan(
         raise FormatRefused(
             f"metadata.log.dir={metadata}: the metadata log is kept in the first of log.dirs here"
         )
-    if not cluster_id.strip() or not cluster_id.isascii():
-        raise FormatRefused("a cluster id must not be empty, and must be ASCII")
+    if not cluster_id.strip() or not (cluster_id.isascii() and cluster_id.isprintable()):
+        raise FormatRefused("a cluster id must not be empty, and must be printable ASCII")
     chosen = own_directory(voters, node.node_id)
     return _Plan(
         config=node,

@@ -6,8 +6,12 @@ the first answer; the other verbs are typer applications of their own.
 
 import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from typer import Typer
 
 __all__ = ["COMMANDS", "main"]
 
@@ -81,8 +85,32 @@ def _run_verb() -> None:
         from kraft_wire.cli.server import run_server
 
         sys.exit(run_server(arguments[1:]))
-    app = import_module(COMMANDS[verb][0]).app
-    app(args=arguments[1:], prog_name=f"kraft-wire {verb}")
+    _run_typer(import_module(COMMANDS[verb][0]).app, verb, arguments[1:])
+
+
+def _run_typer(app: "Typer", verb: str, arguments: Sequence[str]) -> None:
+    """Run a verb; what its arguments lack is one line, as every other refusal is."""
+    from typer import BadParameter
+
+    # Typer has no name for the class of all that it refuses, and older ones take click's.
+    refusal: type[Exception] = BadParameter.__mro__[2]
+    assert refusal.__name__ == "ClickException", refusal
+    try:
+        exit_code = app(args=arguments, prog_name=f"kraft-wire {verb}", standalone_mode=False)
+    except refusal as error:
+        sys.stderr.write(_refusal_text(error, verb))
+        sys.exit(_COULD_NOT_RUN)
+    sys.exit(exit_code or 0)
+
+
+def _refusal_text(error: Exception, verb: str) -> str:
+    """Return the one line, or the whole help where a group of commands was named alone."""
+    message: str = error.format_message()  # type: ignore[attr-defined]  # every refusal has it
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return f"{message}\n"
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else f"kraft-wire {verb}"
+    return f"{path}: {' '.join(message.split()).rstrip('.')} (see --help)\n"
 
 
 def _usage() -> str:

@@ -270,6 +270,14 @@ def test_formatted_directory_is_refused_or_left_alone(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in walk(file.parent / "a")} == before
 
 
+@pytest.mark.parametrize("cluster_id", ["", " ", "ü", "two\nlines", "\t"])
+def test_cluster_id_that_no_file_could_hold_is_refused(tmp_path: Path, cluster_id: str) -> None:
+    file = properties(tmp_path / "node", STATIC)
+    done = CliRunner().invoke(app, ["-t", cluster_id, "-c", str(file)])
+    assert (done.exit_code, done.output.count("\n")) == (2, 1), done.output
+    assert not (file.parent / "a").exists()
+
+
 @pytest.mark.parametrize("options", [[], ["-g"]], ids=["", "ignore formatted"])
 @pytest.mark.parametrize(
     ("cluster_id", "node_id", "give"),

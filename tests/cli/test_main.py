@@ -47,6 +47,29 @@ def test_help_has_one_form_for_every_command(verb: list[str]) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["dump"], "kraft-wire dump: Missing argument 'files' (see --help)"),
+        (["wire", "decode", "x"], "kraft-wire wire decode: Got unexpected extra argument(s) (x)"),
+        (["topics", "nope"], "kraft-wire topics: No such command 'nope' (see --help)"),
+        (["sim", "--nodes", "x\ny"], "kraft-wire sim: Invalid value for '--nodes'"),
+        (["quorum", "--nope"], "kraft-wire quorum: No such option: --nope (see --help)"),
+    ],
+)
+def test_wrong_arguments_are_one_line(arguments: list[str], line: str) -> None:
+    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    (said,) = done.stderr.splitlines()
+    assert said.startswith(line)
+
+
+def test_group_of_commands_alone_shows_its_help() -> None:
+    done = subprocess.run([PROGRAM, "topics"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Usage: kraft-wire topics [OPTIONS] COMMAND [ARGS]...\n")
+
+
 def test_what_a_user_typed_comes_back_as_it_was_typed(tmp_path: Path) -> None:
     for verb in (["repair", "[b]:b:"], ["sim", "--seeds", "a:b:c"]):
         done = subprocess.run([PROGRAM, *verb], capture_output=True, text=True, timeout=60)
