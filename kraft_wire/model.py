@@ -105,9 +105,9 @@ class ReadableFile(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # frozen it would cost as much as the rest of a log's look-up
 class FileSlice:
-    """Bytes of a log segment that a response carries without copying them.
+    """Bytes of a log segment that a response carries without copying them; never changed.
 
     Holding the slice keeps the file open, also after its segment was deleted.
     """

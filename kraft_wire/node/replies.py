@@ -37,10 +37,31 @@ def encoded_reply(connection_id: int, header: RequestHeader, response: Message) 
         parts: Buffers = response.encode_parts(version)
     except UnencodableMessage as problem:
         return Close(connection_id, unencodable(header, problem))
+    buffers, body_bytes = _joined(parts)
+    size += body_bytes
+    buffers[0] = _HEAD.pack(size, header.correlation_id) + tags + buffers[0]  # type: ignore[operator]  # a message begins with bytes
+    return Reply(connection_id, buffers, size + _LENGTH_BYTES)
+
+
+def _joined(parts: Buffers) -> tuple[Buffers, int]:
+    """Join what stands between file slices, so that it is queued and written as one; and its size.
+
+    What is not a slice is small: the records of logs are always slices.
+    """
+    joined: Buffers = []
+    small: list[bytes] = []
+    size = 0
     for part in parts:
-        size += part.size_bytes if part.__class__ is FileSlice else len(part)  # type: ignore[arg-type]  # two kinds of parts
-    parts.insert(0, _HEAD.pack(size, header.correlation_id) + tags)
-    return Reply(connection_id, parts, size + _LENGTH_BYTES)
+        if isinstance(part, FileSlice):
+            joined += b"".join(small), part
+            size += part.size_bytes
+            small = []
+        else:
+            small.append(part)  # type: ignore[arg-type]  # any buffer can be joined
+            size += len(part)
+    if small:
+        joined.append(b"".join(small))
+    return joined, size
 
 
 def reply_of_bytes(connection_id: int, answer: Answered) -> Reply:

@@ -275,11 +275,13 @@ class Log:
         if offset >= upper_bound or offset >= log_end_offset:
             return LogRead(_NOTHING, 0, offset)
         active = self._active
-        at = len(self.segments) - 1
+        first = len(self.segments) - 1
         if offset < active.base_offset:
-            at = max(0, bisect_right(self._bases, offset) - 1)
-        for segment in self.segments[at:]:
-            frame = segment.locate(max(offset, segment.base_offset))
+            first = max(0, bisect_right(self._bases, offset) - 1)
+        for at in range(first, len(self.segments)):
+            segment = self.segments[at]
+            base_offset = segment.base_offset
+            frame = segment.locate(offset if offset > base_offset else base_offset)
             if frame is None:
                 continue
             end_position = segment.size_bytes
@@ -288,7 +290,7 @@ class Log:
             available = end_position - frame.position
             if available <= 0:
                 break
-            size = min(max_bytes, available)
+            size = available if available < max_bytes else max_bytes
             if size < frame.size_bytes:
                 if not min_one_batch:
                     return LogRead(_NOTHING, 0, frame.base_offset, True)

@@ -1,0 +1,47 @@
+"""Answers as frames: length, correlation id, and the records of logs as slices of their files."""
+
+import struct
+
+from kraft_wire.model import FileSlice
+from kraft_wire.node.outputs import Reply
+from kraft_wire.node.replies import encoded_reply
+from kraft_wire.wire.generated.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from kraft_wire.wire.header import RequestHeader
+
+
+class LogFile:
+    """Eight different bytes."""
+
+    def pread(self, size_bytes: int, position: int) -> bytes:
+        return b"abcdefgh"[position : position + size_bytes]
+
+    def fileno(self) -> int:
+        return -1
+
+
+def answer(*records: FileSlice | bytes) -> FetchResponse:
+    partitions = [
+        PartitionData(partition_index=index, records=each) for index, each in enumerate(records)
+    ]
+    return FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=partitions)])
+
+
+def test_what_stands_between_slices_is_one_buffer() -> None:
+    file = LogFile()
+    response = answer(FileSlice(file, 0, 3), b"", FileSlice(file, 3, 5))
+    for version, kinds in ((4, [bytes, FileSlice] * 2), (12, [bytes, FileSlice] * 2 + [bytes])):
+        reply = encoded_reply(7, RequestHeader(1, version, 99, None), response)
+        assert isinstance(reply, Reply)
+        assert [type(buffer) for buffer in reply.buffers] == kinds
+        frame = b"".join(
+            buffer.read() if isinstance(buffer, FileSlice) else buffer for buffer in reply.buffers
+        )
+        body = b"\0" * (version >= 12) + response.encode(version)
+        assert frame == struct.pack(">ii", 4 + len(body), 99) + body
+        assert reply.size_bytes == len(frame)
+
+
+def test_answer_without_slices_is_one_buffer() -> None:
+    reply = encoded_reply(7, RequestHeader(1, 4, 99, None), answer(b"", b""))
+    assert isinstance(reply, Reply)
+    assert [type(buffer) for buffer in reply.buffers] == [bytes]
