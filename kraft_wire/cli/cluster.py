@@ -32,6 +32,7 @@ from kraft_wire.cli.cluster_processes import ClusterProcesses
 from kraft_wire.cli.cluster_setup import apache_jars, make_cluster, reformat
 from kraft_wire.cli.cluster_up import JsonScreen, LineScreen, TableScreen, run_cluster
 from kraft_wire.cli.cluster_view import cluster_json, cluster_table
+from kraft_wire.cli.system_refusals import system_refusal
 from kraft_wire.model import uuid_to_text
 from kraft_wire.server.clock import wall_ms
 
@@ -273,5 +274,6 @@ def _told() -> Iterator[None]:
         sys.stderr.write(f"kraft-wire cluster: {problem}\n")
         raise typer.Exit(_WRONG_STATE) from problem
     except (CannotRun, OSError) as problem:
-        sys.stderr.write(f"kraft-wire cluster: {problem}\n")
+        reason = system_refusal(problem) if isinstance(problem, OSError) else problem
+        sys.stderr.write(f"kraft-wire cluster: {reason}\n")
         raise typer.Exit(_COULD_NOT_RUN) from problem

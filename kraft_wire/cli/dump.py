@@ -47,6 +47,10 @@ def dump(
         raise typer.BadParameter(f"--as is one of {', '.join(READERS)}")
     formats: list[tuple[Path, FileFormat]] = []
     for path in files:
+        if path.is_dir():
+            raise typer.BadParameter(f"{path} is a directory: name files in it, as {path}/*.log")
+        if not path.is_file():
+            raise typer.BadParameter(f"{path} is not a regular file")
         found = format_of_file(path.absolute(), with_records=records, records_as=records_as)
         if found is None:
             raise typer.BadParameter(f"{path}: Kafka gives no file such a name")

@@ -35,6 +35,8 @@ _TRANSACTION_SLOT: Final = struct.Struct(">hqqqq")
 _SNAPSHOT_VERSION: Final = struct.Struct(">h")
 _SNAPSHOT_CRC_END: Final = 6
 _CHUNK_BYTES: Final = 1 << 20
+_NUMBER_DIGITS_MAX: Final = 19
+"""What an int64 needs; int() itself refuses thousands of digits."""
 
 
 class FileFormat(NamedTuple):
@@ -159,8 +161,10 @@ def time_index_entries(data: Buffer, base_offset: int) -> Iterator[Entry]:
 def transaction_index_entries(data: Buffer) -> Iterator[Entry]:
     """Yield the aborted transactions of a `.txnindex`."""
     names = ("version", "producerId", "firstOffset", "lastOffset", "lastStableOffset")
-    for slot in _slots(data, _TRANSACTION_SLOT):
+    for index, slot in enumerate(_slots(data, _TRANSACTION_SLOT)):
         yield {"kind": "entry", **dict(zip(names, slot, strict=True))}
+        if slot[0] != 0:
+            yield _slot_fault(index, _TRANSACTION_SLOT, f"version {slot[0]} is unknown")
     yield from _odd_bytes(data, _TRANSACTION_SLOT)
 
 
@@ -208,17 +212,21 @@ def producer_snapshot_entries(data: Buffer) -> Iterator[Entry]:
 
 def properties_entries(data: Buffer) -> Iterator[Entry]:
     """Yield the keys of a properties file such as `meta.properties`."""
-    for line in _lines(data):
-        if line and not line.startswith(("#", "!")):
-            key, _, value = line.partition("=" if "=" in line else ":")
+    for number, line in enumerate(_lines(data), start=1):
+        if not line.strip() or line.startswith(("#", "!")):
+            continue
+        key, separator, value = line.partition("=" if "=" in line else ":")
+        if separator and line.isprintable():
             yield {"kind": "entry", "key": key.strip(), "value": value.strip()}
+        else:
+            yield {"kind": "fault", "position": 0, "reason": f"line {number} is no key=value"}
 
 
 def json_entries(data: Buffer) -> Iterator[Entry]:
     """Yield the object of a JSON file such as `quorum-state`."""
     try:
         content = json.loads(bytes(data))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         yield {"kind": "fault", "position": 0, "reason": f"not JSON: {error}"}
         return
     members = content if isinstance(content, dict) else {"value": content}
@@ -239,7 +247,7 @@ def _text_checkpoint(name: str) -> FileFormat | None:
 def checkpoint_entries(data: Buffer, columns: tuple[str, ...]) -> Iterator[Entry]:
     """Yield the lines of a text checkpoint: version, count, then words in `columns`."""
     lines = _lines(data)
-    if len(lines) < 2 or not all(line.strip().isdecimal() for line in lines[:2]):
+    if len(lines) < 2 or not all(_is_number(line.strip()) for line in lines[:2]):
         yield {"kind": "fault", "position": 0, "reason": "no version and count at the head"}
         return
     rows = [line.split() for line in lines[2:] if line.strip()]
@@ -248,11 +256,15 @@ def checkpoint_entries(data: Buffer, columns: tuple[str, ...]) -> Iterator[Entry
             reason = f"line {number} has {len(words)} words, not {len(columns)}"
             yield {"kind": "fault", "position": 0, "reason": reason}
             continue
-        values = (int(word) if word.lstrip("-").isdecimal() else word for word in words)
+        values = (int(word) if _is_number(word.removeprefix("-")) else word for word in words)
         yield {"kind": "entry", **dict(zip(columns, values, strict=True))}
     if len(rows) != int(lines[1]):
         reason = f"{lines[1].strip()} entries are announced, {len(rows)} are there"
         yield {"kind": "fault", "position": 0, "reason": reason}
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= _NUMBER_DIGITS_MAX
 
 
 def _lines(data: Buffer) -> list[str]:

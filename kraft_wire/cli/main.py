@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from kraft_wire.cli.system_refusals import system_refusal
+
 if TYPE_CHECKING:
     from typer import Typer
 
@@ -49,8 +51,7 @@ def main() -> None:
         sys.exit(_NOBODY_READS)
     except OSError as error:
         _forget_output()
-        place = f"{error.filename}: " if error.filename else ""
-        sys.stderr.write(f"kraft-wire: {place}{error.strerror or error}\n")
+        sys.stderr.write(f"kraft-wire: {system_refusal(error)}\n")
         sys.exit(_COULD_NOT_RUN)
 
 

@@ -64,9 +64,10 @@ def _load(path: str) -> NodeConfig:
         with open(path, encoding="utf-8") as file:
             settings = settings_of_file(file.read(), path)
             return load_config(settings, os.environ, file_name=path)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error.reason
-        raise BadInput(f"{path}: {reason}") from error
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: not a text file ({error.reason})") from error
     except ConfigError as error:
         raise BadInput(str(error)) from error
 

@@ -28,6 +28,8 @@ from rich.progress import (
 from rich.table import Table
 
 from kraft_wire.cli.campaign_record import CampaignRecord, OtherCampaign
+from kraft_wire.cli.system_refusals import system_refusal
+from kraft_wire.node.config_sources import is_number_up_to
 from kraft_wire.sim.campaign import Totals, results_of
 from kraft_wire.sim.invariants import SAFETY, Canary
 from kraft_wire.sim.page import page_of
@@ -44,6 +46,8 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 _VIOLATION: Final = 1
 _COULD_NOT_RUN: Final = 2
+_SEED_MAX: Final = (1 << 63) - 1
+_SEEDS_MAX: Final = 10_000_000
 _LINE_EVERY_S: Final = 60
 """How often progress is told where no terminal shows it."""
 
@@ -103,8 +107,9 @@ def sim(
         else:
             plan = _plan(script, seed, nodes, events)
             is_good = _one(plan, canary, trace, html, as_json)
-    except (_CannotRun, OtherCampaign, StoryError, OSError) as error:
-        errors.print(f"kraft-wire sim: {error}", markup=False)
+    except (_CannotRun, OtherCampaign, OSError) as error:
+        reason = system_refusal(error) if isinstance(error, OSError) else error
+        errors.print(f"kraft-wire sim: {reason}", markup=False)
         raise typer.Exit(_COULD_NOT_RUN) from error
     if not is_good:
         raise typer.Exit(_VIOLATION)
@@ -112,9 +117,13 @@ def sim(
 
 def _range(text: str) -> range:
     first, colon, last = text.partition(":")
-    if not (colon and first.isdecimal() and last.isdecimal() and int(first) < int(last)):
+    is_range = colon and all(is_number_up_to(each, _SEED_MAX) for each in (first, last))
+    if not is_range or int(first) >= int(last):
         raise _CannotRun(f"--seeds {text}: two numbers A:B with A < B are wanted")
-    return range(int(first), int(last))
+    found = range(int(first), int(last))
+    if len(found) > _SEEDS_MAX:
+        raise _CannotRun(f"--seeds {text}: at most {_SEEDS_MAX:,} seeds go into one campaign")
+    return found
 
 
 def _plan(script: Path | None, seed: int | None, nodes: int | None, events: int) -> Plan:
@@ -123,9 +132,18 @@ def _plan(script: Path | None, seed: int | None, nodes: int | None, events: int)
     if seed is not None:
         raise _CannotRun("--script has a seed of its own")
     try:
-        return plan_from_json(script.read_text(encoding="utf-8"))
+        return plan_from_json(_text_of(script))
     except ValueError as error:
         raise _CannotRun(f"{script}: {error}") from error
+    except RecursionError as error:
+        raise _CannotRun(f"{script}: no plan: it is nested too deeply") from error
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise _CannotRun(f"{path}: not a text file ({error.reason})") from error
 
 
 # -- one run ---------------------------------------------------------------------------------------
@@ -316,11 +334,10 @@ def _print_counts(console: Console, what: str, counts: dict[str, int]) -> None:
 def _story(path: Path, trace: Path | None, html: Path | None) -> bool:
     """Play a story and print what happened."""
     keeps_trace = trace is not None or html is not None
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise _CannotRun(f"{path}: not a text file ({error.reason})") from error
-    story = Story(text, keeps_trace=keeps_trace)
+    story = Story(_text_of(path), keeps_trace=keeps_trace)
     sys.stdout.write(story.text)
-    _keep(story.world, story.result(), trace, html)
+    try:
+        _keep(story.world, story.result(), trace, html)
+    except StoryError as error:
+        raise _CannotRun(f"{path}: {error}") from error
     return story.is_right

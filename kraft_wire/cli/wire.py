@@ -135,8 +135,10 @@ def _bytes_of(source: str) -> bytes:
         return bytes.fromhex(source)
     try:
         return Path(source).read_bytes()
+    except FileNotFoundError as error:
+        raise typer.BadParameter(f"{source[:60]!r} is neither hex nor a file") from error
     except OSError as error:
-        raise typer.BadParameter(f"{source[:60]!r} is neither hex nor a readable file") from error
+        raise typer.BadParameter(f"{source[:60]!r}: {error.strerror}") from error
 
 
 def main() -> None:

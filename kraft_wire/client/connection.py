@@ -170,6 +170,6 @@ def split_address(address: str) -> tuple[str, int]:
     host, colon, port = address.rpartition(":")
     if not colon or address.endswith("]"):
         host, port = address, str(_PORT_DEFAULT)
-    if not port.isdecimal() or not 0 < int(port) < 65_536:
+    if not port.isdecimal() or len(port) > 5 or not 0 < int(port) < 65_536:
         raise CannotTalk(f"{address} is not an address of the form host:port")
     return host.strip("[]") or "127.0.0.1", int(port)

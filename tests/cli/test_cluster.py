@@ -179,6 +179,12 @@ def test_bad_input_is_one_line(tmp_path: Path, arguments: tuple[str, ...], part:
     assert part in line
 
 
+def test_directory_that_is_a_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    code, line = refused("up", "--dir", str(tmp_path / "file"))
+    assert (code, line) == (2, f"kraft-wire cluster: {tmp_path}/file: File exists")
+
+
 def test_apache_nodes_are_refused_without_java_and_without_jars(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

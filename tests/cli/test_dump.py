@@ -217,6 +217,13 @@ def test_small_text_files_are_shown(tmp_path: Path) -> None:
         ("leader-epoch-checkpoint", b"x\n1\n"),
         ("leader-epoch-checkpoint", b"0\n2\n1 0\n"),
         ("leader-epoch-checkpoint", b"0\n1\n1 0 0\n"),
+        ("leader-epoch-checkpoint", b"0\n" + b"9" * 5000 + b"\n1 0\n"),
+        ("leader-epoch-checkpoint", b"0\n2\n--1 " + b"9" * 5000 + b"\n"),
+        ("quorum-state", b"[" * 100_000),
+        ("quorum-state", b"9" * 5000),
+        ("meta.properties", b"node.id=1\nno line of a properties file\n"),
+        ("meta.properties", b"\x8c\xff=\x00"),
+        ("1.txnindex", b"\0\1" + bytes(32)),
     ],
 )
 def test_damaged_text_files_have_faults(tmp_path: Path, name: str, content: bytes) -> None:
@@ -226,6 +233,10 @@ def test_damaged_text_files_have_faults(tmp_path: Path, name: str, content: byte
 def test_files_that_kafka_does_not_write_and_unknown_readers_are_refused(tmp_path: Path) -> None:
     assert runner.invoke(app, [str(write(tmp_path, "notes.txt", b""))]).exit_code == 2
     assert runner.invoke(app, [str(tmp_path / "missing.log")]).exit_code == 2
+    directory = runner.invoke(app, [str(tmp_path)])
+    assert directory.exit_code == 2
+    assert f"{tmp_path} is a directory: name files in it" in " ".join(directory.output.split())
+    assert runner.invoke(app, ["/dev/null"]).exit_code == 2
     log = segment(tmp_path, "topic", b"")
     assert runner.invoke(app, ["--as", "nothing", str(log)]).exit_code == 2
     assert dumped(log) == []

@@ -91,6 +91,38 @@ def test_campaign_goes_on_from_its_record_as_if_it_had_not_stopped(tmp_path: Pat
     assert "holds another campaign" in other.output
 
 
+def test_file_that_is_missing_is_named_with_the_reason_alone(tmp_path: Path) -> None:
+    result = RUNNER.invoke(app, ["--script", f"{tmp_path}/none.json"])
+    assert result.exit_code == 2
+    assert result.output == f"kraft-wire sim: {tmp_path}/none.json: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("plan.json", b"\xff", "not a text file (invalid start byte)"),
+        ("plan.json", b"{}", "no plan: it has no seed"),
+        ("plan.json", b"[" * 100_000, "no plan: it is nested too deeply"),
+        ("story.txt", b"", "the first command is `cluster`"),
+    ],
+)
+def test_script_that_is_none_is_one_line_with_its_name(
+    tmp_path: Path, name: str, content: bytes, reason: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    result = RUNNER.invoke(app, ["--script", str(tmp_path / name)])
+    assert (result.exit_code, result.output) == (
+        2,
+        f"kraft-wire sim: {tmp_path}/{name}: {reason}\n",
+    )
+
+
+@pytest.mark.parametrize("seeds", ["0:10000001", "0:99999999999999999999999", f"0:{'9' * 5000}"])
+def test_more_seeds_than_memory_holds_are_refused(seeds: str) -> None:
+    result = RUNNER.invoke(app, ["--seeds", seeds])
+    assert (result.exit_code, result.output.count("\n")) == (2, 1)
+
+
 @pytest.mark.parametrize(
     "content",
     [b"\x00\xff\xfe binary \n more", b"no line end", b"{}\n"],

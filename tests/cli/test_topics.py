@@ -170,3 +170,5 @@ def test_address_has_a_host_and_a_port(address: str, parts: tuple[str, int]) -> 
 def test_port_out_of_range_is_no_address() -> None:
     with pytest.raises(CannotTalk):
         split_address("host:65536")
+    with pytest.raises(CannotTalk):
+        split_address(f"host:{'9' * 5000}")

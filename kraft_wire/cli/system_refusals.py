@@ -1,0 +1,9 @@
+"""What the operating system refuses, as the line that a person reads: which file, and why."""
+
+__all__ = ["system_refusal"]
+
+
+def system_refusal(error: OSError) -> str:
+    """Return place and reason, without the number and the quotes of Python's own text."""
+    place = "" if error.filename is None else f"{error.filename}: "
+    return f"{place}{error.strerror or error}"
