@@ -4,7 +4,7 @@ BIN := .venv/bin
 NODE_READY := .venv/.node-stamp
 READY := .venv/.stamp
 
-.PHONY: help install run test check coverage generate golden clients bench bench-quorum fuzz attack mixed dropin crash sim mutants spark kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test check coverage generate golden clients bench bench-quorum bench-spark fuzz attack mixed dropin crash sim mutants spark kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -50,6 +50,9 @@ bench: $(READY)  ## paired benchmarks against peers
 
 bench-quorum: $(READY)  ## three controllers of ours beside Apache's three
 	$(BIN)/python -m benchmarks.quorum $(ARGS)
+
+bench-spark: $(READY)  ## the pipeline beside Spark's own Kafka connector and Apache's tools
+	$(BIN)/python -m benchmarks.spark $(ARGS)
 
 fuzz: $(READY)  ## coverage-guided fuzzing of every parser
 	$(BIN)/python -m tests.fuzz $(ARGS)

@@ -52,13 +52,13 @@ class LoglessBroker:
     def __init__(self, controllers: Sequence[str]) -> None:
         self.client, self.epoch = self._register(controllers)
 
-    def heartbeat(self) -> bool:
-        """Say that it lives and knows everything; whether it is unfenced."""
+    def heartbeat(self, *, fenced: bool = False) -> bool:
+        """Say that it lives and knows everything, and what it wants; whether it is unfenced."""
         request = BrokerHeartbeatRequest(
             broker_id=BROKER_ID,
             broker_epoch=self.epoch,
             current_metadata_offset=1 << 40,
-            want_fence=False,
+            want_fence=fenced,
         )
         answer = self.client.call(request, 1, BrokerHeartbeatResponse)
         assert answer.error_code == ErrorCode.NONE, answer.error_code
