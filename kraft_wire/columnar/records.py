@@ -33,7 +33,7 @@ __all__ = ["CONTENT", "RecordColumns", "Unreadable", "read_records", "records_ta
 CONTENT: Final = ("key", "value", "headers")
 """The columns that cost copying; leave out what nobody asks for."""
 
-_GROUP_BYTES: Final = 32 << 20
+_GROUP_BYTES: Final = 8 << 20
 _US_PER_MS: Final = 1000
 _MS_MAX: Final = ((1 << 63) - 1) // _US_PER_MS
 
