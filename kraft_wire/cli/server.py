@@ -192,9 +192,8 @@ def _serve_metrics(host: Host, loop: EventLoop, address: str, port: int) -> None
     try:
         bound = serve_metrics(host, loop, address, port)
     except OSError as error:
-        raise StartError(
-            f"cannot serve metrics on {address}:{port}: {error.strerror or error}"
-        ) from error
+        reason = os.strerror(error.errno) if error.errno else error
+        raise StartError(f"cannot serve metrics on {address}:{port}: {reason}") from error
     host.log.event("metrics", address=f"http://{address}:{bound}/metrics")
 
 
