@@ -2,8 +2,8 @@
 
 An image shares every map that a batch did not touch, and copies the others. A copy of a million
 entries takes tenths of a second, and every committed batch needs one. So a large map is shared as
-it is, under a small map of changes, and only that one is copied. Once the changes are many they are
-merged with what lies below: a change costs about the square root of the map, not the whole map.
+it is, under a small map of changes, and only that one is copied. Both are merged once copying the
+changes has cost as much as that does: a batch costs about the root of the map, not all of it.
 """
 
 from collections.abc import Iterator, Mapping, MutableMapping
@@ -28,22 +28,37 @@ class LayeredMap(MutableMapping[K, V]):
     only by the draft that made it, and never once it stands in an image.
     """
 
-    __slots__ = ("_base", "_changes", "_count")
+    __slots__ = ("_base", "_changes", "_copied", "_count")
 
     def __init__(self, base: dict[K, V]) -> None:
         self._base = base
         self._changes: dict[K, object] = {}
         self._count = len(base)
+        self._copied = 0
+        """Entries that were copied from fork to fork since the last merge."""
 
     def fork(self) -> "LayeredMap[K, V]":
         """Return an equal map that is changed by itself; this one must not be changed any more."""
-        if len(self._changes) ** 2 > len(self._base):
-            return LayeredMap(dict(self.items()))
+        copied = self._copied + len(self._changes)
+        if copied > len(self._base):
+            return LayeredMap(self._merged())
         fork = LayeredMap(self._base)
+        fork._copied = copied
         fork._changes = dict(self._changes)
         fork._count = self._count
         assert len(fork) == len(self)
         return fork
+
+    def _merged(self) -> dict[K, V]:
+        """Return everything as one dict; its own copy is ten times faster than a loop over all."""
+        merged = self._base.copy()
+        for key, value in self._changes.items():
+            if value is _GONE:
+                del merged[key]
+            else:
+                merged[key] = cast("V", value)
+        assert len(merged) == self._count, (len(merged), self._count)
+        return merged
 
     def __getitem__(self, key: K) -> V:
         found = self._changes.get(key, self)

@@ -41,8 +41,19 @@ def test_changes_of_a_large_map_are_merged_once_they_are_many() -> None:
         layered[key] = 1
         layered = layered.fork()
         deepest = max(deepest, len(layered._changes))
-    assert deepest == 100
+    assert deepest == 140
     assert sum(layered.values()) == 1_000
+
+
+def test_filling_in_large_batches_merges_a_few_times_and_not_with_each_batch() -> None:
+    layered: LayeredMap[int, int] = LayeredMap(dict.fromkeys(range(LARGE_ENTRIES), 0))
+    merges = 0
+    for first in range(LARGE_ENTRIES, 100_000, 1_000):
+        layered.update(dict.fromkeys(range(first, first + 1_000), 0))
+        layered = layered.fork()
+        merges += not layered._changes
+    assert 1 < merges < 15
+    assert len(layered) == len(dict(layered))
 
 
 def test_small_maps_are_copied_as_they_are() -> None:
