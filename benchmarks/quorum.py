@@ -4,30 +4,36 @@ Three controllers of ours beside three of Apache's. Both quorums run at once on 
 under load at a time, taking turns; a row is the median over the rounds. Ratios above 1 are in our
 favour: Apache's time over ours, our rate over Apache's. The same client, the same requests and the
 same properties for both. Processor time is that of all three processes per acknowledged change.
-Snapshots are measured one side after the other.
+Snapshots are measured one side after the other. All takes a quarter of an hour on two idle cores.
 """
 
 import argparse
 import json
+import os
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from benchmarks import quorum_load, quorum_snapshots
+from benchmarks import quorum_load, quorum_snapshots, quorum_state
 from benchmarks.node import spread
 from benchmarks.quorum_sides import Side, sides
-from tests.chaos.failover import failover_seconds, percentile
+from tests.chaos.failover import SIDES, failover_seconds, percentile
 
 GOAL = 1.0
 CLIENTS = 64
 SNAPSHOT = "snapshot"
+SNAPSHOT_STEPS = 1 + 2 * 3
+"""The state that both begin with; then both load, write and transfer."""
+KILLS = 15
 
 
 @dataclass
@@ -50,6 +56,30 @@ class Row:
 Samples = dict[str, list[float]]
 
 
+class Parts:
+    """The parts of a run: a bar for each on standard error, and how long each took."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.seconds: dict[str, float] = {}
+        self._progress = progress
+        self._task = progress.add_task("", visible=False)
+
+    @contextmanager
+    def part(self, name: str, steps: int) -> Iterator[None]:
+        """Run one part of so many steps."""
+        self._task = self._progress.add_task(name, total=steps)
+        begun = time.perf_counter()
+        yield
+        self.seconds[name] = round(time.perf_counter() - begun, 1)
+        self._progress.update(self._task, completed=steps)
+
+    def step(self, name: str = "") -> None:
+        """One step of the present part is done, or begins where it is named."""
+        if name:
+            self._progress.console.print(f"  {name}", style="dim")
+        self._progress.advance(self._task)
+
+
 def row(name: str, unit: str, samples: Samples, *, more_is_better: bool = False) -> Row:
     """Medians of both sides and their ratio."""
     ours, apache = (statistics.median(samples[side]) for side in ("ours", "apache"))
@@ -58,13 +88,26 @@ def row(name: str, unit: str, samples: Samples, *, more_is_better: bool = False)
     return Row(name, unit, round(ours, 3), round(apache, 3), round(ratio, 2), widest)
 
 
-def turns(both: dict[str, Side], rounds: int, measure: Callable[[Side], float]) -> Samples:
-    """Let both sides take turns."""
-    samples: Samples = {name: [] for name in both}
-    for _ in range(rounds):
-        for name, side in both.items():
-            samples[name].append(measure(side))
-    return samples
+@dataclass
+class Turns:
+    """Both sides, which take turns."""
+
+    both: dict[str, Side]
+    parts: Parts
+
+    def measure(self, rounds: int, measure: Callable[[Side], float]) -> Samples:
+        """Ask for a figure of each side, so many times."""
+        samples: Samples = {name: [] for name in self.both}
+        for _ in range(rounds):
+            for name, side in self.both.items():
+                samples[name].append(measure(side))
+                self.parts.step()
+        return samples
+
+    def memory_row(self, when: str) -> Row:
+        """Resident memory of all three processes."""
+        samples = {name: [side.resident_bytes() / 2**20] for name, side in self.both.items()}
+        return row(f"memory of three, {when}", "MiB", samples)
 
 
 def boot_seconds(side: Side) -> float:
@@ -75,7 +118,7 @@ def boot_seconds(side: Side) -> float:
     return time.perf_counter() - begun
 
 
-def boot_rows(both: dict[str, Side], rounds: int) -> list[Row]:
+def boot_rows(turns: Turns, rounds: int) -> list[Row]:
     """Start and stop; leave both running and idle, and look at their memory."""
 
     def measure(side: Side) -> float:
@@ -84,35 +127,35 @@ def boot_rows(both: dict[str, Side], rounds: int) -> list[Row]:
         side.stop()
         return took
 
-    boots = turns(both, rounds, measure)
-    for side in both.values():
+    boots = turns.measure(rounds, measure)
+    for side in turns.both.values():
         side.start()
         side.whole()
     time.sleep(2.0)
-    idle = turns(both, 1, lambda side: side.resident_bytes() / 2**20)
-    return [
-        row("boot to first acknowledged change", "s", boots),
-        row("memory of three, idle", "MiB", idle),
-    ]
+    return [row("boot to first acknowledged change", "s", boots), turns.memory_row("idle")]
 
 
-def latency_rows(both: dict[str, Side], rounds: int, seconds: float) -> list[Row]:
+def latency_rows(turns: Turns, rounds: int, seconds: float) -> list[Row]:
     """One client: how long a change takes."""
-    found: dict[float, Samples] = {share: {name: [] for name in both} for share in (0.5, 0.99)}
-    for _ in range(rounds):
-        for name, side in both.items():
-            times = quorum_load.latencies(side[side.leader()].address, seconds)
-            for share, samples in found.items():
-                samples[name].append(percentile(times, share) * 1e3)
+    shares = (0.5, 0.99)
+    found: dict[float, Samples] = {share: {name: [] for name in turns.both} for share in shares}
+
+    def measure(side: Side) -> float:
+        times = quorum_load.latencies(side[side.leader()].address, seconds)
+        for share, samples in found.items():
+            samples[side.name].append(percentile(times, share) * 1e3)
+        return len(times) / seconds
+
+    turns.measure(rounds, measure)
     return [
         row(f"commit latency p{share * 100:g}, 1 client", "ms", samples)
         for share, samples in found.items()
     ]
 
 
-def rate_row(both: dict[str, Side], clients: int, rounds: int, seconds: float) -> Row:
+def rate_row(turns: Turns, clients: int, rounds: int, seconds: float) -> Row:
     """Changes per second, and what each costs."""
-    costs: Samples = {name: [] for name in both}
+    costs: Samples = {name: [] for name in turns.both}
 
     def measure(side: Side) -> float:
         address, before = side[side.leader()].address, side.cpu_seconds()
@@ -120,7 +163,7 @@ def rate_row(both: dict[str, Side], clients: int, rounds: int, seconds: float) -
         costs[side.name].append((side.cpu_seconds() - before) / max(rate * seconds, 1.0))
         return rate
 
-    samples = turns(both, rounds, measure)
+    samples = turns.measure(rounds, measure)
     found = row(f"commits, {clients} client(s)", "/s", samples, more_is_better=True)
     ours, apache = (statistics.median(costs[side]) for side in ("ours", "apache"))
     found.our_cpu_us = round(ours * 1e6, 1)
@@ -128,9 +171,9 @@ def rate_row(both: dict[str, Side], clients: int, rounds: int, seconds: float) -
     return found
 
 
-def failover_rows(both: dict[str, Side], rounds: int) -> list[Row]:
+def failover_rows(turns: Turns, rounds: int) -> list[Row]:
     """`kill -9` of the leader until a change is acknowledged."""
-    samples = turns(both, rounds, failover_seconds)
+    samples = turns.measure(rounds, failover_seconds)
     worst = {name: [max(times)] for name, times in samples.items()}
     return [
         row(f"failover p50 of {rounds}", "s", samples),
@@ -138,16 +181,18 @@ def failover_rows(both: dict[str, Side], rounds: int) -> list[Row]:
     ]
 
 
-def snapshot_rows(home: Path, records: int) -> list[Row]:
+def snapshot_rows(home: Path, records: int, parts: Parts) -> list[Row]:
     """Both sides, one after the other."""
+    parts.step("the state that both begin with")
+    state = quorum_state.write_state(home / "state", records)
     found = {}
-    for name in ("ours", "apache"):
-        times = found[name] = quorum_snapshots.measure(name, home / name, records)
+    for name in SIDES:
+        times = found[name] = quorum_snapshots.measure(name, home / name, state, parts.step)
         print(f"{name}: {times}", flush=True)
         if not times.was_snapshot:
             print(f"{name}: the empty controller was given the log", file=sys.stderr)
     label = f"snapshot of {records:,} records"
-    figures = ("fill", "write", "load", "transfer", "slowest_change", "longest_silence")
+    figures = ("load", "write", "transfer", "slowest_change", "longest_silence")
     rows = [
         row(
             f"{label}: {each.replace('_', ' ')}",
@@ -160,35 +205,44 @@ def snapshot_rows(home: Path, records: int) -> list[Row]:
     return [*rows, row(f"{label}: memory of three", "MiB", memory)]
 
 
-def measure_all(arguments: argparse.Namespace, home: Path) -> list[Row]:
+def measure_all(arguments: argparse.Namespace, home: Path, parts: Parts) -> list[Row]:
     """Run what is asked for."""
-    rounds, seconds, boots, kills = (2, 1.0, 1, 2) if arguments.quick else (5, 3.0, 3, 10)
-    records = arguments.records or (20_000 if arguments.quick else 1_000_000)
     only = arguments.only or ""
     rows: list[Row] = []
-
-    def add(name: str, made: Callable[[], list[Row]]) -> None:
-        if only in name:
-            rows.extend(made())
-            for each in rows[-2:]:
-                print(each, file=sys.stderr, flush=True)
-
     if only != SNAPSHOT:
-        both = sides(home / "quorums")
-        with both["ours"], both["apache"]:
-            rows += boot_rows(both, boots)
-            for side in both.values():
-                quorum_load.rate(side[side.leader()].address, 8, seconds)  # warm
-            add("latency", lambda: latency_rows(both, rounds, seconds))
-            add("commits", lambda: [rate_row(both, 1, rounds, seconds)])
-            add("commits", lambda: [rate_row(both, CLIENTS, rounds, seconds)])
-            loaded = turns(both, 1, lambda side: side.resident_bytes() / 2**20)
-            rows.append(row("memory of three, after the load", "MiB", loaded))
-            add("failover", lambda: failover_rows(both, kills))
-            for side in both.values():
-                print(f"{side.name}: {side.command()}")
-    add(SNAPSHOT, lambda: snapshot_rows(home / "snapshots", records))
-    print(f"medians of {rounds} rounds of {seconds} s a side, taking turns")
+        rows += quorum_rows(arguments, home / "quorums", parts)
+    if only in SNAPSHOT:
+        records = arguments.records or (20_000 if arguments.quick else 1_000_000)
+        with parts.part(SNAPSHOT, SNAPSHOT_STEPS):
+            rows += snapshot_rows(home / "snapshots", records, parts)
+    return rows
+
+
+def quorum_rows(arguments: argparse.Namespace, home: Path, parts: Parts) -> list[Row]:
+    """Everything that needs both quorums at once."""
+    rounds, seconds, boots, kills = (2, 1.0, 1, 2) if arguments.quick else (5, 3.0, 3, KILLS)
+    both = sides(home)
+    turns = Turns(both, parts)
+    measured: tuple[tuple[str, int, Callable[[], list[Row]]], ...] = (
+        ("latency", rounds, lambda: latency_rows(turns, rounds, seconds)),
+        ("commits of 1", rounds, lambda: [rate_row(turns, 1, rounds, seconds)]),
+        (f"commits of {CLIENTS}", rounds, lambda: [rate_row(turns, CLIENTS, rounds, seconds)]),
+        ("failover", kills, lambda: failover_rows(turns, kills)),
+    )
+    with both["ours"], both["apache"]:
+        with parts.part("boot", 2 * boots):
+            rows = boot_rows(turns, boots)
+        for side in both.values():
+            quorum_load.rate(side[side.leader()].address, 8, seconds)  # warm
+        for name, steps, figures in measured:
+            if (arguments.only or "") in name:
+                with parts.part(name, 2 * steps):
+                    rows += figures()
+            if name == f"commits of {CLIENTS}":
+                rows.append(turns.memory_row("after the load"))
+        for side in both.values():
+            print(f"{side.name}: {side.command()}")
+    print(f"medians of {rounds} rounds of {seconds} s a side, taking turns; {kills} kills a side")
     return rows
 
 
@@ -220,11 +274,19 @@ def main() -> int:
     parser.add_argument("--records", type=int, help="of the snapshot; 1,000,000 unless --quick")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="kraft-wire-bench-quorum-") as folder:
-        rows = measure_all(arguments, Path(folder))
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    load = os.getloadavg()[0]
+    with (
+        tempfile.TemporaryDirectory(prefix="kraft-wire-bench-quorum-") as folder,
+        Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as progress,
+    ):
+        parts = Parts(progress)
+        rows = measure_all(arguments, Path(folder), parts)
     print_table(rows)
+    took = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in parts.seconds.items())
+    print(f"load average {load:.1f} before, {os.getloadavg()[0]:.1f} after; {took}")
     if arguments.json:
-        print(json.dumps({"rows": [asdict(each) for each in rows]}))
+        print(json.dumps({"rows": [asdict(each) for each in rows], "seconds": parts.seconds}))
     return 0
 
 

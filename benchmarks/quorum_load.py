@@ -9,16 +9,7 @@ import selectors
 import socket
 import struct
 import time
-from collections import deque
-from collections.abc import Callable, Iterable
 
-from kraft_wire.wire.generated.alter_client_quotas import (
-    AlterClientQuotasRequest,
-    AlterClientQuotasResponse,
-    EntityData,
-    EntryData,
-    OpData,
-)
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.incremental_alter_configs import (
     AlterableConfig,
@@ -27,9 +18,8 @@ from kraft_wire.wire.generated.incremental_alter_configs import (
 )
 from kraft_wire.wire.header import RequestHeader, encode_request_header
 from tests.mixed.load import CLIENT_METRICS, KEY
-from tests.server.wire_client import WireClient
 
-__all__ = ["fill_quotas", "latencies", "rate"]
+__all__ = ["latencies", "rate"]
 
 _DIGITS = b"777777"
 _FIRST = 100_000
@@ -37,11 +27,7 @@ _VALUES = 900_000
 _ERROR_AT = 14
 """Where an answer of one resource has its error code, the length in front included."""
 _RECEIVE_BYTES = 1 << 16
-_ENTRIES = 8_000
-_IN_FLIGHT = 2
-_FILL_SECONDS_MAX = 1_800.0
 _ANSWER_SECONDS_MAX = 120.0
-_PAUSE_S = 0.5
 
 
 class _Refused(RuntimeError):
@@ -124,54 +110,3 @@ def rate(address: str, clients: int, seconds: float) -> float:
     for client in opened:
         client.socket.close()
     return answered / taken
-
-
-def fill_quotas(leader: Callable[[], str], records: int) -> float:
-    """Write as many quotas, each of a user of its own, a few requests ahead; return the seconds.
-
-    What was not acknowledged when the leader changes is asked of the next one again: a value that
-    is there already makes no record.
-    """
-    begun = time.perf_counter()
-    left = deque(range(0, records, _ENTRIES))
-    deadline = begun + _FILL_SECONDS_MAX
-    while left:
-        try:
-            _fill(leader(), left, records)
-        except (OSError, AssertionError, _Refused):
-            if time.perf_counter() > deadline:
-                raise
-            time.sleep(_PAUSE_S)
-    return time.perf_counter() - begun
-
-
-def _fill(address: str, left: deque[int], records: int) -> None:
-    """Ask one leader for what is left; an acknowledged request leaves the queue."""
-    with WireClient(address) as client:
-        client.sock.settimeout(_ANSWER_SECONDS_MAX)
-        waiting: deque[RequestHeader] = deque()
-        for first in tuple(left):
-            waiting.append(client.send(_quotas(range(first, min(first + _ENTRIES, records))), 1))
-            if len(waiting) == _IN_FLIGHT:
-                _take(client, waiting.popleft())
-                left.popleft()
-        for header in waiting:
-            _take(client, header)
-            left.popleft()
-
-
-def _quotas(users: Iterable[int]) -> AlterClientQuotasRequest:
-    ops = [OpData(key="producer_byte_rate", value=1_000_000.0)]
-    return AlterClientQuotasRequest(
-        entries=[
-            EntryData(entity=[EntityData(entity_type="user", entity_name=f"user-{each}")], ops=ops)
-            for each in users
-        ]
-    )
-
-
-def _take(client: WireClient, header: RequestHeader) -> None:
-    answer = client.receive(AlterClientQuotasResponse, header)
-    refused = [each.error_code for each in answer.entries if each.error_code]
-    if refused:
-        raise _Refused(ErrorCode(refused[0]).name)
