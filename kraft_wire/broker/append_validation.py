@@ -9,7 +9,6 @@ one request version (`handlers/produce`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple, NoReturn
 
@@ -42,7 +41,6 @@ __all__ = [
     "AppendOrigin",
     "AppendRejected",
     "RecordError",
-    "ValidatedAppend",
     "validate_and_assign",
 ]
 
@@ -99,17 +97,6 @@ class AppendRejected(Exception):
         return self.error not in _BATCH_ERRORS
 
 
-@dataclass(slots=True)
-class ValidatedAppend:
-    """Bytes that may be written as they are."""
-
-    data: bytes | bytearray | memoryview
-    batches: Sequence[RecordBatch]
-    base_offset: Offset
-    log_append_time_ms: int
-    """Wall time stamped into every record, -1 for CreateTime."""
-
-
 def validate_and_assign(
     records: memoryview | bytes | bytearray | Sequence[RecordBatch] | None,
     *,
@@ -120,8 +107,10 @@ def validate_and_assign(
     origin: AppendOrigin,
     wall_ms: int,
     decompression: DecompressionLimits = DEFAULT_LIMITS,
-) -> ValidatedAppend:
+) -> Sequence[RecordBatch]:
     """Check everything, then give offsets from `next_offset` and the leader epoch.
+
+    Returns the batches as they are to be written; their views hold the bytes.
 
     Errors (`AppendRejected`), first match wins: INVALID_RECORD for no batch or a base offset that
     is not 0, MESSAGE_TOO_LARGE, CORRUPT_MESSAGE, INVALID_RECORD for a batch that lies about its
@@ -136,7 +125,8 @@ def validate_and_assign(
             _check_inside(batch, topic_partition, limits, wall_ms, decompression)
     if limits.compression_type != "producer":
         batches = [_recompressed(batch, limits) for batch in batches]
-    return _assign(batches, limits, next_offset, leader_epoch, wall_ms)
+    _assign(batches, limits, next_offset, leader_epoch, wall_ms)
+    return batches
 
 
 def _parsed(
@@ -221,18 +211,19 @@ def _check_inside(
     if batch.attributes & CODEC_MASK > _LAST_CODEC:
         raise AppendRejected(ErrorCode.UNKNOWN_SERVER_ERROR, "Unknown compression type")
     try:
-        skim = skim_records(_body(batch, decompression), batch.records_count)
+        delta_min, delta_max, has_null_key = skim_records(
+            _body(batch, decompression), batch.records_count
+        )
     except DecompressedTooLarge as bomb:
         raise AppendRejected(ErrorCode.MESSAGE_TOO_LARGE, str(bomb)) from bomb
     except InvalidRecord as invalid:
         raise AppendRejected(ErrorCode.INVALID_RECORD, str(invalid)) from invalid
     except CorruptRecordBatch as corrupt:
         raise AppendRejected(ErrorCode.CORRUPT_MESSAGE, str(corrupt)) from corrupt
-    if skim.has_null_key and limits.is_compacted:
+    if has_null_key and limits.is_compacted:
         _refuse_null_keys(batch, name)
     if limits.message_timestamp_type == "CreateTime":
-        oldest = batch.base_timestamp + skim.timestamp_delta_min
-        latest = batch.base_timestamp + skim.timestamp_delta_max
+        oldest, latest = batch.base_timestamp + delta_min, batch.base_timestamp + delta_max
         low = wall_ms - limits.message_timestamp_before_max_ms
         high = wall_ms + limits.message_timestamp_after_max_ms
         if oldest < low or latest > high:
@@ -323,8 +314,8 @@ def _assign(
     next_offset: Offset,
     leader_epoch: LeaderEpoch,
     wall_ms: int,
-) -> ValidatedAppend:
-    """Patch offsets, epoch and append time; return the bytes with their batches as they now are."""
+) -> None:
+    """Patch offsets, epoch and append time into the batches and their bytes."""
     stamps = limits.message_timestamp_type == "LogAppendTime"
     offset: int = next_offset
     size_bytes = 0
@@ -345,5 +336,3 @@ def _assign(
             f"The record batch list size of {size_bytes} bytes exceeds the maximum configured "
             f"segment size of {limits.segment_bytes} bytes",
         )
-    data = batches[0].view if len(batches) == 1 else b"".join(batch.view for batch in batches)
-    return ValidatedAppend(data, batches, next_offset, wall_ms if stamps else _NO_TIMESTAMP)

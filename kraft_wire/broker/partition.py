@@ -44,8 +44,8 @@ class AppendResult:
     """What became of one append; offsets are -1 where there are none to tell."""
 
     error: ErrorCode = ErrorCode.NONE
-    base_offset: Offset = _NO_OFFSET
-    last_offset: Offset = _NO_OFFSET
+    base_offset: int = _NO_OFFSET
+    last_offset: int = _NO_OFFSET
     log_append_time_ms: int = -1
     """Wall time that the records were stamped with, -1 when they keep their own."""
     log_start_offset: Offset = _NO_OFFSET
@@ -135,7 +135,7 @@ class Partition:
             if self.in_sync_replicas < minimum:
                 return self._too_few_replicas(minimum)
         try:
-            append = validate_and_assign(
+            batches = validate_and_assign(
                 records,
                 topic_partition=self.topic_partition,
                 limits=config,
@@ -145,12 +145,13 @@ class Partition:
                 wall_ms=wall_ms,
                 decompression=decompression,
             )
-            first = append.batches[0]
+            first = batches[0]
             if first.producer_id >= 0:
                 check = log.producer_states.check(first)
                 if check.verdict.name != "OK":
                     return self._known_or_refused(check, first)
-            log.append(append.data, append.batches, now_ms, wall_ms)
+            data = first.view if len(batches) == 1 else b"".join([each.view for each in batches])
+            log.append(data, batches, now_ms, wall_ms)
         except AppendRejected as rejected:
             return self._rejected(rejected)
         except StorageError as error:
@@ -159,13 +160,9 @@ class Partition:
         end_offset = log.log_end_offset
         if log.unflushed_records < config.flush_messages:
             log.high_watermark = end_offset
-        return AppendResult(
-            _NO_ERROR,
-            append.base_offset,
-            Offset(end_offset - 1),
-            append.log_append_time_ms,
-            log.log_start_offset,
-        )
+        stamped = wall_ms if config.message_timestamp_type == "LogAppendTime" else -1
+        last_offset, log_start_offset = end_offset - 1, log.log_start_offset
+        return AppendResult(_NO_ERROR, first.base_offset, last_offset, stamped, log_start_offset)
 
     def read(
         self, fetch_offset: Offset, max_bytes: int, *, upper_bound: Offset, min_one_batch: bool
@@ -211,10 +208,9 @@ class Partition:
         """Answer a producer's retry like the original, and a gap or an old epoch with its error."""
         log_start_offset = self.log.log_start_offset
         if check.verdict.name == "DUPLICATE":
-            last_offset = Offset(check.base_offset + batch.last_offset_delta)
             return AppendResult(
                 base_offset=check.base_offset,
-                last_offset=last_offset,
+                last_offset=check.base_offset + batch.last_offset_delta,
                 log_append_time_ms=check.timestamp,
                 log_start_offset=log_start_offset,
             )

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from struct import Struct
 from struct import error as struct_error
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from kraft_wire.node.outputs import Rejection
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -42,17 +42,15 @@ _ACCESS_CONTROL: Final = (29, 30, 31)
 """DescribeAcls, CreateAcls, DeleteAcls, which have codes that nobody can mean."""
 
 
+Decoded: TypeAlias = tuple[RequestHeader, Message, int]
+"""A request to be handled, and how many bytes came after its body.
+
+Some clients send such bytes (librdkafka), and they are not an error.
+"""
+
+
 @dataclass(slots=True)
-class Decoded:
-    """A request to be handled."""
-
-    header: RequestHeader
-    request: Message
-    trailing_bytes: int
-    """Bytes after the body: some clients send them (librdkafka), and they are not an error."""
-
-
-class Answered(NamedTuple):
+class Answered:
     """A request that is answered without a handler: a body in a form that no class has."""
 
     correlation_id: int
@@ -78,24 +76,23 @@ class RequestDecoder:
             header, body_at = parse_request_header(frame, self._limits)
         except MalformedMessage as error:
             return _rejection(error, None)
-        versions = self._versions.get(header.api_key)
+        api_key, version = header.api_key, header.api_version
+        versions = self._versions.get(api_key)
         if versions is None:
             return refused(header, "api_not_served")
-        if not versions[0] <= header.api_version <= versions[1]:
+        if not versions[0] <= version <= versions[1]:
             return _other_version(header, frame, body_at, versions)
         try:
-            request, end = request_class(header.api_key).decode(
-                frame, header.api_version, body_at, self._limits
-            )
+            request, end = request_class(api_key).decode(frame, version, body_at, self._limits)
         except MalformedMessage as error:
             return _rejection(error, header)
-        if header.api_key in _ACCESS_CONTROL:
+        if api_key in _ACCESS_CONTROL:
             from kraft_wire.node.unknown_codes import unknown_code  # not needed at a start
 
             field = unknown_code(request)
             if field is not None:
                 return replace(refused(header, "unknown_code"), field=field)
-        return Decoded(header, request, len(frame) - end)
+        return header, request, len(frame) - end
 
 
 def _other_version(

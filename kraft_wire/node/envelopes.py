@@ -11,7 +11,7 @@ from ipaddress import ip_address
 from struct import Struct as Codec
 from typing import Final, NamedTuple
 
-from kraft_wire.node.decoding import Decoded, RequestDecoder
+from kraft_wire.node.decoding import RequestDecoder
 from kraft_wire.wire.generated.default_principal_data import DefaultPrincipalData
 from kraft_wire.wire.generated.envelope import EnvelopeRequest, EnvelopeResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -77,9 +77,9 @@ def unpack(envelope: EnvelopeRequest, decoder: RequestDecoder) -> Unpacked | Env
     if header.api_key in REQUESTS and header.api_key not in FORWARDABLE:
         return EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST)
     decoded = decoder.decode(bytearray(envelope.request_data))
-    if not isinstance(decoded, Decoded):
+    if not isinstance(decoded, tuple):
         return EnvelopeResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
-    return Unpacked(decoded.header, decoded.request, str(ip_address(address)))
+    return Unpacked(*decoded[:2], str(ip_address(address)))
 
 
 def seal_answer(header: RequestHeader, response: Message) -> EnvelopeResponse:

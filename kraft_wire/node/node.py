@@ -164,7 +164,7 @@ class Node:
         if peer.listener in self._controller_listeners:
             decoder = self.controller_apis.decoder
         decoded = decoder.decode(frame)
-        if isinstance(decoded, Decoded):
+        if isinstance(decoded, tuple):
             self._handle(peer, decoded, now_ms, wall_ms)
         elif isinstance(decoded, Rejection):
             self.outputs.append(Close(peer.connection_id, decoded))
@@ -263,9 +263,9 @@ class Node:
     # -- requests --------------------------------------------------------------------------------
 
     def _handle(self, peer: Peer, decoded: Decoded, now_ms: int, wall_ms: int) -> None:
-        header = decoded.header
+        header, request, trailing_bytes = decoded
         api_key, connection_id = header.api_key, peer.connection_id
-        if decoded.trailing_bytes:
+        if trailing_bytes:
             self.trailing_bytes_seen += 1
         peer.client_id = header.client_id
         self.requests_by_api[api_key] += 1
@@ -282,7 +282,7 @@ class Node:
         if api_key not in _WITHOUT_TIMERS:
             self.timers_changed = True
         try:
-            answer = self._route(context, api_key, decoded.request)
+            answer = self._route(context, api_key, request)
         except UnencodableMessage as problem:  # before anything was written
             self.outputs.append(Close(connection_id, unencodable(header, problem)))
             return

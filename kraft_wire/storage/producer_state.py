@@ -19,7 +19,7 @@ from kraft_wire.model import Offset
 from kraft_wire.storage.indexes import AbortedTransaction
 from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.record import increment_sequence
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.record_batch import CONTROL_BIT, TRANSACTIONAL_BIT, RecordBatch
 
 __all__ = [
     "BATCHES_KEPT",
@@ -154,14 +154,16 @@ class ProducerStates:
             return _OK
         epoch, base_sequence = batch.producer_epoch, batch.base_sequence
         if epoch == state.producer_epoch:
+            last = state.last_sequence
+            if base_sequence == last + 1:  # no copy of one of the last five, which end at `last`
+                return _OK
             last_sequence = increment_sequence(base_sequence, batch.last_offset_delta)
             for kept in state.batches:
                 if kept.last_sequence == last_sequence and kept.base_sequence == base_sequence:
                     return SequenceCheck(
                         SequenceVerdict.DUPLICATE, kept.base_offset, kept.timestamp
                     )
-            last = state.last_sequence
-            follows = base_sequence == last + 1 or (base_sequence == 0 and last == _SEQUENCE_MAX)
+            follows = base_sequence == 0 and last == _SEQUENCE_MAX
             return _OK if follows else _OUT_OF_ORDER
         if epoch < state.producer_epoch:
             return _FENCED
@@ -178,11 +180,11 @@ class ProducerStates:
         self.map_end_offset = Offset(batch.base_offset + batch.last_offset_delta + 1)
         if batch.producer_id < 0:
             return None
-        if batch.is_control:
+        if batch.attributes & CONTROL_BIT:
             return self._end_transaction(batch)
         state = self._state_for(batch.producer_id, batch.producer_epoch)
         self._note_batch(state, batch)
-        if batch.is_transactional and state.transaction_first_offset is None:
+        if batch.attributes & TRANSACTIONAL_BIT and state.transaction_first_offset is None:
             state.transaction_first_offset = Offset(batch.base_offset)
             self._opened[batch.producer_id] = Offset(batch.base_offset)
         assert len(state.batches) <= BATCHES_KEPT, state
@@ -202,7 +204,6 @@ class ProducerStates:
     def _note_batch(self, state: ProducerState, batch: RecordBatch) -> None:
         delta = batch.last_offset_delta
         kept = state.batches
-        assert len(kept) <= BATCHES_KEPT, state
         if len(kept) == BATCHES_KEPT:
             del kept[0]
         last_sequence = increment_sequence(batch.base_sequence, delta)

@@ -7,7 +7,7 @@ eight seconds. The lowest bit of a length is its sign; all negative ones mean nu
 anything out of the ordinary is read again by `iter_records`, whose verdict counts.
 """
 
-from dataclasses import dataclass
+from typing import TypeAlias
 
 from kraft_wire.wire.record import iter_records
 from kraft_wire.wire.varint import read_varint, read_varlong
@@ -15,13 +15,11 @@ from kraft_wire.wire.varint import read_varint, read_varlong
 __all__ = ["RecordSkim", "skim_records"]
 
 
-@dataclass(slots=True)
-class RecordSkim:
-    """What a broker asks about the records of a batch as a whole."""
+RecordSkim: TypeAlias = tuple[int, int, bool]
+"""What a broker asks about the records of a batch as a whole.
 
-    timestamp_delta_min: int
-    timestamp_delta_max: int
-    has_null_key: bool
+The lowest and the highest timestamp delta, 0 included, and whether a key is null.
+"""
 
 
 def skim_records(body: bytes | memoryview, count: int) -> RecordSkim:
@@ -92,7 +90,7 @@ def _skim(body: bytes | memoryview, count: int) -> RecordSkim | None:  # noqa: C
         position = _skip_headers(body, position) if body[position] else position + 1
         if position != end or size & 1:
             return None
-    return RecordSkim(lowest, highest, has_null_key) if position == len(body) else None
+    return (lowest, highest, has_null_key) if position == len(body) else None
 
 
 def _skip_bytes(body: bytes | memoryview, position: int) -> int:
@@ -121,4 +119,4 @@ def _skim_slowly(body: bytes, count: int) -> RecordSkim:
         lowest = min(lowest, record.timestamp)
         highest = max(highest, record.timestamp)
         has_null_key = has_null_key or record.key is None
-    return RecordSkim(lowest, highest, has_null_key)
+    return lowest, highest, has_null_key

@@ -50,6 +50,10 @@ def read_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
     if second < 0x80:
         raw = raw & 0x7F | second << 7
         return (raw >> 1) ^ -(raw & 1), position + 2
+    third = data[position + 2]
+    if third < 0x80:  # lengths up to 1 MiB
+        raw = raw & 0x7F | (second & 0x7F) << 7 | third << 14
+        return (raw >> 1) ^ -(raw & 1), position + 3
     raw, end = _read_groups(data, position, 5)
     raw &= 0xFFFFFFFF
     return (raw >> 1) ^ -(raw & 1), end

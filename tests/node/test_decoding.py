@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from kraft_wire.node.decoding import Answered, Decoded, RequestDecoder
+from kraft_wire.node.decoding import Answered, RequestDecoder
 from kraft_wire.node.event_log import EventLog
 from kraft_wire.node.outputs import Peer, Rejection
 from kraft_wire.wire.generated.create_acls import AclCreation, CreateAclsRequest
@@ -31,10 +31,11 @@ def frame(api_key: int, version: int, body: bytes, *, tags: bytes = b"") -> byte
 def test_a_request_is_decoded_with_what_follows_it() -> None:
     request = MetadataRequest(topics=[MetadataRequestTopic(name="t")])
     decoded = DECODER.decode(frame(3, 8, request.encode(8) + b"xyz"))
-    assert isinstance(decoded, Decoded)
-    assert decoded.header.client_id == "c"
-    assert decoded.request == request
-    assert decoded.trailing_bytes == 3
+    assert isinstance(decoded, tuple)
+    header, found, trailing_bytes = decoded
+    assert header.client_id == "c"
+    assert found == request
+    assert trailing_bytes == 3
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,7 @@ def test_a_code_of_zero_is_refused_as_apaches_classes_refuse_it(
         frame(request_.API_KEY, version, request_.encode(version), tags=tags)
     )
     if field is None:
-        assert isinstance(found, Decoded)
+        assert isinstance(found, tuple)
     else:
         assert isinstance(found, Rejection)
         assert (found.reason, found.field, found.client_id) == ("unknown_code", field, "c")
