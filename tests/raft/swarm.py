@@ -196,7 +196,8 @@ class Day:
         that it removes, by a record nobody else has: as an observer it may not stand, and asked for
         its vote it must not give it to a shorter log. KIP-853 has no way out of that. Nor where
         a removed replica never heard of its removal and asks nodes that know no pre-vote: it raises
-        everybody's epoch for ever, and the leader, whom it does not ask, never hears of it.
+        everybody's epoch for ever, and the leader, whom it does not ask, never hears of it. 4.3.1
+        does not ask either whether a candidate is a voter, and stands where no pre-vote is known.
         """
         hosts = self.cluster.hosts
         newest = max(
