@@ -334,9 +334,10 @@ def _print_counts(console: Console, what: str, counts: dict[str, int]) -> None:
 def _story(path: Path, trace: Path | None, html: Path | None) -> bool:
     """Play a story and print what happened."""
     keeps_trace = trace is not None or html is not None
-    story = Story(_text_of(path), keeps_trace=keeps_trace)
-    sys.stdout.write(story.text)
+    text = _text_of(path)
     try:
+        story = Story(text, keeps_trace=keeps_trace)
+        sys.stdout.write(story.text)
         _keep(story.world, story.result(), trace, html)
     except StoryError as error:
         raise _CannotRun(f"{path}: {error}") from error

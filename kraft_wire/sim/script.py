@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from inspect import signature
 from typing import Any, Final
 
 from kraft_wire.model import NO_REPLICA
@@ -112,7 +113,12 @@ class Player:
         self.lines.clear()
         try:
             said = command(*words) or []
-        except (TypeError, ValueError, KeyError) as error:
+        except KeyError as error:
+            raise StoryError(f"{line!r}: there is no {error}") from error
+        except TypeError as error:
+            takes = " ".join(signature(command).parameters)
+            raise StoryError(f"{line!r}: what it takes is {name} {takes}") from error
+        except ValueError as error:
             raise StoryError(f"{line!r}: {error}") from error
         told = [*self.lines, *said]
         if len(told) > _LINES_MAX:
