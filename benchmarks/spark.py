@@ -297,8 +297,8 @@ def measure_all(arguments: argparse.Namespace, home: Path) -> list[Row]:
         for name, case in CASES.items():
             if arguments.only in (None, name):
                 case(bench)
-        memory = bench.tree.worker_bytes_max() / 2**20
-        bench.add(Row("largest Python worker", "MiB", round(memory)))
+                memory = bench.tree.worker_bytes_max() / 2**20
+                bench.add(Row(f"largest Python worker up to {name}", "MiB", round(memory)))
         return bench.rows
     finally:
         spark.stop()
