@@ -131,9 +131,10 @@ class MetadataHistory:
 
     def _change(self, record: PartitionChangeRecord, at: Moment) -> None:
         topic_id, number = record.topic_id, record.partition_id
-        before = self._draft.partitions(topic_id).get(number)
+        partitions = self._draft.partitions(topic_id)
+        before = partitions.get(number)
         replay(self._draft, record)
-        after = self._draft.partitions(topic_id).get(number)
+        after = partitions.get(number)
         assert before is not None, "the replay refuses a change of what is not there"
         assert after is not None, "a change removes nothing"
         name = self._draft.topic_name(topic_id)

@@ -196,13 +196,9 @@ def _table(columns: Mapping[str, pa.Array], cluster_id: str, schema: pa.Schema) 
 def _states(changes: Sequence[Change]) -> dict[str, pa.Array]:
     """Return the columns of partitions' states."""
     states = [each.state for each in changes]
-    texts = {
-        topic_id: uuid_to_text(topic_id)
-        for topic_id in dict.fromkeys(each.topic_id for each in changes)
-    }
     return {
         "topic": pa.array([each.topic for each in changes], pa.string()),
-        "topicId": pa.array([texts[each.topic_id] for each in changes], pa.string()),
+        "topicId": _ids([each.topic_id for each in changes]),
         "partition": _numbers([each.partition for each in states]),
         "leader": _numbers([each.leader for each in states]),
         "leaderEpoch": _numbers([each.leader_epoch for each in states]),
@@ -228,11 +224,10 @@ def _intervals(changes: Sequence[Change]) -> dict[str, pa.Array]:
 
 
 def _elections(elections: Sequence[Election]) -> dict[str, pa.Array]:
-    ids = [None if each.topic_id is None else uuid_to_text(each.topic_id) for each in elections]
     moments = [each.at for each in elections]
     return {
         "topic": pa.array([each.topic for each in elections], pa.string()),
-        "topicId": pa.array(ids, pa.string()),
+        "topicId": _ids([each.topic_id for each in elections]),
         "partition": _numbers([each.partition for each in elections]),
         "leaderEpoch": _numbers([each.leader_epoch for each in elections]),
         "fromLeader": _numbers([each.from_leader for each in elections]),
@@ -241,6 +236,14 @@ def _elections(elections: Sequence[Election]) -> dict[str, pa.Array]:
         "offset": _offsets(moments),
         "timestamp": _times(moments),
     }
+
+
+def _ids(topic_ids: Sequence[Uuid | None]) -> pa.Array:
+    """Return ids as texts; many rows share few of them."""
+    texts = {
+        each: None if each is None else uuid_to_text(each) for each in dict.fromkeys(topic_ids)
+    }
+    return pa.array([texts[each] for each in topic_ids], pa.string())
 
 
 def _numbers(values: Sequence[int]) -> pa.Array:

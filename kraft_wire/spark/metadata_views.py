@@ -18,6 +18,7 @@ from kraft_wire.controller.image_draft import MetadataFault
 from kraft_wire.controller.loader import MetadataLoader
 from kraft_wire.controller.records import decode_record
 from kraft_wire.model import StorageError, uuid_to_text
+from kraft_wire.spark.collector import uncollected
 from kraft_wire.spark.failure import PipelineError
 from kraft_wire.spark.log_walk import LogWindow, complain, judge_damage, walk
 from kraft_wire.spark.options import LogOptions
@@ -47,6 +48,7 @@ __all__ = [
 ]
 
 _VERSION_BYTES: Final = 2
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 Row = dict[str, object]
 
 
@@ -56,16 +58,20 @@ def read_metadata_view(
     """Yield the records of a part of the metadata log, control records among them."""
     for found in walk(fs, part, fail_on_loss=options.fail_on_data_loss):
         judge_damage(found, options.on_corrupt)
-        rows: list[Row] = []
-        for batch in _batches(found):
-            try:
-                rows += [
-                    _row(batch, record) for record in batch.records() if _is_asked(part, record)
-                ]
-            except (CorruptRecordBatch, MalformedMessage) as error:
-                what = f"offset {batch.base_offset}: {error}"
-                complain(found, found.window.position, what, options.on_corrupt)
+        with uncollected():
+            rows = _rows(found, part, options)
         yield from arrow_batches(rows, METADATA, schema, options.arrow_batch_rows)
+
+
+def _rows(found: LogWindow, part: LogPart, options: LogOptions) -> list[Row]:
+    rows: list[Row] = []
+    for batch in _batches(found):
+        try:
+            rows += [_row(batch, record) for record in batch.records() if _is_asked(part, record)]
+        except (CorruptRecordBatch, MalformedMessage) as error:
+            what = f"offset {batch.base_offset}: {error}"
+            complain(found, found.window.position, what, options.on_corrupt)
+    return rows
 
 
 def arrow_batches(
@@ -104,7 +110,7 @@ def _row(batch: RecordBatch, record: Record) -> Row:
         "isControl": batch.is_control,
         "type": name,
         "version": version,
-        "json": json.dumps(data, separators=(",", ":"), ensure_ascii=False),
+        "json": _ENCODER.encode(data),
     }
 
 
@@ -128,10 +134,10 @@ def read_partitions_view(
     fs: FileSystem, part: LogPart, options: LogOptions, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """Yield all partitions of all topics at an offset."""
-    image = image_at(
-        fs, part, as_of_offset=options.as_of_offset, only_snapshot=options.image == "snapshot"
-    )
-    rows = list(partition_rows(image))
+    only_snapshot = options.image == "snapshot"
+    with uncollected():
+        image = image_at(fs, part, as_of_offset=options.as_of_offset, only_snapshot=only_snapshot)
+        rows = list(partition_rows(image))
     yield from arrow_batches(rows, PARTITIONS, schema, options.arrow_batch_rows)
 
 

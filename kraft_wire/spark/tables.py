@@ -11,6 +11,7 @@ from pathlib import Path
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
+from kraft_wire.spark.collector import uncollected
 from kraft_wire.spark.failure import PipelineError
 from kraft_wire.spark.history_reading import AsOf, ReadHistory, parse_as_of, read_history
 from kraft_wire.spark.metadata_tables import TABLES, tables_of
@@ -91,10 +92,12 @@ def _amount_of(cluster: Cluster, written: WrittenTables) -> Amount:
 
 def _write_cluster(cluster: Cluster, staging: str, as_of: AsOf) -> WrittenTables:
     """Replay one cluster's log and write its files."""
-    read, directory = _read(cluster, as_of)
+    with uncollected():
+        read, directory = _read(cluster, as_of)
+        tables = tables_of(read, cluster.cluster_id)
     rows = {}
     name = f"part-{attempt_name()}.parquet"
-    for table_name, table in tables_of(read, cluster.cluster_id).items():
+    for table_name, table in tables.items():
         path = Path(staging, table_name, name)
         try:
             path.parent.mkdir(exist_ok=True)
