@@ -9,7 +9,6 @@ import gc
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -76,6 +75,8 @@ class ServerProcess:
         """End because of an exception that nobody expected."""
         if isinstance(error, FsyncFailed | StorageError):
             self.break_off(str(error))
+        import traceback  # which takes longer to import than to print, and a start needs none
+
         traceback.print_exception(error)
         self.break_off(f"{type(error).__name__} {error}".rstrip())
 

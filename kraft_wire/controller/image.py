@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from kraft_wire.frozen import frozen
 from kraft_wire.model import Uuid
 
 __all__ = [
@@ -76,7 +77,7 @@ class PartitionImage(NamedTuple):
     last_known_elr: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicImage:
     """One topic and its partitions, numbered without gaps from 0."""
 
@@ -85,7 +86,7 @@ class TopicImage:
     partitions: Mapping[int, PartitionImage]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EndpointImage:
     """One listener of a node."""
 
@@ -120,7 +121,7 @@ class BrokerImage:
         return not self.fenced and not self.in_controlled_shutdown
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ControllerImage:
     """A registered controller (KIP-919)."""
 
@@ -131,7 +132,7 @@ class ControllerImage:
     zk_migration_ready: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScramImage:
     """One user's credential for one SCRAM mechanism (KIP-554)."""
 
@@ -141,7 +142,7 @@ class ScramImage:
     iterations: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AclImage:
     """One access-control entry."""
 
@@ -154,7 +155,7 @@ class AclImage:
     permission_type: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DelegationTokenImage:
     """One delegation token (KIP-48, KIP-900); the secret is derived, never stored."""
 

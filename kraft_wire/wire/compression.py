@@ -9,10 +9,10 @@ Codecs are imported when first used, because most of a node's start is imports. 
 batches: `record_batch` and `legacy_batch` hand in the compressed body.
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from kraft_wire.frozen import frozen
 from kraft_wire.wire.corruption import DecompressedTooLarge
 
 __all__ = [
@@ -37,7 +37,7 @@ class Compression(IntEnum):
     ZSTD = 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DecompressionLimits:
     """How much one compressed body may become; the smaller of both limits holds."""
 
