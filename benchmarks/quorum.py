@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -34,6 +35,7 @@ SNAPSHOT = "snapshot"
 SNAPSHOT_STEPS = 1 + 2 * 3
 """The state that both begin with; then both load, write and transfer."""
 KILLS = 15
+LOST_ROUNDS_MAX = 5
 
 
 @dataclass
@@ -54,30 +56,32 @@ class Row:
 
 
 Samples = dict[str, list[float]]
+Measured = TypeVar("Measured")
 
 
 class Parts:
     """The parts of a run: a bar for each on standard error, and how long each took."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, bars: Progress) -> None:
         self.seconds: dict[str, float] = {}
-        self._progress = progress
-        self._task = progress.add_task("", visible=False)
+        self.bars = bars
+        self._task = bars.add_task("", visible=False)
 
     @contextmanager
     def part(self, name: str, steps: int) -> Iterator[None]:
         """Run one part of so many steps."""
-        self._task = self._progress.add_task(name, total=steps)
+        self._task = self.bars.add_task(name, total=steps)
         begun = time.perf_counter()
         yield
         self.seconds[name] = round(time.perf_counter() - begun, 1)
-        self._progress.update(self._task, completed=steps)
+        self.bars.console.print(f"{name}: {self.seconds[name]:.0f} s", style="dim")
+        self.bars.update(self._task, completed=steps)
 
     def step(self, name: str = "") -> None:
         """One step of the present part is done, or begins where it is named."""
         if name:
-            self._progress.console.print(f"  {name}", style="dim")
-        self._progress.advance(self._task)
+            self.bars.console.print(f"  {name}", style="dim")
+        self.bars.advance(self._task)
 
 
 def row(name: str, unit: str, samples: Samples, *, more_is_better: bool = False) -> Row:
@@ -108,6 +112,17 @@ class Turns:
         """Resident memory of all three processes."""
         samples = {name: [side.resident_bytes() / 2**20] for name, side in self.both.items()}
         return row(f"memory of three, {when}", "MiB", samples)
+
+
+def at_leader(side: Side, measure: Callable[[str], Measured]) -> Measured:
+    """Measure at the leader's address; a round in which the leadership moves is measured anew."""
+    for _ in range(LOST_ROUNDS_MAX):
+        side.write_once()  # a new leader refuses until it has replayed what was before
+        try:
+            return measure(side[side.leader()].address)
+        except (quorum_load.Refused, OSError) as error:
+            print(f"{side.name}: a round is lost: {error!r}", file=sys.stderr, flush=True)
+    raise AssertionError(f"{side.name}: no leader stays\n{side.logs()}")
 
 
 def boot_seconds(side: Side) -> float:
@@ -141,7 +156,7 @@ def latency_rows(turns: Turns, rounds: int, seconds: float) -> list[Row]:
     found: dict[float, Samples] = {share: {name: [] for name in turns.both} for share in shares}
 
     def measure(side: Side) -> float:
-        times = quorum_load.latencies(side[side.leader()].address, seconds)
+        times = at_leader(side, lambda address: quorum_load.latencies(address, seconds))
         for share, samples in found.items():
             samples[side.name].append(percentile(times, share) * 1e3)
         return len(times) / seconds
@@ -158,9 +173,13 @@ def rate_row(turns: Turns, clients: int, rounds: int, seconds: float) -> Row:
     costs: Samples = {name: [] for name in turns.both}
 
     def measure(side: Side) -> float:
-        address, before = side[side.leader()].address, side.cpu_seconds()
-        rate = quorum_load.rate(address, clients, seconds)
-        costs[side.name].append((side.cpu_seconds() - before) / max(rate * seconds, 1.0))
+        def loaded(address: str) -> tuple[float, float]:
+            before = side.cpu_seconds()
+            rate = quorum_load.rate(address, clients, seconds)
+            return rate, side.cpu_seconds() - before
+
+        rate, cpu_s = at_leader(side, loaded)
+        costs[side.name].append(cpu_s / max(rate * seconds, 1.0))
         return rate
 
     samples = turns.measure(rounds, measure)
@@ -205,20 +224,20 @@ def snapshot_rows(home: Path, records: int, parts: Parts) -> list[Row]:
     return [*rows, row(f"{label}: memory of three", "MiB", memory)]
 
 
-def measure_all(arguments: argparse.Namespace, home: Path, parts: Parts) -> list[Row]:
-    """Run what is asked for."""
+def measure_all(arguments: argparse.Namespace, home: Path, parts: Parts, rows: list[Row]) -> None:
+    """Run what is asked for; the rows of each part are there once it is over."""
     only = arguments.only or ""
-    rows: list[Row] = []
     if only != SNAPSHOT:
-        rows += quorum_rows(arguments, home / "quorums", parts)
+        measure_quorums(arguments, home / "quorums", parts, rows)
     if only in SNAPSHOT:
         records = arguments.records or (20_000 if arguments.quick else 1_000_000)
         with parts.part(SNAPSHOT, SNAPSHOT_STEPS):
             rows += snapshot_rows(home / "snapshots", records, parts)
-    return rows
 
 
-def quorum_rows(arguments: argparse.Namespace, home: Path, parts: Parts) -> list[Row]:
+def measure_quorums(
+    arguments: argparse.Namespace, home: Path, parts: Parts, rows: list[Row]
+) -> None:
     """Everything that needs both quorums at once."""
     rounds, seconds, boots, kills = (2, 1.0, 1, 2) if arguments.quick else (5, 3.0, 3, KILLS)
     both = sides(home)
@@ -231,9 +250,9 @@ def quorum_rows(arguments: argparse.Namespace, home: Path, parts: Parts) -> list
     )
     with both["ours"], both["apache"]:
         with parts.part("boot", 2 * boots):
-            rows = boot_rows(turns, boots)
+            rows += boot_rows(turns, boots)
         for side in both.values():
-            quorum_load.rate(side[side.leader()].address, 8, seconds)  # warm
+            at_leader(side, lambda address: quorum_load.rate(address, 8, seconds))  # warm
         for name, steps, figures in measured:
             if (arguments.only or "") in name:
                 with parts.part(name, 2 * steps):
@@ -243,7 +262,6 @@ def quorum_rows(arguments: argparse.Namespace, home: Path, parts: Parts) -> list
         for side in both.values():
             print(f"{side.name}: {side.command()}")
     print(f"medians of {rounds} rounds of {seconds} s a side, taking turns; {kills} kills a side")
-    return rows
 
 
 def print_table(rows: list[Row]) -> None:
@@ -276,17 +294,17 @@ def main() -> int:
     arguments = parser.parse_args()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     load = os.getloadavg()[0]
-    with (
-        tempfile.TemporaryDirectory(prefix="kraft-wire-bench-quorum-") as folder,
-        Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as progress,
-    ):
-        parts = Parts(progress)
-        rows = measure_all(arguments, Path(folder), parts)
-    print_table(rows)
-    took = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in parts.seconds.items())
-    print(f"load average {load:.1f} before, {os.getloadavg()[0]:.1f} after; {took}")
-    if arguments.json:
-        print(json.dumps({"rows": [asdict(each) for each in rows], "seconds": parts.seconds}))
+    rows: list[Row] = []
+    parts = Parts(Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)))
+    try:
+        with tempfile.TemporaryDirectory(prefix="kraft-wire-bench-quorum-") as folder, parts.bars:
+            measure_all(arguments, Path(folder), parts, rows)
+    finally:  # what was measured before something failed is worth as much
+        print_table(rows)
+        took = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in parts.seconds.items())
+        print(f"load average {load:.1f} before, {os.getloadavg()[0]:.1f} after; {took}")
+        if arguments.json:
+            print(json.dumps({"rows": [asdict(each) for each in rows], "seconds": parts.seconds}))
     return 0
 
 

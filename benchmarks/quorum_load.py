@@ -19,7 +19,7 @@ from kraft_wire.wire.generated.incremental_alter_configs import (
 from kraft_wire.wire.header import RequestHeader, encode_request_header
 from tests.mixed.load import CLIENT_METRICS, KEY
 
-__all__ = ["latencies", "rate"]
+__all__ = ["Refused", "latencies", "rate"]
 
 _DIGITS = b"777777"
 _FIRST = 100_000
@@ -30,8 +30,8 @@ _RECEIVE_BYTES = 1 << 16
 _ANSWER_SECONDS_MAX = 120.0
 
 
-class _Refused(RuntimeError):
-    """An answer with this error."""
+class Refused(RuntimeError):
+    """An answer with this error: as a rule somebody else leads by now."""
 
 
 class _Client:
@@ -60,7 +60,7 @@ class _Client:
             return False
         error = struct.unpack_from(">h", self._buffer, _ERROR_AT)[0]
         if error:
-            raise _Refused(ErrorCode(error).name)
+            raise Refused(ErrorCode(error).name)
         self._buffer = b""
         return True
 
@@ -93,7 +93,10 @@ def latencies(address: str, seconds: float) -> list[float]:
 
 
 def rate(address: str, clients: int, seconds: float) -> float:
-    """Changes acknowledged per second to clients that each have one under way."""
+    """Changes acknowledged per second to clients that each have one under way.
+
+    Goes on until there is one at least; TimeoutError where none comes.
+    """
     opened = [_Client(address, number) for number in range(clients)]
     answered = 0
     with selectors.DefaultSelector() as selector:
@@ -101,12 +104,13 @@ def rate(address: str, clients: int, seconds: float) -> float:
             selector.register(client.socket, selectors.EVENT_READ, client)
             client.ask()
         begun = time.perf_counter()
-        while time.perf_counter() - begun < seconds:
+        while (taken := time.perf_counter() - begun) < seconds or not answered:
+            if taken > _ANSWER_SECONDS_MAX + seconds:
+                raise TimeoutError(f"no answer from {address}")
             for key, _ in selector.select(1.0):
                 if key.data.is_answered():
                     answered += 1
                     key.data.ask()
-        taken = time.perf_counter() - begun
     for client in opened:
         client.socket.close()
     return answered / taken
