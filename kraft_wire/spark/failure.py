@@ -1,7 +1,8 @@
 """The one exception of this package: what a user gave or has is wrong, said in one line.
 
-Spark wraps what happens on a worker into a long trace, often into several. `translated` digs the
-line out again, so that a verb can print it and end with 2.
+Spark wraps what happens on a worker into a long trace, often into several. `line_first` has our
+line stand right behind Spark's words that a worker failed, for whoever runs a query of his own;
+`translated` digs the line out, so that a verb can print it and end with 2.
 """
 
 import os
@@ -12,16 +13,21 @@ from contextlib import contextmanager
 from typing import Final
 
 from py4j.protocol import Py4JError
+from pyspark import TaskContext
 from pyspark.errors import PySparkException
 
-__all__ = ["PipelineError", "translated"]
+__all__ = ["PipelineError", "line_first", "translated"]
 
 _PLANNERS: Final = ("_data_source", "streaming_source")
 """Processes that Spark starts for data sources alone: there it may leave out the trace, and what it
-shows begins with our line. A task's process runs the functions of others too."""
+shows begins with our line. A task's process runs the functions of others too: see `line_first`."""
+
+_HIDE_TRACE: Final = "SPARK_HIDE_TRACEBACK"
 
 _OURS: Final = re.compile(r"PipelineError: ([^\n]+)")
-_PLAIN_LINE: Final = re.compile(r"^\s*(?:at |File |Traceback|Driver stacktrace|\.{3} \d+ more)")
+_PLAIN_LINE: Final = re.compile(
+    r"^\s*(?:at |File |Traceback|Driver stacktrace|\.{3} \d+ more|An error occurred while calling)"
+)
 
 
 class PipelineError(Exception):
@@ -30,7 +36,22 @@ class PipelineError(Exception):
     def __init__(self, line: str) -> None:
         super().__init__(" ".join(line.splitlines()))
         if any(planner in word for planner in _PLANNERS for word in sys.argv):
-            os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+            os.environ[_HIDE_TRACE] = "1"
+
+
+@contextmanager
+def line_first() -> Iterator[None]:
+    """Have the line of a PipelineError that ends the body stand before any trace.
+
+    Only for what Spark itself calls: the worker's process ends with the error, so that leaving out
+    the trace leaves out no other.
+    """
+    try:
+        yield
+    except PipelineError:
+        if TaskContext.get() is not None:
+            os.environ[_HIDE_TRACE] = "1"
+        raise
 
 
 @contextmanager
@@ -39,17 +60,17 @@ def translated() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        raise PipelineError(_line_of(str(error))) from error
+        raise PipelineError(line_of(str(error))) from error
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         raise PipelineError(f"{place}{error.strerror or error}") from error
 
 
-def _line_of(text: str) -> str:
+def line_of(text: str) -> str:
     """Return our own line out of a trace of Spark's, else the first that says anything."""
     own = _OURS.findall(text)
     if own:
         return str(own[-1]).strip()
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip().removeprefix(": ") for line in text.splitlines() if line.strip()]
     telling = [line for line in lines if not _PLAIN_LINE.match(line)]
     return (telling or lines or ["Spark failed without a word"])[0]

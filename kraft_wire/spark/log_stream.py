@@ -23,7 +23,7 @@ from pyspark.sql.streaming.datasource import (
 
 from kraft_wire.columnar import PartitionFiles, log_end_offset
 from kraft_wire.model import TopicPartition
-from kraft_wire.spark.failure import PipelineError
+from kraft_wire.spark.failure import PipelineError, line_first
 from kraft_wire.spark.offset_ranges import offset_range
 from kraft_wire.spark.offsets import from_nested, to_nested
 from kraft_wire.spark.options import LogOptions
@@ -101,7 +101,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the records of one task."""
         assert isinstance(partition, ViewPartition), partition
-        return read_task(OsFileSystem(), partition.task, self.options, self.schema)
+        with line_first():
+            yield from read_task(OsFileSystem(), partition.task, self.options, self.schema)
 
     def _planned(self, wanted: list[tuple[PartitionFiles, OffsetRange]]) -> list[InputPartition]:
         tasks = plan_log_parts(OsFileSystem(), wanted, self.options, self.parallelism)

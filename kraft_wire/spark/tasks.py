@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from kraft_wire.spark.failure import line_first
 from kraft_wire.spark.options import LogOptions
 from kraft_wire.spark.views import ViewTask, plan_view, read_task
 from kraft_wire.storage.os_files import OsFileSystem
@@ -36,4 +37,5 @@ class LogReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the batches of one task."""
         assert isinstance(partition, ViewPartition), partition
-        return read_task(OsFileSystem(), partition.task, self.options, self.schema)
+        with line_first():
+            yield from read_task(OsFileSystem(), partition.task, self.options, self.schema)

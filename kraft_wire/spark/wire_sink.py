@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 from kraft_wire.client.cluster import Cluster, ClusterRefused, ClusterSettings
 from kraft_wire.client.producing import IdempotentProducer, ProduceSettings
 from kraft_wire.model import TopicPartition
-from kraft_wire.spark.failure import PipelineError
+from kraft_wire.spark.failure import PipelineError, line_first
 from kraft_wire.spark.given import Given, parse_positive
 from kraft_wire.spark.partitioner import key_hashes
 from kraft_wire.spark.wire_keys import KafkaKeys
@@ -76,7 +76,8 @@ class WireWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write the rows of one task; they are stored when this returns."""
-        return _Written(write_batches(self.sink, iterator))
+        with line_first():
+            return _Written(write_batches(self.sink, iterator))
 
 
 class WireStreamWriter(DataSourceStreamArrowWriter):
@@ -87,7 +88,8 @@ class WireStreamWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write the rows of one task; they are stored when this returns."""
-        return _Written(write_batches(self.sink, iterator))
+        with line_first():
+            return _Written(write_batches(self.sink, iterator))
 
 
 def parse_sink(given: Mapping[str, str], schema: StructType) -> Sink:

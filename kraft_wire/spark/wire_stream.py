@@ -24,7 +24,7 @@ from pyspark.sql.streaming.datasource import (
 
 from kraft_wire.client.cluster import EARLIEST_TIMESTAMP, Cluster, Patience
 from kraft_wire.model import TopicPartition
-from kraft_wire.spark.failure import PipelineError
+from kraft_wire.spark.failure import PipelineError, line_first
 from kraft_wire.spark.offsets import from_nested, to_nested
 from kraft_wire.spark.wire_offsets import (
     PartitionRange,
@@ -117,7 +117,8 @@ class WireStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Yield the records of one task."""
         assert isinstance(partition, WirePartition), partition
         assert partition.part is not None, "a stream plans no task without offsets"
-        return read_range(partition.part, self.options, self.schema)
+        with line_first():
+            yield from read_range(partition.part, self.options, self.schema)
 
     def stop(self) -> None:
         """Close the connections."""

@@ -26,7 +26,7 @@ from kraft_wire.columnar import (
 )
 from kraft_wire.columnar.arrays import Bools
 from kraft_wire.columnar.records import CONTENT
-from kraft_wire.spark.failure import PipelineError
+from kraft_wire.spark.failure import PipelineError, line_first
 from kraft_wire.spark.planning import OffsetRange
 from kraft_wire.spark.record_views import kept_rows
 from kraft_wire.spark.wire_offsets import (
@@ -74,7 +74,8 @@ class WireReader(DataSourceReader):
         """Yield the records of one task."""
         assert isinstance(partition, WirePartition), partition
         if partition.part is not None:
-            yield from read_range(partition.part, self.options, self.schema)
+            with line_first():
+                yield from read_range(partition.part, self.options, self.schema)
 
 
 def input_partitions(ranges: list[PartitionRange], options: WireOptions) -> list[InputPartition]:

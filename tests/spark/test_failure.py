@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from kraft_wire.spark import PipelineError, translated
@@ -32,17 +33,49 @@ def test_what_a_user_got_wrong_is_in_the_first_line_of_sparks_error(
     assert line in str(failed.value).splitlines()[0]
 
 
-@pytest.mark.java
-def test_damage_that_a_worker_met_is_dug_out_of_the_trace(
-    spark: SparkSession, written: WrittenLogs, tmp_path: Path
-) -> None:
-    damaged = Path(shutil.copytree(written.path, tmp_path / "damaged"))
-    file = min((damaged / "plain-0").glob("*.log"))
+@pytest.fixture
+def damaged(written: WrittenLogs, tmp_path: Path) -> tuple[str, Path]:
+    """A copy of the directory with a flipped bit in a first batch, and the file that has it."""
+    copy = Path(shutil.copytree(written.path, tmp_path / "damaged"))
+    file = min((copy / "plain-0").glob("*.log"))
     data = bytearray(file.read_bytes())
     data[70] ^= 1
     file.write_bytes(data)
+    return str(copy), file
+
+
+@pytest.mark.java
+def test_damage_that_a_worker_met_is_said_right_behind_sparks_own_words(
+    spark: SparkSession, damaged: tuple[str, Path]
+) -> None:
+    directory, file = damaged
+    with pytest.raises(PySparkException) as failed:
+        spark.read.format("kraftlog").load(directory).collect()
+    head, line = str(failed.value).splitlines()[:2]
+    assert head == "An exception was thrown from the Python worker:"
+    assert f"PipelineError: {file} position 0 (node 1): " in line
+    assert "set onCorrupt to skip or report" in line
+
+
+@pytest.mark.java
+def test_trace_of_anything_else_stays(spark: SparkSession, damaged: tuple[str, Path]) -> None:
+    with pytest.raises(PySparkException):
+        spark.read.format("kraftlog").load(damaged[0]).collect()
+
+    def broken(batches: object) -> object:
+        raise ValueError("of a user's own")
+
+    with pytest.raises(PySparkException, match="Traceback"):
+        spark.range(4).mapInArrow(broken, "id long").collect()
+
+
+@pytest.mark.java
+def test_damage_that_a_worker_met_is_dug_out_of_the_trace(
+    spark: SparkSession, damaged: tuple[str, Path]
+) -> None:
+    directory, file = damaged
     with pytest.raises(PipelineError) as failed, translated():
-        spark.read.format("kraftlog").load(str(damaged)).collect()
+        spark.read.format("kraftlog").load(directory).collect()
     assert str(failed.value).startswith(f"{file} position 0 (node 1): ")
     assert "set onCorrupt to skip or report" in str(failed.value)
 
@@ -53,3 +86,13 @@ def test_other_failures_become_one_line_too() -> None:
     trace = "Job aborted due to stage failure\n\tat org.apache.Foo\nTraceback (most recent"
     with pytest.raises(PipelineError, match=r"^Job aborted due to stage failure$"), translated():
         raise PySparkException(trace)
+
+
+def test_gateways_own_line_is_not_what_went_wrong() -> None:
+    def fail() -> None:
+        raise Py4JError(
+            "An error occurred while calling o63.start.\n: a.Fault: no such thing\n\tat x"
+        )
+
+    with pytest.raises(PipelineError, match=r"^a\.Fault: no such thing$"), translated():
+        fail()
