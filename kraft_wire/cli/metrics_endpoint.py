@@ -4,7 +4,7 @@ How much of its time the node's thread is idle (KIP-595) is measured here, besid
 nobody knows a clock.
 """
 
-import socket
+import asyncio
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -13,19 +13,13 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from kraft_wire.cli.loop import EventLoop
-from kraft_wire.cli.loop_stream import Stream
 from kraft_wire.node.families import Family
 from kraft_wire.node.metrics import node_metrics
 from kraft_wire.server.host import Host
 
 __all__ = ["IdleShare", "serve_metrics"]
 
-_BACKLOG = 16
-_ACCEPT_PAUSE_SECONDS = 0.1
-_HEAD_END = b"\r\n\r\n"
 _REQUEST_BYTES_MAX = 8_192
-_ANSWER_BYTES_MAX = 16 * 1024 * 1024
 _REQUEST_SECONDS_MAX = 5.0
 
 
@@ -81,59 +75,22 @@ def _metric(family: Family) -> Metric:
     return metric
 
 
-class _Asker:
-    """One connection: whatever is asked, the metrics are the answer, and then it ends."""
-
-    def __init__(self, loop: EventLoop, registry: CollectorRegistry, sock: socket.socket) -> None:
-        self._registry = registry
-        self._asked = b""
-        self._stream = Stream(loop, self, _ANSWER_BYTES_MAX)
-        self._late = loop.call_later(_REQUEST_SECONDS_MAX, self._stream.abort)
-        self._stream.adopt(sock)
-
-    def stream_opened(self) -> None:
-        """Wait for the question."""
-
-    def bytes_received(self, data: bytes) -> None:
-        """Answer once the head of the request is whole; what comes after it is not looked at."""
-        is_answered = _HEAD_END in self._asked
-        self._asked += data if not is_answered else b""
-        if len(self._asked) > _REQUEST_BYTES_MAX:
-            self._late.cancel()
-            self._stream.abort()
-        elif _HEAD_END in self._asked and not is_answered:
-            body = generate_latest(self._registry)
-            head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nConnection: close\r\n"
-            kind = "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n\r\n"
-            answer = (head + kind).encode() + body
-            self._stream.write([answer], len(answer))
-            self._stream.end()
-
-    def stream_lost(self) -> None:
-        """Whoever asks and goes away gets none."""
-        self._late.cancel()
-
-
-def serve_metrics(host: Host, loop: EventLoop, address: str, port: int) -> int:
-    """Answer every HTTP request with the metrics, one per connection; return the port."""
+async def serve_metrics(host: Host, address: str, port: int) -> asyncio.Server:
+    """Answer every HTTP request with the metrics, one per connection."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_HostCollector(host))
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    listener = socket.create_server((address, port), family=family, backlog=_BACKLOG)
-    listener.setblocking(False)
 
-    def accept() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            sock, _ = listener.accept()
-        except (BlockingIOError, InterruptedError, ConnectionError):
-            return  # it went away again
-        except OSError:  # no descriptor left: it waits until one is free
-            loop.remove_reader(listener.fileno())
-            loop.call_later(_ACCEPT_PAUSE_SECONDS, loop.add_reader, listener.fileno(), accept)
-            return
-        sock.setblocking(False)
-        _Asker(loop, registry, sock)
+            await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _REQUEST_SECONDS_MAX)
+            body = generate_latest(registry)
+            head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nConnection: close\r\n"
+            kind = "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n\r\n"
+            writer.write((head + kind).encode() + body)
+            await writer.drain()
+        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # whoever asks for metrics and goes away gets none
+        finally:
+            writer.close()
 
-    loop.add_reader(listener.fileno(), accept)
-    bound: int = listener.getsockname()[1]
-    return bound
+    return await asyncio.start_server(answer, address, port, limit=_REQUEST_BYTES_MAX)

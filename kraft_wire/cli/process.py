@@ -5,17 +5,18 @@ ends the process at once leaves the data as it is: what a failed assert says abo
 unknown, and after a failed flush nothing may be written any more.
 """
 
+import asyncio
 import gc
 import os
 import signal
 import sys
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from types import FrameType
 from typing import NoReturn
 
-from kraft_wire.cli.loop import EventLoop
 from kraft_wire.model import FsyncFailed, StorageError
 from kraft_wire.node.event_log import EventLog, Line
 
@@ -31,7 +32,6 @@ class ServerProcess:
 
     def __init__(self) -> None:
         self.log = EventLog(_write_line)
-        self.loop = EventLoop()
         self._signals: list[str] = []
         # Collect garbage seldom: neither requests nor the records that a start loads make cycles.
         gc.set_threshold(50_000, 20, 100)
@@ -40,9 +40,15 @@ class ServerProcess:
         """Look for garbage only among what was made since: what is alive now stays."""
         gc.freeze()
 
-    def loop_until(self, stop: Callable[[], None]) -> EventLoop:
-        """Return the loop; from now on the first signal makes it call `stop`."""
-        loop = self.loop
+    def new_loop(self, stop: Callable[[], None]) -> asyncio.AbstractEventLoop:
+        """Return the fastest loop there is; the first signal makes it call `stop`."""
+        try:
+            import uvloop
+        except ImportError:
+            loop = asyncio.new_event_loop()
+        else:
+            loop = uvloop.new_event_loop()
+        loop.set_exception_handler(lambda _, context: self._broken(context))
 
         def signalled(number: int, _: FrameType | None) -> None:
             self._signalled(number, partial(loop.call_soon_threadsafe, self._begin_stop, stop))
@@ -52,7 +58,10 @@ class ServerProcess:
         return loop
 
     def _signalled(self, number: int, begin: Callable[[], object]) -> None:
-        """Take a signal, between any two instructions, whether the loop runs already or not."""
+        """Take a signal, between any two instructions, whether the loop runs already or not.
+
+        The loops' own handlers are not used: uvloop's forgets a signal that comes before it runs.
+        """
         self._signals.append(signal.Signals(number).name)
         if len(self._signals) == 1:
             begin()
@@ -71,14 +80,14 @@ class ServerProcess:
         self.log.event("stopped", clean=False, reason=Line(reason))
         os._exit(_BROKEN)
 
-    def broken(self, error: Exception) -> NoReturn:
+    def _broken(self, context: Mapping[str, object]) -> NoReturn:
         """End because of an exception that nobody expected."""
+        error = context.get("exception")
         if isinstance(error, FsyncFailed | StorageError):
             self.break_off(str(error))
-        import traceback  # which takes longer to import than to print, and a start needs none
-
-        traceback.print_exception(error)
-        self.break_off(f"{type(error).__name__} {error}".rstrip())
+        if isinstance(error, BaseException):
+            traceback.print_exception(error)
+        self.break_off(str(context.get("message", "unknown")))
 
 
 def _write_line(line: str) -> None:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from kraft_wire.cli.chance import SystemChance
 from kraft_wire.cli.descriptors import connections_max
 from kraft_wire.cli.listening import bound_sockets
-from kraft_wire.cli.loop import EventLoop
 from kraft_wire.cli.process import ServerProcess
 from kraft_wire.model import StorageError
 from kraft_wire.node.config import (
@@ -29,7 +28,6 @@ from kraft_wire.node.event_log import EventLog, Line
 from kraft_wire.node.node import Node
 from kraft_wire.node.opening import StartError
 from kraft_wire.server.clock import now_ms, wall_ms
-from kraft_wire.server.host import Host
 from kraft_wire.server.serve import Serving
 from kraft_wire.settings.acl_rules import AUTHORIZER_KEY
 from kraft_wire.storage.os_files import OsFileSystem
@@ -94,14 +92,10 @@ def _serve(parsed: _Arguments, config: NodeConfig) -> None:
         serving = Serving(node, config.limits, sockets, process)
         serving.listen()
         if config.metrics_port is not None:
-            address = config.all_listeners[0].host
-            _serve_metrics(serving.host, process.loop, address, config.metrics_port)
+            _serve_metrics(serving, config.all_listeners[0].host, config.metrics_port)
         process.settled()
         _announce(parsed, node, config)
-        try:
-            serving.run()
-        except Exception as error:  # noqa: BLE001  # whatever it is, it ends the process
-            process.broken(error)
+        serving.run()
 
 
 def _parse(arguments: Sequence[str]) -> _Arguments:
@@ -186,15 +180,16 @@ def _warn_of_no_protection(config: NodeConfig, log: EventLog) -> None:
         )
 
 
-def _serve_metrics(host: Host, loop: EventLoop, address: str, port: int) -> None:
+def _serve_metrics(serving: Serving, address: str, port: int) -> None:
     from kraft_wire.cli.metrics_endpoint import serve_metrics
 
     try:
-        bound = serve_metrics(host, loop, address, port)
+        server = serving.loop.run_until_complete(serve_metrics(serving.host, address, port))
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else error
         raise StartError(f"cannot serve metrics on {address}:{port}: {reason}") from error
-    host.log.event("metrics", address=f"http://{address}:{bound}/metrics")
+    bound = server.sockets[0].getsockname()[1]
+    serving.host.log.event("metrics", address=f"http://{address}:{bound}/metrics")
 
 
 def _announce(parsed: _Arguments, node: Node, config: NodeConfig) -> None:

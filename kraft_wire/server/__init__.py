@@ -1,1 +1,1 @@
-"""The host of a node: clients' connections, peers, timers, flushes, accept and stop."""
+"""The asyncio host of a node: sockets, timers, threads for flushing, signals, metrics."""

@@ -66,6 +66,8 @@ class Connection:
         self.peer = peer
         self.framing = Framing(host.limits)
         self._queue = SendQueue()
+        self.received_bytes = 0
+        self.sent_bytes = 0
         self.awaits_answer = False
         self.is_dirty = False
         """Listed by the host for `settle`."""
@@ -81,7 +83,7 @@ class Connection:
 
     # -- bytes in --------------------------------------------------------------------------------
 
-    def on_readable(self) -> None:
+    def on_readable(self, at_ms: int) -> None:
         """Receive once, and deliver what became whole."""
         framing = self.framing
         room = framing.room()
@@ -98,7 +100,8 @@ class Connection:
         if not count:
             self._host.lost(self)
             return
-        self.last_active_ms = now_ms()
+        self.last_active_ms = at_ms
+        self.received_bytes += count
         if room is None:
             framing.feed(self._host.receive_view[:count])
         else:
@@ -239,6 +242,7 @@ class Connection:
                 sent = sock.send(part[0], 0 if queue.ends_with(part) else _MORE_FOLLOWS)
             else:
                 sent = sock.sendmsg(part, (), 0 if queue.ends_with(part) else _MORE_FOLLOWS)
+            self.sent_bytes += sent
             queue.wrote(sent)
 
     # -- the event loop's interest ---------------------------------------------------------------

@@ -1,14 +1,17 @@
 """Hosts one node on an event loop: connections, timers, flush threads, limits.
 
-Every wake-up ends the same way, before the loop waits again: write the answers of all connections
-that got one, arm the timer. The node runs on the loop's thread alone; the only other thread runs
-flushes (effects, never logic). Not here: listening sockets and signals (`serve`), and the loop
-(`cli.loop`).
+Every wake-up ends the same way: drain the node's outputs, write the answers of all connections that
+got one, arm the timer. Wake-ups of readable connections end together, before the loop waits again,
+or after `_ANSWERS_TOGETHER`: a write to a sleeping client wakes it, which costs more than the
+write, and the clients of the writes behind it find it awake. The node runs on the loop's thread
+alone; the only other thread runs flushes (effects, never logic). Not here: listening sockets and
+signals (`serve`).
 """
 
+import asyncio
 import socket
 from collections.abc import Callable
-from functools import partial
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from kraft_wire.model import FsyncFailed
 from kraft_wire.node.event_log import EventLog
@@ -29,12 +32,12 @@ from kraft_wire.node.outputs import (
 )
 from kraft_wire.server.clock import now_ms, wall_ms
 from kraft_wire.server.connection import RECEIVE_BYTES, Connection
-from kraft_wire.server.loop import Loop, Timer
 from kraft_wire.server.peers import Links
 
 __all__ = ["Host"]
 
 _SWEEP_SECONDS = 1.0
+_ANSWERS_TOGETHER = 8
 
 
 class Host:
@@ -44,7 +47,7 @@ class Host:
         self,
         node: Node,
         limits: ServerLimits,
-        loop: Loop,
+        loop: asyncio.AbstractEventLoop,
         log: EventLog,
         stop_at_once: Callable[[str], None],
     ) -> None:
@@ -57,16 +60,17 @@ class Host:
         self.is_stopping = False
         self.node_has_left = False
         """Whether its graceful stop is over."""
-        self.links = Links(node, limits, self._drain, log.event)
+        self.links = Links(node, limits, self.settle_all, log.event)
         self._loop = loop
-        loop.before_wait = self._finish_wake_up
         self._stop_at_once = stop_at_once
         self._admission = Admission(limits)
         self.memory = RequestMemory(limits.queued_bytes_max)
         self._opened = 0
         self._dirty: list[Connection] = []
-        self._timer: Timer | None = None
+        self._is_settling = False
+        self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = -1
+        self._flusher = ThreadPoolExecutor(1, thread_name_prefix="flush")
         self._sweeper = loop.call_later(_SWEEP_SECONDS, self._sweep)
 
     # -- connections -----------------------------------------------------------------------------
@@ -85,11 +89,24 @@ class Host:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection = Connection(self, sock, peer, now)
         self.connections[peer.connection_id] = connection
-        self._loop.add_reader(sock.fileno(), connection.on_readable)
+        self._loop.add_reader(sock.fileno(), self._readable, connection)
+
+    def _readable(self, connection: Connection) -> None:
+        connection.on_readable(now_ms())
+        if len(self._dirty) >= _ANSWERS_TOGETHER:
+            self._finish_wake_up()
+        elif not self._is_settling:
+            self._is_settling = True
+            self._loop.call_soon(self._settle)
+
+    def _settle(self) -> None:
+        self._is_settling = False
+        self._finish_wake_up()
 
     def _writable(self, connection: Connection) -> None:
         connection.last_active_ms = now_ms()
         connection.settle()
+        self._finish_wake_up()
 
     def defer(self, connection: Connection) -> None:
         """Go on with a connection's requests after what else is ready now."""
@@ -98,16 +115,17 @@ class Host:
     def _deferred(self, connection: Connection) -> None:
         connection.is_deferred = False
         connection.resume()
+        self._finish_wake_up()
 
     def watch_reads(self, connection: Connection, wanted: bool) -> None:
         if wanted:
-            self._loop.add_reader(connection.sock.fileno(), connection.on_readable)
+            self._loop.add_reader(connection.sock.fileno(), self._readable, connection)
         else:
             self._loop.remove_reader(connection.sock.fileno())
 
     def watch_writes(self, connection: Connection, wanted: bool) -> None:
         if wanted:
-            self._loop.add_writer(connection.sock.fileno(), partial(self._writable, connection))
+            self._loop.add_writer(connection.sock.fileno(), self._writable, connection)
         else:
             self._loop.remove_writer(connection.sock.fileno())
 
@@ -145,6 +163,7 @@ class Host:
         self._timer, self._timer_ms = None, -1
         self.node.tick(now_ms(), wall_ms())
         self._drain()
+        self._finish_wake_up()
 
     def settle_all(self) -> None:
         """Carry out what the node asked for outside of a wake-up: at start and stop."""
@@ -215,14 +234,19 @@ class Host:
     # -- flushing --------------------------------------------------------------------------------
 
     def _flush(self, order: FlushLogs) -> None:
-        self._loop.thread.run(order.run, partial(self._flushed, order.flush_id))
+        done = self._flusher.submit(order.run)
+        done.add_done_callback(
+            lambda future: self._loop.call_soon_threadsafe(self._flushed, order.flush_id, future)
+        )
 
-    def _flushed(self, flush_id: int, failure: FsyncFailed | None) -> None:
+    def _flushed(self, flush_id: int, future: "Future[FsyncFailed | None]") -> None:
+        failure = future.result()
         if failure is not None:
             self._stop_at_once(str(failure))
             return
         self.node.flushed(flush_id, now_ms())
         self._drain()
+        self._finish_wake_up()
 
     # -- time limits -----------------------------------------------------------------------------
 
@@ -247,7 +271,7 @@ class Host:
         if self._timer is not None:
             self._timer.cancel()
         self.links.close_all()
-        self._loop.thread.end()
+        self._flusher.shutdown(wait=True)
 
     def close_idle(self) -> int:
         """Close connections that owe and are owed nothing; return how many are left."""

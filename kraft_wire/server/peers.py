@@ -5,14 +5,15 @@ length is judged before memory is taken for it, and what a peer does not take is
 limits are the node's (`node.peer_channels`), which disconnects what is late.
 """
 
+import asyncio
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, cast
 
+from kraft_wire.model import FileSlice
 from kraft_wire.node.event_log import Report
 from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.outputs import Connect, Disconnect, SendBytes
 from kraft_wire.server.clock import now_ms, wall_ms
-from kraft_wire.server.loop import Loop, Stream
 from kraft_wire.wire.frame import FrameReader, MalformedFrame
 
 __all__ = ["LinkNode", "Links"]
@@ -39,46 +40,52 @@ class Links:
         self.report = report
         self.by_id: dict[int, _Link] = {}
 
-    def carry_out(self, output: Connect | SendBytes | Disconnect, loop: Loop) -> None:
+    def carry_out(
+        self, output: Connect | SendBytes | Disconnect, loop: asyncio.AbstractEventLoop
+    ) -> None:
         """Do what the node asked for; nothing is reported before this returns."""
-        link = self.by_id.get(output.link_id)
         if isinstance(output, Connect):
-            assert link is None, output
+            assert output.link_id not in self.by_id, output
             link = self.by_id[output.link_id] = _Link(self, output.link_id)
-            bytes_max = self.limits.unsent_bytes_max
-            link.stream = loop.connect(output.host, output.port, link, bytes_max)
-        elif link is None:
+            link.opening = loop.create_task(link.open(loop, output))
+        elif output.link_id not in self.by_id:
             return  # it went down while the node worked
         elif isinstance(output, Disconnect):
-            del self.by_id[output.link_id]
-            link.stream.abort()
+            self.by_id.pop(output.link_id).abort()
         else:
-            assert link.is_open, "the node sends on links that are up"
-            link.stream.write(output.buffers, output.size_bytes)
+            self.by_id[output.link_id].send(output)
 
     def close_all(self) -> None:
         """Close every link, at the end of the process."""
         while self.by_id:
-            self.by_id.popitem()[1].stream.abort()
+            self.by_id.popitem()[1].abort()
 
 
-class _Link:
-    """One connection; of no interest once not in `by_id`."""
-
-    stream: Stream
+class _Link(asyncio.Protocol):
+    """One connection; without a transport until it is open, of no interest once not in `by_id`."""
 
     def __init__(self, links: Links, link_id: int) -> None:
         self.links = links
         self.link_id = link_id
         self.reader = FrameReader(links.limits.frame_bytes_max)
-        self.is_open = False
+        self.transport: asyncio.Transport | None = None
+        self.opening: asyncio.Task[None] | None = None
 
-    def stream_opened(self) -> None:
-        self.is_open = True
-        self.links.node.link_up(self.link_id, now_ms())
-        self.links.settle()
+    async def open(self, loop: asyncio.AbstractEventLoop, order: Connect) -> None:
+        try:
+            await loop.create_connection(lambda: self, order.host, order.port)
+        except (OSError, ValueError, OverflowError) as error:  # a peer may name what is no address
+            loop.call_soon(self.connection_lost, error)
 
-    def bytes_received(self, data: bytes) -> None:
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's is one by its methods only
+        if self.link_id in self.links.by_id:
+            self.links.node.link_up(self.link_id, now_ms())
+            self.links.settle()
+        else:
+            self.transport.abort()
+
+    def data_received(self, data: bytes) -> None:
         try:
             for frame in self.reader.feed(data):
                 if self.link_id in self.links.by_id:  # or the frame before made the node leave
@@ -87,10 +94,24 @@ class _Link:
             self.reader.feed(b"")  # a length behind the frames that is refused
         except MalformedFrame as problem:
             self.links.report("peer_frame_refused", link=self.link_id, reason=problem)
-            self.stream.abort()
-            self.stream_lost()
+            self.connection_lost(problem)
 
-    def stream_lost(self) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:
         if self.links.by_id.pop(self.link_id, None) is not None:
+            self.abort()
             self.links.node.link_down(self.link_id, now_ms())
             self.links.settle()
+
+    def send(self, output: SendBytes) -> None:
+        assert self.transport is not None, "the node sends on links that are up"
+        buffers = [part for part in output.buffers if not isinstance(part, FileSlice)]
+        assert len(buffers) == len(output.buffers), "requests hold no file slices"
+        self.transport.writelines(buffers)
+        if self.transport.get_write_buffer_size() > self.links.limits.unsent_bytes_max:
+            self.transport.abort()  # which reports the loss, after the node has had its turn
+
+    def abort(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()
+        elif self.opening is not None:
+            self.opening.cancel()

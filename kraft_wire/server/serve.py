@@ -5,9 +5,9 @@ requests are answered. Not here: what binds them, makes a node, chooses the loop
 process (`cli`).
 """
 
+import asyncio
 import socket
 from collections.abc import Callable
-from functools import partial
 from typing import NoReturn, Protocol
 
 from kraft_wire.node.config import Listener
@@ -16,7 +16,6 @@ from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.node import Node
 from kraft_wire.server.clock import now_ms
 from kraft_wire.server.host import Host
-from kraft_wire.server.loop import Loop
 
 __all__ = ["Process", "Serving"]
 
@@ -32,8 +31,8 @@ class Process(Protocol):
 
     log: EventLog
 
-    def loop_until(self, stop: Callable[[], None]) -> Loop:
-        """Return the process's loop, which calls `stop` by a signal."""
+    def new_loop(self, stop: Callable[[], None]) -> asyncio.AbstractEventLoop:
+        """Return a loop that stops by signals, and ends the process by unexpected exceptions."""
         ...
 
     def break_off(self, reason: str) -> NoReturn: ...
@@ -52,20 +51,22 @@ class Serving:
         self._node = node
         self._process = process
         self._sockets = sockets
-        self.loop = process.loop_until(self._stop)
+        self.loop = process.new_loop(self._stop)
         self.host = Host(node, limits, self.loop, process.log, process.break_off)
 
     def listen(self) -> None:
         """Let clients connect; they are answered as soon as the loop runs."""
         for listener, sock in self._sockets:
             sock.listen(_BACKLOG)
-            self.loop.add_reader(sock.fileno(), partial(self._accept, listener, sock))
+            self.loop.add_reader(sock.fileno(), self._accept, listener, sock)
         self.host.settle_all()
 
     def run(self) -> None:
-        """Serve until the process is told to stop, then stop; what nobody expected is raised."""
-        self.loop.run_forever()
-        self.loop.close()
+        """Serve until the process is told to stop, then stop."""
+        try:
+            self.loop.run_forever()
+        finally:
+            self.loop.close()
 
     def _accept(self, listener: Listener, sock: socket.socket) -> None:
         for _ in range(_ACCEPTS_PER_WAKE_UP):
@@ -85,7 +86,7 @@ class Serving:
 
     def _accept_again(self, listener: Listener, sock: socket.socket) -> None:
         if not self.host.is_stopping:
-            self.loop.add_reader(sock.fileno(), partial(self._accept, listener, sock))
+            self.loop.add_reader(sock.fileno(), self._accept, listener, sock)
 
     # -- stopping --------------------------------------------------------------------------------
 
@@ -109,4 +110,4 @@ class Serving:
         self.host.stop()
         self._node.stop()
         self._process.log.event("stopped", clean=True)
-        self.loop.stop()
+        self.loop.call_later(0, self.loop.stop)  # once connections being opened are given up

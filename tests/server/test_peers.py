@@ -1,12 +1,12 @@
-"""The host's side of links, over real sockets of 127.0.0.1 and the real loop."""
+"""The host's side of links, over real sockets of 127.0.0.1 and both event loops."""
 
+import asyncio
 import socket
-import time
 from collections.abc import Callable, Iterator
+from typing import cast
 
 import pytest
 
-from kraft_wire.cli.loop import EventLoop
 from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.outputs import Connect, Disconnect, SendBytes
 from kraft_wire.server.peers import Links
@@ -17,7 +17,7 @@ SECONDS_MAX = 10.0
 class Listening:
     """A node that only notes what it hears, its links, and a socket to connect to."""
 
-    def __init__(self, loop: EventLoop, limits: ServerLimits) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, limits: ServerLimits) -> None:
         self.loop = loop
         self.heard: list[tuple[object, ...]] = []
         self.lines: list[str] = []
@@ -44,13 +44,12 @@ class Listening:
 
     def until(self, is_done: Callable[[], bool]) -> None:
         """Run the loop until something has happened."""
-        deadline = time.monotonic() + SECONDS_MAX
-        while True:
-            self.loop.call_later(0.001, self.loop.stop)
-            self.loop.run_forever()
-            if is_done():
-                return
-            assert time.monotonic() < deadline, self.heard
+
+        async def wait() -> None:
+            while not is_done():
+                await asyncio.sleep(0.001)
+
+        self.loop.run_until_complete(asyncio.wait_for(wait(), SECONDS_MAX))
 
     def connected(self, link_id: int = 1) -> socket.socket:
         """Open a link; return the far end."""
@@ -78,14 +77,26 @@ class Listening:
         self.order(SendBytes(link_id, [data], len(data)))
 
 
-@pytest.fixture
-def node() -> Iterator[Listening]:
-    loop = EventLoop()
-    limits = ServerLimits(frame_bytes_max=4_096, unsent_bytes_max=1_000_000)
-    listening = Listening(loop, limits)
+def loops() -> list[Callable[[], asyncio.AbstractEventLoop]]:
+    try:
+        import uvloop
+    except ImportError:
+        return [asyncio.new_event_loop]
+    return [
+        asyncio.new_event_loop,
+        cast(Callable[[], asyncio.AbstractEventLoop], uvloop.new_event_loop),
+    ]
+
+
+@pytest.fixture(params=loops(), ids=lambda each: each.__module__.partition(".")[0])
+def node(request: pytest.FixtureRequest) -> Iterator[Listening]:
+    loop = request.param()
+    listening = Listening(loop, ServerLimits(frame_bytes_max=4_096, unsent_bytes_max=1_000_000))
     yield listening
     listening.listener.close()
     listening.links.close_all()
+    loop.run_until_complete(asyncio.sleep(0.01))
+    loop.run_until_complete(loop.shutdown_default_executor())
     loop.close()
 
 

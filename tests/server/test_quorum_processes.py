@@ -1,6 +1,7 @@
 """Three server processes as one quorum, asked over real sockets by us and by Apache's tools."""
 
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -38,6 +39,12 @@ from tests.server_process import free_port
 
 BROKER = 4
 KEY = "log.retention.ms"
+WITHOUT_UVLOOP = (
+    sys.executable,
+    "-c",
+    "import sys; sys.modules['uvloop'] = None\n"
+    "from kraft_wire.cli.main import main\nsys.exit(main())",
+)
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +153,7 @@ def test_a_controller_shows_its_metrics(tmp_path: Path) -> None:
 
 
 def test_a_stop_while_a_connection_is_being_opened_is_clean(tmp_path: Path) -> None:
-    quorum = QuorumProcesses(tmp_path, 2)
+    quorum = QuorumProcesses(tmp_path, 2, program=WITHOUT_UVLOOP)
     silent = ("127.0.0.1", quorum.controller_ports[2])
     with ExitStack() as sockets:
         listening = sockets.enter_context(socket.socket())

@@ -163,12 +163,14 @@ def test_what_was_acknowledged_is_there_after_a_kill(server_process: ServerProce
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("loop", ["fastest", "asyncio"])
 def test_a_signal_before_the_loop_runs_stops_the_server(
-    tmp_path: Path, number: signal.Signals
+    tmp_path: Path, number: signal.Signals, loop: str
 ) -> None:
-    """The moment between the ready file and the loop, when nobody waits yet."""
+    """The moment between the ready file and the loop, which uvloop's own handlers forget."""
     program = (
-        "import os\n"
+        "import os, sys\n"
+        f"if {loop == 'asyncio'}: sys.modules['uvloop'] = None\n"
         "from kraft_wire.server.serve import Serving\n"
         "run = Serving.run\n"
         f"Serving.run = lambda self: (os.kill(os.getpid(), {int(number)}), run(self))\n"
