@@ -50,7 +50,7 @@ def ingest(
 ) -> None:
     """Take topics into a table, every record once; start it again to go on."""
     with refusing(jars) as jar_files:
-        from kraft_wire.spark.ingest import DELTA_SETTINGS, Ingest
+        from kraft_wire.spark.ingest import Ingest, delta_settings
         from kraft_wire.spark.ingest import ingest as run
         from kraft_wire.spark.progress import progress
         from kraft_wire.spark.session import running
@@ -67,7 +67,7 @@ def ingest(
         )
         settings = settings_of(conf)
         if sink is SinkName.DELTA:
-            settings = {**DELTA_SETTINGS, **settings}
+            settings = delta_settings(settings, jar_files)
         with running(master, conf=settings, jars=jar_files) as spark, progress("ingest") as bar:
             taken = run(spark, asked, tell=bar.tell)
     rows = [(*key, taken.began.get(key, "-"), taken.reached[key]) for key in sorted(taken.reached)]

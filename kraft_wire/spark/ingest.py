@@ -8,21 +8,31 @@ would leave out or repeat rows without a word.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from pyspark.errors import AnalysisException
+import pyspark
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
-from kraft_wire.spark.failure import PipelineError, translated
+from kraft_wire.spark.failure import PipelineError, line_of, translated
 from kraft_wire.spark.wire_options import parse_wire_options
 from kraft_wire.spark.workers import Amount, Tell, silent
 
-__all__ = ["AVAILABLE_NOW", "DELTA_SETTINGS", "Ingest", "Ingested", "ingest", "start_ingest"]
+__all__ = [
+    "AVAILABLE_NOW",
+    "DELTA_SETTINGS",
+    "Ingest",
+    "Ingested",
+    "delta_settings",
+    "ingest",
+    "start_ingest",
+]
 
 Sink = Literal["parquet", "delta"]
 Connector = Literal["kraftwire", "kafka"]
@@ -35,6 +45,12 @@ DELTA_SETTINGS: Final[Mapping[str, str]] = {
 }
 """What a session needs that is to write Delta, beside its jars."""
 
+_DELTA_JAR: Final = "delta-spark"
+_JAR_SETTINGS: Final = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
+_NO_DELTA: Final = (
+    "Delta is not here: give delta-spark_2.13 and delta-storage through --jars, on pyspark 4.2,"
+    " or leave out --sink delta"
+)
 _INTERVAL: Final = re.compile(r"\d+ *(ms|milliseconds?|s|seconds?|m|minutes?|h|hours?)", re.I)
 _POLL_S: Final = 1
 
@@ -67,6 +83,19 @@ class Ingested:
     reached: Offsets = field(default_factory=dict)
 
 
+def delta_settings(conf: Mapping[str, str], jars: Sequence[str] = ()) -> dict[str, str]:
+    """Return the settings of a session that writes Delta; `conf` overrules.
+
+    PipelineError where nothing brings the jars: without them Spark starts all the same, and fails
+    only later, in many lines.
+    """
+    given = [*jars, *(conf.get(key, "") for key in _JAR_SETTINGS)]
+    installed = Path(pyspark.__file__).parent.glob(f"jars/{_DELTA_JAR}*.jar")
+    if not any(_DELTA_JAR in each for each in given) and not any(installed):
+        raise PipelineError(_NO_DELTA)
+    return {**DELTA_SETTINGS, **conf}
+
+
 def start_ingest(spark: SparkSession, asked: Ingest) -> StreamingQuery:
     """Start the query; PipelineError where it would not be exactly once, or cannot start."""
     if asked.trigger != AVAILABLE_NOW and not _INTERVAL.fullmatch(asked.trigger.strip()):
@@ -85,7 +114,22 @@ def start_ingest(spark: SparkSession, asked: Ingest) -> StreamingQuery:
             writer = writer.trigger(availableNow=True)
         else:
             writer = writer.trigger(processingTime=asked.trigger.strip())
-        return writer.start(asked.output)
+        try:
+            return writer.start(asked.output)
+        except (PySparkException, Py4JError) as error:
+            if asked.sink == "delta":
+                raise _without_delta(str(error)) from error
+            raise
+
+
+def _without_delta(text: str) -> Exception:
+    """Return what is wrong where a query into Delta does not start."""
+    if "DATA_SOURCE_NOT_FOUND" in text:
+        return PipelineError(_NO_DELTA)
+    line = line_of(text)
+    if "NoSuchMethod" in text or "NoClassDef" in text or "ClassNotFound" in text:
+        line = f"Delta's jars do not fit pyspark {pyspark.__version__}: {line}"
+    return PipelineError(line)
 
 
 def ingest(
@@ -136,7 +180,8 @@ def _refuse_strangers(asked: Ingest) -> None:
     if any("://" in place for place in places):
         return
     output, checkpoint = (Path(place) for place in places)
-    has_rows = output.is_dir() and any(output.iterdir())
+    # a query that was killed before its first offsets leaves directories, and no file
+    has_rows = any(found.is_file() for found in output.rglob("*"))
     has_offsets = any((checkpoint / "commits").glob("[0-9]*"))
     if has_rows and not (checkpoint / "offsets").is_dir():
         raise PipelineError(

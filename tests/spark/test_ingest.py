@@ -6,7 +6,7 @@ import shutil
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 from pyspark.sql.streaming.query import StreamingQuery
@@ -14,9 +14,10 @@ from typer.testing import CliRunner
 
 from kraft_wire.cli.spark import app
 from kraft_wire.spark.failure import PipelineError
-from kraft_wire.spark.ingest import Ingest, ingest
+from kraft_wire.spark.ingest import DELTA_SETTINGS, Ingest, delta_settings, ingest
 from kraft_wire.spark.workers import Amount
 from tests.server_process import ServerProcess
+from tests.spark.connector_jars import connector_jars
 from tests.spark.topics_written import LiveTopics, Row
 
 if TYPE_CHECKING:
@@ -44,11 +45,17 @@ def told(rows: list[Row]) -> list[tuple[str, int, int, bytes | None]]:
     return sorted((row[0], row[1], row[2], row[5]) for row in rows)
 
 
+@pytest.mark.parametrize("connector", ["kraftwire", "kafka"])
 def test_two_runs_with_a_grown_topic_take_every_record_once(
-    spark: SparkSession, topics: LiveTopics, tmp_path: Path
+    spark: SparkSession,
+    topics: LiveTopics,
+    tmp_path: Path,
+    connector: Literal["kraftwire", "kafka"],
 ) -> None:
+    if connector == "kafka":
+        connector_jars()  # an error that says why they are not here
     topic = topics.create("taken")
-    asked = asked_for(topics, topic, tmp_path)
+    asked = replace(asked_for(topics, topic, tmp_path), connector=connector)
     written = topics.write(topic, 300)
     amounts: list[Amount] = []
     first = ingest(spark, asked, tell=amounts.append)
@@ -98,6 +105,36 @@ def test_output_without_its_checkpoint_is_refused(
         ingest(spark, asked)
 
 
+def test_run_that_was_killed_before_its_first_offsets_is_started_again(
+    spark: SparkSession, topics: LiveTopics, tmp_path: Path
+) -> None:
+    topic = topics.create("early")
+    written = topics.write(topic, 10)
+    asked = asked_for(topics, topic, tmp_path)
+    (Path(asked.output) / "_spark_metadata").mkdir(parents=True)
+    assert ingest(spark, asked).records == 10
+    assert rows_in(spark, asked) == told(written)
+
+
+def test_delta_that_does_not_start_is_told_in_one_line(
+    spark: SparkSession, topics: LiveTopics, tmp_path: Path
+) -> None:
+    topic = topics.create("lake")
+    asked = replace(asked_for(topics, topic, tmp_path), sink="delta")
+    with pytest.raises(PipelineError, match=r"^Delta is not here: give delta-spark_2\.13"):
+        ingest(spark, asked)
+    assert not Path(asked.output).exists()
+
+
+def test_delta_needs_its_jars_from_somewhere() -> None:
+    with pytest.raises(PipelineError, match=r"^Delta is not here"):
+        delta_settings({"spark.jars": "other.jar"})
+    own = {"spark.sql.extensions": "mine"}
+    assert delta_settings(own, ["delta-spark_2.13-4.1.0.jar"]) == {**DELTA_SETTINGS, **own}
+    named = {"spark.jars.packages": "io.delta:delta-spark_2.13:4.1.0"}
+    assert delta_settings(named) == {**DELTA_SETTINGS, **named}
+
+
 def test_verb_ends_with_a_table_and_says_what_is_wrong_in_one_line(
     spark: SparkSession, topics: LiveTopics, tmp_path: Path
 ) -> None:
@@ -111,6 +148,7 @@ def test_verb_ends_with_a_table_and_says_what_is_wrong_in_one_line(
     for words, line in [
         ([topic, "--trigger", "sometimes"], "neither available-now nor"),
         ([topic, "--option", "startingOffset=latest"], "startingOffset"),
+        ([topic, "--sink", "delta"], "Delta is not here: give delta-spark_2.13 and delta-storage"),
     ]:
         refused = CliRunner().invoke(app, [*given, *words])
         assert refused.exit_code == 2

@@ -136,7 +136,8 @@ def test_both_sinks_write_the_same_to_the_same_partitions(
         writer = writer.format(each).options(**options).trigger(availableNow=True)
         query = writer.option("checkpointLocation", str(tmp_path / each)).start()
         assert query.awaitTermination(SECONDS_MAX)
-        rows = rows_of(load(spark, "kafka", topics, subscribe=sink))
+        rows, own = (rows_of(load(spark, name, topics, subscribe=sink)) for name in FORMATS)
+        assert own == rows
         found.append(sorted((row[1], row[5], row[6] or b"", str(row[7])) for row in rows))
     assert found[0] == found[1]
     assert len(found[0]) == 2 * frame.count()
