@@ -9,6 +9,8 @@ from __future__ import annotations
 import threading
 from collections import Counter
 
+from confluent_kafka import KafkaError, KafkaException
+
 from tests.spark.topics_written import LiveTopics
 
 FLUSH_SECONDS_MAX = 300
@@ -68,6 +70,10 @@ class Load(threading.Thread):
                 break
             except BufferError:
                 self._producer.poll(0.1)
+            except KafkaException as problem:
+                if problem.args[0].code() != KafkaError._UNKNOWN_PARTITION:
+                    raise
+                self._producer.list_topics(self._topic, FLUSH_SECONDS_MAX)  # it has just grown
         if number % 1000 == 0:
             self._producer.poll(0)
 
