@@ -4,7 +4,7 @@ BIN := .venv/bin
 NODE_READY := .venv/.node-stamp
 READY := .venv/.stamp
 
-.PHONY: help install run test check coverage generate golden clients bench bench-quorum bench-spark fuzz attack mixed dropin crash sim mutants spark ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test check coverage generate golden clients bench bench-quorum bench-spark fuzz attack mixed dropin crash sim mutants spark spark-cluster ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -77,6 +77,9 @@ mutants: $(READY)  ## deliberate bugs, every one of which some check must find
 
 spark: $(READY)  ## the pipeline on Spark, one shared session; without Java the tests say so
 	$(BIN)/python -m pytest -q tests/spark $(ARGS)
+
+spark-cluster: $(READY)  ## the wheel on a standalone cluster, a master and two workers: audit, and ingest into Delta
+	$(BIN)/python -m pytest -q tests/spark/wheel_cluster.py $(ARGS)
 
 ingest-kills: $(READY)  ## kill -9 of an ingest's driver and workers, 20 times: every record once (ARGS="--sink delta")
 	$(BIN)/python -m tests.spark.kills $(ARGS)
