@@ -7,8 +7,9 @@ file: the only source of random numbers below the hosts.
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
-from dataclasses import dataclass
 from typing import NamedTuple, NewType, Protocol
+
+from kraft_wire.frozen import frozen, slotted
 
 __all__ = [
     "NO_PARTITION_LEADER_EPOCH",
@@ -53,7 +54,7 @@ NO_PARTITION_LEADER_EPOCH = LeaderEpoch(-1)
 NO_REPLICA = ReplicaId(-1)
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@frozen(order=True)
 class OffsetAndEpoch:
     """An offset with the leader epoch of the record before it: snapshot ids, divergence points."""
 
@@ -61,7 +62,7 @@ class OffsetAndEpoch:
     epoch: LeaderEpoch
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@frozen(order=True)
 class ReplicaKey:
     """A voter or observer: node id and the id of its metadata log directory (KIP-853)."""
 
@@ -69,7 +70,7 @@ class ReplicaKey:
     directory_id: Uuid
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ElectionState:
     """What a replica must not forget within an epoch: the content of `quorum-state` (KIP-595).
 
@@ -105,7 +106,7 @@ class ReadableFile(Protocol):
         ...
 
 
-@dataclass(slots=True)  # frozen it would cost as much as the rest of a log's look-up
+@slotted  # frozen it would cost as much as the rest of a log's look-up
 class FileSlice:
     """Bytes of a log segment that a response carries without copying them; never changed.
 

@@ -5,9 +5,10 @@ A handler returns its response, `PARKED` (the answer comes later through `Broker
 closed connection is all that a client can see of it).
 """
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Literal, NamedTuple, TypeAlias
+
+from kraft_wire.frozen import slotted
 
 __all__ = [
     "CLOSE",
@@ -28,7 +29,7 @@ class ReplyTo(NamedTuple):
     request_number: int
 
 
-@dataclass(slots=True)
+@slotted
 class RequestContext:
     """The circumstances of one request; everything about time and peer that a handler may use."""
 

@@ -16,6 +16,7 @@ from kraft_wire.broker.append_validation import (
     validate_and_assign,
 )
 from kraft_wire.broker.ports import LogReadView, PartitionLog, ProducerVerdict
+from kraft_wire.frozen import slotted
 from kraft_wire.model import (
     LeaderEpoch,
     Offset,
@@ -39,7 +40,7 @@ _NO_OFFSET: Final = Offset(-1)
 _NO_RECORD_ERRORS: Final[tuple[RecordError, ...]] = ()
 
 
-@dataclass(slots=True)
+@slotted
 class AppendResult:
     """What became of one append; offsets are -1 where there are none to tell."""
 

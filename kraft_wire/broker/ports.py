@@ -5,7 +5,7 @@ protocols: here logs and controller, in `metadata_views` the metadata, re-export
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from kraft_wire.broker.metadata_views import (
@@ -16,6 +16,7 @@ from kraft_wire.broker.metadata_views import (
     PartitionView,
     TopicView,
 )
+from kraft_wire.frozen import frozen
 from kraft_wire.model import (
     FileSlice,
     LeaderEpoch,
@@ -317,7 +318,7 @@ class TimestampAndOffsetView(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class LogDirectoryUsage:
     """One entry of `log.dirs`, as DescribeLogDirs shows it; sizes are -1 where it is offline."""
 

@@ -6,12 +6,12 @@ fetch reads or a produce answers (`handlers/`).
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Final
 
 from kraft_wire.broker.context import ReplyTo
 from kraft_wire.broker.partition import Partition
+from kraft_wire.frozen import slotted
 from kraft_wire.model import Offset, TopicPartition
 
 __all__ = ["FetchPurgatory", "ParkedFetch", "ParkedProduce", "ProducePurgatory"]
@@ -19,7 +19,7 @@ __all__ = ["FetchPurgatory", "ParkedFetch", "ParkedProduce", "ProducePurgatory"]
 _STALE_DEADLINES_MAX: Final = 64
 
 
-@dataclass(slots=True, eq=False)
+@slotted(eq=False)
 class ParkedFetch:
     """A fetch that had too little to return when it was last run."""
 
@@ -32,7 +32,7 @@ class ParkedFetch:
     """The partitions whose growth is a reason to run again."""
 
 
-@dataclass(slots=True, eq=False)
+@slotted(eq=False)
 class ParkedProduce:
     """A produce whose records are appended but not yet as safe as its acknowledgement promises."""
 

@@ -5,9 +5,10 @@ a key can be found from the code and back. Defaults are those of `settings/broke
 Kafka's. Not here: values of one topic (`ports.TopicLimits`) and of the sockets (`node.config`).
 """
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Self
 
+from kraft_wire.frozen import frozen
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.compression import DEFAULT_LIMITS, DecompressionLimits
 
@@ -19,7 +20,7 @@ def field_key(field_name: str) -> str:
     return field_name.replace("_", ".")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class BrokerSettings:
     """What handlers and coordinators read; replaced as a whole by a dynamic change."""
 

@@ -9,12 +9,13 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from kraft_wire.cli.chance import SystemChance
 from kraft_wire.cli.descriptors import connections_max
 from kraft_wire.cli.listening import bound_sockets
 from kraft_wire.cli.process import ServerProcess
+from kraft_wire.frozen import slotted
 from kraft_wire.model import StorageError
 from kraft_wire.node.config import (
     LISTEN_OPTION,
@@ -56,7 +57,7 @@ class _UsageError(Exception):
     """The command line is not one of ours."""
 
 
-@dataclass(slots=True)
+@slotted
 class _Arguments:
     """A parsed command line."""
 

@@ -10,7 +10,7 @@ Not here: the log, replication, who leads, sessions of brokers that live elsewhe
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, Protocol
 
 from kraft_wire.controller.activation import first_records
@@ -45,7 +45,7 @@ class QuorumUpgrade:
     validate_only: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ControllerResult:
     """What a request leads to: an atomic batch, and the answer for when it is committed."""
 

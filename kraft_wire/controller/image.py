@@ -9,7 +9,7 @@ Does not decode records and knows no file.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
 
 from kraft_wire.frozen import frozen
@@ -97,7 +97,7 @@ class EndpointImage:
     """0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokerImage:
     """A registered broker."""
 
@@ -170,7 +170,7 @@ class DelegationTokenImage:
 _NO_CONFIG: Final[Mapping[str, str]] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MetadataImage:
     """Everything that the metadata log says up to and including one offset."""
 

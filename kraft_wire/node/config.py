@@ -10,9 +10,10 @@ Not here: what the keys mean (`settings`), dynamic values (`node`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from kraft_wire.frozen import frozen
 from kraft_wire.node.config_sources import (
     ConfigError,
     ConfigReader,
@@ -59,7 +60,7 @@ _EMBEDDED: Final = {
 LISTEN_OPTION: Final = "--listen"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeConfig:
     """A checked configuration."""
 

@@ -13,7 +13,6 @@ Not here: what requests mean (`controller`), elections and the log (`raft_io`), 
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 from kraft_wire.broker.context import PARKED, Parked, ReplyTo
@@ -24,6 +23,7 @@ from kraft_wire.controller.controller import (
     QuorumUpgrade,
 )
 from kraft_wire.controller.records import VersionedRecord, encode_record
+from kraft_wire.frozen import slotted
 from kraft_wire.model import DiskFull, LeaderEpoch, Offset, sooner
 from kraft_wire.node.raft_disk import Write
 from kraft_wire.node.raft_io import RaftIo, Upgrade
@@ -55,7 +55,7 @@ class _Waiting(NamedTuple):
     response: Message
 
 
-@dataclass(slots=True)
+@slotted
 class _Steps:
     """Batches of this node's own that follow one another, each after the last is committed."""
 

@@ -6,11 +6,12 @@ version 0 (KIP-511), and Produce 0 to 2, which are advertised for old librdkafka
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from struct import Struct
 from struct import error as struct_error
 from typing import Final, TypeAlias
 
+from kraft_wire.frozen import slotted
 from kraft_wire.node.outputs import Rejection
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.registry import REQUESTS, request_class
@@ -49,7 +50,7 @@ Some clients send such bytes (librdkafka), and they are not an error.
 """
 
 
-@dataclass(slots=True)
+@slotted
 class Answered:
     """A request that is answered without a handler: a body in a form that no class has."""
 

@@ -4,14 +4,12 @@
 per second, `RequestMemory` the bytes of requests that are being read or answered.
 """
 
-from dataclasses import dataclass
-
 from kraft_wire.frozen import frozen
 
 __all__ = ["Admission", "RequestMemory", "ServerLimits", "Waiting", "overdue"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ServerLimits:
     """What one connection, one address, and all connections together may take."""
 

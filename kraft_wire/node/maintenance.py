@@ -5,9 +5,9 @@ fsync, ends the process; it never stops the other tasks.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
+from kraft_wire.frozen import slotted
 from kraft_wire.model import Offset, StorageError, TopicPartition
 from kraft_wire.node.log_store import NodeLogStore
 from kraft_wire.settings.node_settings import NodeSettings
@@ -25,7 +25,7 @@ _REMOVED_AT_ONCE: Final = 100
 """Deleted logs whose files go in one pass: it holds up everything else."""
 
 
-@dataclass(slots=True)
+@slotted
 class _Task:
     """Something to do every so often."""
 

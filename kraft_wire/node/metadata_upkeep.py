@@ -9,11 +9,11 @@ Not here: what stands in a snapshot (`controller.image_records`, `storage.snapsh
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from kraft_wire.controller.image import MetadataImage
 from kraft_wire.controller.records import encode_record
+from kraft_wire.frozen import slotted
 from kraft_wire.model import DiskFull, OffsetAndEpoch
 from kraft_wire.node.event_log import Line, Report
 from kraft_wire.node.raft_io import RaftIo
@@ -32,7 +32,7 @@ _CLEANING_INTERVAL_MS: Final = 60_000
 _ERASING_DELAY_MS: Final = 60_000
 
 
-@dataclass(slots=True)
+@slotted
 class _Writing:
     """A snapshot that is being written."""
 

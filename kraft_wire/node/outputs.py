@@ -7,10 +7,9 @@ node opens are links: what becomes of one comes back through `Node.link_up`, `li
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from kraft_wire.frozen import frozen
+from kraft_wire.frozen import frozen, slotted
 from kraft_wire.model import FileSlice, FsyncFailed
 
 __all__ = [
@@ -32,7 +31,7 @@ __all__ = [
 Buffers: TypeAlias = "list[bytes | bytearray | memoryview | FileSlice]"
 
 
-@dataclass(slots=True, eq=False)
+@slotted(eq=False)
 class Peer:
     """One connection, as far as a node needs to know it."""
 
@@ -47,7 +46,7 @@ class Peer:
     requests_count: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rejection:
     """Why a connection is closed; becomes one log line."""
 
@@ -64,7 +63,7 @@ class Rejection:
     client_id: str | None = None
 
 
-@dataclass(slots=True)
+@slotted
 class Reply:
     """An answer with its frame length, as buffers to write in order without joining."""
 
@@ -96,7 +95,7 @@ class FlushTarget(Protocol):
         ...
 
 
-@dataclass(slots=True)
+@slotted
 class FlushLogs:
     """Flush these; waiting answers depend on it."""
 
@@ -123,7 +122,7 @@ class Connect:
     port: int
 
 
-@dataclass(slots=True)
+@slotted
 class SendBytes:
     """Write frames, each with its length in front, behind what the link was given before."""
 

@@ -10,9 +10,9 @@ other error of the metadata's disk is raised, and stops the process.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from kraft_wire.frozen import slotted
 from kraft_wire.model import DiskFull, Offset, OffsetAndEpoch, StorageError
 from kraft_wire.node.event_log import Line, Report
 from kraft_wire.node.outputs import FlushLogs
@@ -61,7 +61,7 @@ _LINE_EVERY_MS: Final = 1_000
 """What keeps on failing fills no log."""
 
 
-@dataclass(slots=True, eq=False)
+@slotted(eq=False)
 class Write:
     """Records to append in one batch; how that went stands in it when `RaftIo.write` returns."""
 
@@ -73,7 +73,7 @@ class Write:
     """Why it was not; None as well where this replica does not lead."""
 
 
-@dataclass(slots=True)
+@slotted
 class _Flushes:
     """What is wanted of the disk, and what it is doing."""
 

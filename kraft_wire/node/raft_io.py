@@ -12,10 +12,10 @@ the call, so that nothing steps the replica while it is being obeyed. What chang
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from kraft_wire.broker.context import ReplyTo
+from kraft_wire.frozen import slotted
 from kraft_wire.model import (
     Chance,
     LeaderEpoch,
@@ -79,7 +79,7 @@ News: TypeAlias = (
 """What the state machine has to know, in this order."""
 
 
-@dataclass(slots=True, eq=False)
+@slotted(eq=False)
 class Upgrade:
     """The ticket of a raise of kraft.version: how it ended, once `take` has returned."""
 

@@ -1,8 +1,9 @@
 """What one replica is told about itself and its quorum; the host makes it out of properties."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from kraft_wire.frozen import frozen
 from kraft_wire.model import ReplicaKey
 from kraft_wire.raft.timing import RaftTiming
 from kraft_wire.raft.voters import Address, VersionRange, VoterNode
@@ -10,7 +11,7 @@ from kraft_wire.raft.voters import Address, VersionRange, VoterNode
 __all__ = ["RaftConfig"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RaftConfig:
     """Identity, addresses and habits of a replica."""
 

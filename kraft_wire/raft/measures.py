@@ -5,8 +5,9 @@ counted.
 """
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from kraft_wire.frozen import slotted
 from kraft_wire.model import Offset
 
 __all__ = ["Measures", "Window"]
@@ -64,7 +65,7 @@ class Window:
         self._began_ms += passed * _HALF_MS
 
 
-@dataclass(slots=True)
+@slotted
 class Measures:
     """What a replica measures of itself."""
 

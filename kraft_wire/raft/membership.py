@@ -5,9 +5,9 @@ committed under the *new* majority (COMMITTING); a removal starts with the secon
 leadership or at their deadline.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 
+from kraft_wire.frozen import slotted
 from kraft_wire.model import Offset
 from kraft_wire.raft.events import RequestReceived
 from kraft_wire.raft.voters import VoterNode
@@ -22,7 +22,7 @@ class ChangeKind(Enum):
     REMOVE = "RemoveRaftVoter"
 
 
-@dataclass(slots=True)
+@slotted
 class PendingChange:
     """The one change that a leader works on."""
 

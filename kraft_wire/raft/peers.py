@@ -5,9 +5,9 @@ connection, one that fails rests it for `controller.quorum.retry.backoff.ms`. An
 while its request is the outstanding one of its peer; every change of role forgets all of them.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 
+from kraft_wire.frozen import slotted
 from kraft_wire.model import sooner
 from kraft_wire.raft.effects import SendRequest
 from kraft_wire.raft.voters import Address
@@ -24,7 +24,7 @@ class ConnectionState(Enum):
     BACKOFF = "backoff"
 
 
-@dataclass(slots=True)
+@slotted
 class Connection:
     """One peer, by node id; `until_ms` ends the present state unless it is READY."""
 

@@ -7,9 +7,10 @@ Follower, or gives up a leadership that it had as a voter.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeAlias
 
+from kraft_wire.frozen import slotted
 from kraft_wire.model import Offset, OffsetAndEpoch, ReplicaId, ReplicaKey
 from kraft_wire.raft.membership import PendingChange
 from kraft_wire.raft.voters import Address, VoterNode
@@ -34,7 +35,7 @@ Endpoints: TypeAlias = Mapping[str, Address]
 _NEVER: Final = Offset(-1)
 
 
-@dataclass(slots=True)
+@slotted
 class Unattached:
     """Knows an epoch, but no leader that it can reach."""
 
@@ -42,7 +43,7 @@ class Unattached:
     """When it campaigns; None for an observer, which never does."""
 
 
-@dataclass(slots=True)
+@slotted
 class Prospective:
     """Asks whether an election would be won, without raising the epoch (KIP-996)."""
 
@@ -53,7 +54,7 @@ class Prospective:
     """Who would vote for this replica, itself included."""
 
 
-@dataclass(slots=True)
+@slotted
 class Candidate:
     """Stands for election in an epoch that it raised, having voted for itself."""
 
@@ -62,7 +63,7 @@ class Candidate:
     """Who voted for this replica, itself included."""
 
 
-@dataclass(slots=True)
+@slotted
 class SnapshotTransfer:
     """A snapshot that is being fetched in chunks (KIP-630)."""
 
@@ -70,7 +71,7 @@ class SnapshotTransfer:
     received_bytes: int = 0
 
 
-@dataclass(slots=True)
+@slotted
 class Follower:
     """Follows a leader of this epoch, whose address it knows."""
 
@@ -88,7 +89,7 @@ class Follower:
     transfer: SnapshotTransfer | None = None
 
 
-@dataclass(slots=True)
+@slotted
 class ReplicaProgress:
     """What a leader knows of one voter or observer."""
 
@@ -100,7 +101,7 @@ class ReplicaProgress:
     leader_end_at_last_fetch: Offset = _NEVER
 
 
-@dataclass(slots=True)
+@slotted
 class Leader:
     """Leads this epoch; the only role that appends on request."""
 
@@ -123,7 +124,7 @@ class Leader:
     """What voters said of themselves while kraft.version is 0: needed to raise it."""
 
 
-@dataclass(slots=True)
+@slotted
 class Resigned:
     """Led this epoch and gave up; tells the others until they know or an election is due."""
 

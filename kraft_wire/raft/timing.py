@@ -3,14 +3,13 @@
 Not here: `controller.quorum.append.linger.ms`, because the host groups appends under one flush.
 """
 
-from dataclasses import dataclass
-
+from kraft_wire.frozen import frozen
 from kraft_wire.model import Chance
 
 __all__ = ["RaftTiming", "end_quorum_backoff_ms"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RaftTiming:
     """`controller.quorum.*` of the configuration."""
 

@@ -8,7 +8,7 @@ configuration, directory ids unknown.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Self, TypeVar
 
 from kraft_wire.frozen import frozen
@@ -28,7 +28,7 @@ BEFORE_LOG = Offset(-1)
 """Where the records of the formatted (0, 0) checkpoint stand: before the first offset."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@frozen(order=True)
 class Address:
     """Where a listener can be reached."""
 
@@ -48,7 +48,7 @@ class VersionRange:
         return self.low <= level <= self.high
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VoterNode:
     """One voter: its key, its listeners by upper-case name, and what it supports."""
 

@@ -10,7 +10,6 @@ This module does not parse and reads no file.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Final, Literal, Protocol, TypeAlias
 
@@ -254,7 +253,7 @@ class Synonym:
     """What the broker key's number is multiplied with: hours or minutes become milliseconds."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfigKey:
     """One configuration key; everything that an answer or a check needs to know about it."""
 

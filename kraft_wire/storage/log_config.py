@@ -6,7 +6,9 @@ documentation of the key; -1 stands for "no limit" where Kafka says so.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
+
+from kraft_wire.frozen import frozen
 
 __all__ = ["LogConfig"]
 
@@ -14,7 +16,7 @@ _LONG_MAX = (1 << 63) - 1
 _WEEK_MS = 7 * 24 * 3600 * 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class LogConfig:
     """One topic's storage settings."""
 

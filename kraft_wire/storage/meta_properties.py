@@ -5,8 +5,9 @@ A Java properties file, of which Kafka writes the subset that is read here: comm
 bad id is `CorruptCheckpoint`. Unknown keys are kept, as Kafka keeps them.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from kraft_wire.frozen import frozen
 from kraft_wire.model import Uuid, uuid_from_text, uuid_to_text
 from kraft_wire.storage.checkpoint_text import CorruptCheckpoint, number
 from kraft_wire.storage.files import FileSystem, MissingFile, replace_file
@@ -18,7 +19,7 @@ _VERSION = "1"
 _NODE_ID_MAX = (1 << 31) - 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MetaProperties:
     """The identity of one log directory."""
 

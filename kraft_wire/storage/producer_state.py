@@ -11,10 +11,11 @@ batch is `check`; what is in the log is `update`d without question.
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import NamedTuple
 
+from kraft_wire.frozen import slotted
 from kraft_wire.model import Offset
 from kraft_wire.storage.indexes import AbortedTransaction
 from kraft_wire.wire.crc32c import crc32c
@@ -94,7 +95,7 @@ class BatchMetadata(NamedTuple):
         return Offset(self.last_offset - self.offset_delta)
 
 
-@dataclass(slots=True)
+@slotted
 class ProducerState:
     """One producer id's entry."""
 

@@ -7,9 +7,9 @@ always has header version 0 (the asker cannot know what we speak), and header ve
 request belongs to the retired ControlledShutdown version 0 alone.
 """
 
-from dataclasses import dataclass
 from struct import Struct, error
 
+from kraft_wire.frozen import slotted
 from kraft_wire.wire.generated.registry import REQUESTS
 from kraft_wire.wire.message import Buffer, DecodeLimits, Malformation, MalformedMessage
 from kraft_wire.wire.primitives import decode_unsigned_varint
@@ -35,7 +35,7 @@ SHORT_HEAD = Struct(">hhi")
 CORRELATION_ID = Struct(">i")
 
 
-@dataclass(slots=True)
+@slotted
 class RequestHeader:
     """What a client says of its request; `client_id` is None where it names itself not at all."""
 
