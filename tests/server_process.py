@@ -20,7 +20,8 @@ from typing import Any
 from tests.ending import end
 
 READY_SECONDS_MAX = 30
-STOP_SECONDS_MAX = 30
+STOP_SECONDS_MAX = 120
+"""For a hang, not for a disk that is slow to sync two thousand partitions."""
 
 
 class ServerDidNotStart(RuntimeError):
