@@ -205,6 +205,7 @@ class Log:
         active, config = self._active, self.config
         if active.size_bytes == 0:
             return False
+        assert wall_ms >= 0, wall_ms
         due_ms = config.segment_ms
         if config.segment_jitter_ms > 0:
             due_ms -= self._jitter_ms(active.base_offset)

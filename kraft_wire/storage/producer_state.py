@@ -205,6 +205,7 @@ class ProducerStates:
     def _note_batch(self, state: ProducerState, batch: RecordBatch) -> None:
         delta = batch.last_offset_delta
         kept = state.batches
+        assert len(kept) <= BATCHES_KEPT, state
         if len(kept) == BATCHES_KEPT:
             del kept[0]
         last_sequence = increment_sequence(batch.base_sequence, delta)

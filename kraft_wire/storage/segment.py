@@ -123,6 +123,7 @@ class Segment:
 
         When the write fails the file is cut back, so that nothing stays half-written.
         """
+        assert len(data) > 0, self.path
         position = self.size_bytes
         assert appended, self.path
         file = self._file or self.file
@@ -149,6 +150,7 @@ class Segment:
 
     def has_room_for(self, size_bytes: int, last_offset: int, config: LogConfig) -> bool:
         """Tell whether a batch of that size and end still belongs here (size, index, offset)."""
+        assert size_bytes > 0, size_bytes
         return (
             (self.size_bytes == 0 or self.size_bytes + size_bytes <= config.segment_bytes)
             and self.unread_indexes.has_room(config.segment_index_bytes)

@@ -81,6 +81,7 @@ class SegmentIndexes:
 
     def has_room(self, index_bytes_max: int) -> bool:
         """Tell whether one more entry fits into files of that size."""
+        assert index_bytes_max > 0, index_bytes_max
         entries_max = index_bytes_max // _OFFSET_ENTRY_BYTES
         time_entries_max = index_bytes_max // _TIME_ENTRY_BYTES - 1
         return len(self._offsets) < entries_max and len(self._times) < time_entries_max
