@@ -149,8 +149,7 @@ def _not_supported(controller: Controller, update: _Update) -> Iterator[str]:
     """Yield why this node, a broker or a controller does not support a level."""
     supported: Mapping[str, FeatureRange] = SUPPORTED_FEATURES
     if controller.kraft_version is None:
-        supported = {name: SUPPORTED_FEATURES[name] for name in SUPPORTED_FEATURES}
-        del supported[KRAFT_VERSION]
+        supported = {name: SUPPORTED_FEATURES[name] for name in supported if name != KRAFT_VERSION}
     assert METADATA_VERSION in supported, supported
     yield from _outside(f"Local controller {controller.node_id}", supported, update)
     image = controller.image

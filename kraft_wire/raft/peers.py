@@ -105,6 +105,8 @@ class Peers:
                 connection.has_timed_out = state is ConnectionState.AWAITING
                 connection.state = ConnectionState.READY
                 connection.sent = None
+            is_free = connection.state is ConnectionState.READY
+            assert is_free or connection.until_ms > now_ms, connection
 
     def forget_all(self) -> None:
         """Start afresh, as every change of role does: answers still under way are late."""

@@ -281,6 +281,7 @@ def deadline_ms(quorum: Quorum) -> int | None:
         # What is due but had to wait for a connection is woken by that connection's own deadline.
         if deadline is not None and deadline > now_ms:
             soonest_ms = sooner(soonest_ms, deadline)
+    assert soonest_ms is None or soonest_ms > now_ms, soonest_ms
     return soonest_ms
 
 

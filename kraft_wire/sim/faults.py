@@ -257,9 +257,8 @@ class Misfortune:
         return True
 
     def _flap_down(self, one: list[int], other: list[int]) -> None:
-        self._cut_between(one, other, both=True)
-        if self.is_over:
-            self.world.network.heal_all()
+        if not self.is_over:
+            self._cut_between(one, other, both=True)
 
     def _slow(self, fault: Fault) -> bool:
         machine = self._target(fault.target, down=True)

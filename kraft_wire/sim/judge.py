@@ -81,7 +81,6 @@ class Signals:
 
     id = "S00"
     name = "Signals"
-    statement = ""
 
     def __init__(self, judge: Judge) -> None:
         self.judge = judge

@@ -60,11 +60,15 @@ class ProcessDied(BaseException):
 
 
 class NodeBroke(Exception):
-    """An exception of the node's own, or a start that it could not make: S28."""
+    """An exception of the node's own, or a start that it could not make."""
+
+    invariant = "S28 CrashDontLimp"
 
 
 class SpinningNode(Exception):
-    """A node that wants to be woken at once, again and again: S24."""
+    """A node that wants to be woken at once, again and again."""
+
+    invariant = "S24 NoBusyLoop"
 
 
 @dataclass(slots=True)
@@ -94,6 +98,7 @@ class Machine:
         self.is_paused = False
         self.is_stopping = False
         self.outputs_until_death: int | None = None
+        self._death_loses_power = False
         self.losses = 0
         self.chance = SeededChance()
         self.leaning = ""
@@ -209,7 +214,7 @@ class Machine:
 
     def arm_death(self, at: str, count: int, *, loses_power: bool) -> None:
         """Let the process die at the next "change" of the disk, or "output", after `count` more."""
-        self._armed_power = loses_power
+        self._death_loses_power = loses_power
         if at == "output":
             self.outputs_until_death = count
             return
@@ -228,11 +233,9 @@ class Machine:
         self.outputs_until_death = None
         self.fs.before_change = None
 
-    _armed_power = False
-
     def _die_of_armed_fault(self) -> None:
         self.world.onlooker.note(self, "dies in the middle")
-        self._died(loses_power=self._armed_power)
+        self._died(loses_power=self._death_loses_power)
 
     def _failed(self, error: StorageError | FsyncFailed) -> None:
         """Let the process stop, as it does for an error of the metadata's disk.

@@ -123,7 +123,6 @@ class Network:
         """One-way: (from, to) -> how many faults cut it."""
         self.listening: dict[tuple[str, int], End] = {}
         self.connections: dict[int, Connection] = {}
-        self.carried_bytes = 0
 
     # -- opening ---------------------------------------------------------------------------------
 
@@ -161,7 +160,6 @@ class Network:
 
     def send(self, connection: Connection, source: End, data: bytes) -> None:
         """Carry bytes to the other end."""
-        self.carried_bytes += len(data)
         is_forward = source is connection.dialling
         self._push(connection.forward if is_forward else connection.backward, data)
 

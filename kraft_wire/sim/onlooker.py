@@ -76,7 +76,6 @@ class Onlooker:
         watch = self._judge.watches[machine.id]
         self._trace.turn(self._world.now_us, watch, "down")
         if self._trace.keeps:
-            watch.role = None
             self._keep_state(machine)
 
     def wiped(self, machine: Machine, directory_id: bytes) -> None:

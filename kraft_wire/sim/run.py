@@ -111,12 +111,8 @@ class Run:
     def _failure(self) -> Failure | None:
         try:
             self.live()
-        except Violation as broken:
+        except (Violation, SpinningNode, NodeBroke) as broken:
             return self._failed(broken.invariant, str(broken))
-        except SpinningNode as broken:
-            return self._failed("S24 NoBusyLoop", str(broken))
-        except NodeBroke as broken:
-            return self._failed("S28 CrashDontLimp", str(broken))
         return None
 
     def _failed(self, invariant: str, text: str) -> Failure:
@@ -199,7 +195,7 @@ class Run:
         that it removes, by a record nobody else has: as an observer it may not stand, and asked for
         its vote it must not give it to a shorter log. KIP-853 has no way out of that.
         """
-        machines = [m for m in self.world.running() if m.node is not None]
+        machines = self.world.running()
         watches = self.world.judge.watches
         newest = max(
             machines,

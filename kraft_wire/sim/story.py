@@ -70,12 +70,8 @@ class Story:
             self.world.onlooker.note(None, line)
         try:
             self._lines += self._player.do(line[2:])
-        except Violation as broken:
+        except (Violation, SpinningNode, NodeBroke) as broken:
             self._fail(broken.invariant, str(broken))
-        except SpinningNode as broken:
-            self._fail("S24 NoBusyLoop", str(broken))
-        except NodeBroke as broken:
-            self._fail("S28 CrashDontLimp", str(broken))
 
     def _fail(self, invariant: str, text: str) -> None:
         world = self.world

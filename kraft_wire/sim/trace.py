@@ -19,12 +19,9 @@ from kraft_wire.wire.header import parse_request_header, parse_response_header
 from kraft_wire.wire.json_form import Json, message_to_json
 from kraft_wire.wire.message import MalformedMessage
 
-__all__ = ["Asked", "Trace"]
+__all__ = ["Trace"]
 
 _LINES_PER_UPDATE = 256
-
-Asked = tuple[int, int, int]
-"""(API key, version, number of the kept request) of a request that awaits its answer."""
 
 
 class Trace:

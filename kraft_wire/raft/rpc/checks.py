@@ -196,7 +196,7 @@ def heard(quorum: Quorum, sent: SendRequest, response: VoterResponse[AnswerT]) -
         set_aside(quorum, sent, Ignored.BAD_SHAPE)
         return None
     leader_id = answer.leader_id
-    if is_mistaken_for_leader(quorum, leader_id, answer.leader_epoch):
+    if _is_mistaken_for_leader(quorum, leader_id, answer.leader_epoch):
         # What the voter grants counts all the same: without its vote there may be no leader ever.
         quorum.ignored.count(Ignored.NAMED_AS_LEADER)
         leader_id = NO_REPLICA
@@ -210,7 +210,7 @@ def heard(quorum: Quorum, sent: SendRequest, response: VoterResponse[AnswerT]) -
     return answer
 
 
-def is_mistaken_for_leader(quorum: Quorum, leader_id: int, leader_epoch: int) -> bool:
+def _is_mistaken_for_leader(quorum: Quorum, leader_id: int, leader_epoch: int) -> bool:
     """Tell whether a peer takes this replica for the leader of an epoch that it does not lead.
 
     It led before its disk was lost, or never, and a bit was turned on the way.
