@@ -27,13 +27,14 @@ from tests.apache.node import ApacheNode
 from tests.attack import frames
 from tests.server_process import ServerProcess
 
-APACHE_FLAGS = (
-    "-Xms1g",
+SCRIPT_FLAGS = (
     "-XX:+UseG1GC",
     "-XX:MaxGCPauseMillis=20",
     "-XX:InitiatingHeapOccupancyPercent=35",
     "-XX:+ExplicitGCInvokesConcurrent",
 )
+"""The collector that Apache's own script sets."""
+APACHE_FLAGS = ("-Xms1g", *SCRIPT_FLAGS)
 
 
 _WORD_MAX = 200

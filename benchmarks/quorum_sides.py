@@ -3,11 +3,10 @@
 Same properties, same tool to ask them; Apache's with the collector that its own script sets.
 """
 
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.node import command_of, cpu_seconds, resident_bytes
+from benchmarks.node import SCRIPT_FLAGS, command_of, cpu_seconds, resident_bytes
 from tests.apache.java_process import java_command
 from tests.chaos.failover import DEFAULTS, SIDES, Writer
 from tests.mixed.controller import Controller
@@ -18,12 +17,6 @@ __all__ = ["NODES", "SECONDS_MAX", "Side", "sides"]
 NODES = (1, 2, 3)
 SECONDS_MAX = 600.0
 """Patience with a machine that others use as well; no figure depends on it."""
-SHIPPED_FLAGS = (
-    "-XX:+UseG1GC",
-    "-XX:MaxGCPauseMillis=20",
-    "-XX:InitiatingHeapOccupancyPercent=35",
-    "-XX:+ExplicitGCInvokesConcurrent",
-)
 
 
 class _Measured(Controller):
@@ -47,7 +40,7 @@ class _Measured(Controller):
             release=self.make,
             heap_mb=self.heap_mb,
             flags=["-Djudge.level=WARN"],
-            base_flags=SHIPPED_FLAGS,
+            base_flags=SCRIPT_FLAGS,
         )
 
 
@@ -97,7 +90,7 @@ class Side(MixedQuorum):
         """Kill a node, lose its disk and format it anew."""
         node = self.nodes[node_id]
         node.kill()
-        shutil.rmtree(node.data)
+        node.wipe()
         node.format()
 
     def cpu_seconds(self) -> float:

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
-from benchmarks.spark_sides import SCRIPT_FLAGS, Cost
+from benchmarks.node import SCRIPT_FLAGS
+from benchmarks.spark_sides import Cost
 from kraft_wire.spark.tables import write_tables
 from tests.apache.java_process import java_command
 

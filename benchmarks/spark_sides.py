@@ -15,12 +15,10 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from benchmarks.node import APACHE_FLAGS
+from benchmarks.node import SCRIPT_FLAGS
 from tests.apache.java_process import java_command
 
 TICKS = os.sysconf("SC_CLK_TCK")
-SCRIPT_FLAGS = APACHE_FLAGS[1:]
-"""Those of Apache's own script, for tools as for servers; a tool's memory is less."""
 DUMP_HEAP_MB = 256
 DUMP_SECONDS_MAX = 900
 
