@@ -17,7 +17,7 @@ from kraft_wire.model import FileSlice, LeaderEpoch, Offset, OffsetAndEpoch
 from kraft_wire.raft.events import ControlRecord
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.scan import BadBatch, frames
-from kraft_wire.storage.snapshots_contents import control_messages
+from kraft_wire.storage.snapshots_contents import OBEYED, control_messages
 from kraft_wire.storage.snapshots_store import MetadataSnapshots
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.control_records import ControlRecordType, control_record
@@ -38,7 +38,6 @@ _CONTROL_TYPES: Final = {
     "KRaftVersionRecord": ControlRecordType.KRAFT_VERSION,
     "VotersRecord": ControlRecordType.KRAFT_VOTERS,
 }
-_OBEYED: Final = (ControlRecordType.KRAFT_VERSION, ControlRecordType.KRAFT_VOTERS)
 
 
 @frozen
@@ -288,7 +287,7 @@ def _described(batch: RecordBatch, records: Sequence[Message]) -> MetadataBatch:
 def obeyed_records(batch: RecordBatch) -> Iterator[ControlRecord]:
     """Yield the records of a batch that a replica obeys from their append on (KIP-853)."""
     for delta, (kind, message) in enumerate(control_messages(batch)):
-        if kind in _OBEYED:
+        if kind in OBEYED:
             yield ControlRecord(Offset(batch.base_offset + delta), message)
 
 

@@ -367,6 +367,7 @@ class Log:
     def update_config(self, config: LogConfig) -> None:
         """Obey changed topic settings from now on."""
         assert config.segment_bytes > 0, config
+        assert config.index_interval_bytes >= 0, config
         self.config = config
         for segment in self.segments:
             segment.unread_indexes.interval_bytes = config.index_interval_bytes
@@ -458,6 +459,7 @@ class Log:
         if first_cut is not None:
             segment.cut(first_cut.position, first_cut.base_offset)
             segment.file.fsync()
+            assert segment.size_bytes == first_cut.position, (segment.size_bytes, first_cut)
         frame = segment.last_frame()
         end = segment.base_offset if frame is None else Offset(min(offset, frame.last_offset + 1))
         self._end_changed(end)

@@ -141,6 +141,7 @@ class Segment:
             recent.clear()
         for batch in appended:
             base_offset, size = batch.base_offset, batch.batch_length + LOG_OVERHEAD_BYTES
+            assert base_offset >= self.base_offset, (base_offset, self.base_offset)
             last_offset = base_offset + batch.last_offset_delta
             indexes.note(position, size, last_offset, batch.max_timestamp)
             epoch = batch.partition_leader_epoch

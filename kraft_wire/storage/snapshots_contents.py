@@ -26,7 +26,10 @@ from kraft_wire.wire.message import Message
 from kraft_wire.wire.record import Record
 from kraft_wire.wire.record_batch import RecordBatch
 
-__all__ = ["SnapshotHead", "control_messages", "snapshot_batches"]
+__all__ = ["OBEYED", "SnapshotHead", "control_messages", "snapshot_batches"]
+
+OBEYED: Final = (ControlRecordType.KRAFT_VERSION, ControlRecordType.KRAFT_VOTERS)
+"""Control records that a replica obeys from their append on (KIP-853)."""
 
 _BATCH_RECORDS_MAX: Final = 1024
 _BATCH_BYTES_MAX: Final = 8 * 1024 * 1024

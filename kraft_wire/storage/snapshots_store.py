@@ -23,8 +23,12 @@ from kraft_wire.storage.snapshots import (
     remove_leftovers,
     retire_snapshots,
 )
-from kraft_wire.storage.snapshots_contents import SnapshotHead, control_messages, snapshot_batches
-from kraft_wire.wire.control_records import ControlRecordType
+from kraft_wire.storage.snapshots_contents import (
+    OBEYED,
+    SnapshotHead,
+    control_messages,
+    snapshot_batches,
+)
 from kraft_wire.wire.corruption import InvalidRecord
 from kraft_wire.wire.generated.snapshot_header_record import SnapshotHeaderRecord
 from kraft_wire.wire.message import Message, Part
@@ -34,7 +38,6 @@ __all__ = ["FORMATTED_ID", "MetadataSnapshots", "open_snapshots"]
 
 FORMATTED_ID: Final = OffsetAndEpoch(Offset(0), LeaderEpoch(0))
 """Id of the checkpoint that formatting a dynamic quorum leaves: voters, no metadata."""
-_OBEYED: Final = (ControlRecordType.KRAFT_VERSION, ControlRecordType.KRAFT_VOTERS)
 
 
 class MetadataSnapshots:
@@ -108,7 +111,7 @@ class MetadataSnapshots:
         """Return KRaftVersionRecord and VotersRecord of a snapshot, in file order (KIP-853)."""
         head = next(self.batches(snapshot_id))
         assert head.is_control, snapshot_id
-        return tuple(message for kind, message in control_messages(head) if kind in _OBEYED)
+        return tuple(message for kind, message in control_messages(head) if kind in OBEYED)
 
     def header_timestamp_ms(self, snapshot_id: OffsetAndEpoch) -> int:
         """Return the append time of the newest batch that a snapshot contains."""

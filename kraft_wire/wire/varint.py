@@ -1,4 +1,4 @@
-"""Zig-zag varints of record bodies and the lenient UTF-8 of header keys.
+"""Zig-zag varints of record bodies, and the lenient UTF-8 of header keys and of messages' strings.
 
 The message codecs inline their own unsigned varints; records use the zig-zag form (KIP-98) in which
 -1 takes one byte. Both readers accept what Apache's accept: overlong forms up to 5 or 10 bytes,

@@ -8,7 +8,6 @@ byte. With `visit` it also tells every primitive it reads, in wire order: the di
 Writing is `table_writer`; JSON is not its business.
 """
 
-import re
 from collections.abc import Callable
 from typing import cast
 
@@ -23,14 +22,12 @@ from kraft_wire.wire.message import (
 )
 from kraft_wire.wire.primitives import FIXED, STRING_BYTES_MAX
 from kraft_wire.wire.schema import FieldTable, MessageTable, StructTable, includes
+from kraft_wire.wire.varint import text_from_utf8, wrap_int32
 
 __all__ = ["Visit", "decode_slowly"]
 
 Visit = Callable[[str, int, int, object], None]
 """Called with path, first byte, byte behind the last, and value of everything that is read."""
-
-ENCODED_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
-REPLACEMENT = "\ufffd".encode()
 
 
 def decode_slowly(
@@ -323,7 +320,7 @@ class Walk:
         A byte that is no UTF-8 is read as U+FFFD, which takes three: such a string may outgrow
         what a string holds, and then no answer and no record could name what it names.
         """
-        text = lenient_text(raw)
+        text = text_from_utf8(raw)
         if self.limits is not None:
             size = len(text.encode("utf-8", "replace"))
             if size > self.limits.text_bytes:
@@ -343,19 +340,3 @@ class Walk:
                 return wrap_int32(value)
         start = self.position - 5
         raise self._fail("the varint is longer than 5 bytes", Malformation.VARINT, position=start)
-
-
-def wrap_int32(value: int) -> int:
-    """Keep the low 32 bits and read them as two's complement."""
-    return (value + 0x80000000 & 0xFFFFFFFF) - 0x80000000
-
-
-def lenient_text(raw: bytes) -> str:
-    """Decode UTF-8 as Java does: each malformed sequence becomes one U+FFFD.
-
-    Python would give an encoded surrogate three of them, Java gives it one.
-    """
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        return ENCODED_SURROGATE.sub(REPLACEMENT, raw).decode("utf-8", "replace")
