@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kraft_wire.broker.broker import Broker
+from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -21,7 +22,6 @@ from kraft_wire.wire.message import Message
 __all__ = ["create_topics"]
 
 _TIMEOUT_MS: Final = 30_000
-_OFFSETS_TOPIC: Final = "__consumer_offsets"
 _DEFAULT_REPLICATION: Final = -1
 _EXPECTED: Final = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 
@@ -45,7 +45,7 @@ def create_topics(broker: Broker, names: Sequence[str]) -> dict[str, ErrorCode]:
 
 def _creatable(broker: Broker, name: str) -> CreatableTopic:
     settings = broker.settings
-    if name == _OFFSETS_TOPIC:
+    if name == OFFSETS_TOPIC:
         return CreatableTopic(
             name=name,
             num_partitions=settings.offsets_topic_num_partitions,

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, Protocol
 
 from kraft_wire.broker.append_validation import AppendOrigin
 from kraft_wire.broker.groups.moment import Moment
+from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.broker.partition import Partition
 from kraft_wire.model import FileSlice, Offset
 from kraft_wire.wire.batch_builder import build_batch
@@ -27,7 +28,6 @@ __all__ = [
     "PartitionOffsetsStore",
 ]
 
-OFFSETS_TOPIC: Final = "__consumer_offsets"
 _ALL_IN_SYNC: Final = -1
 
 

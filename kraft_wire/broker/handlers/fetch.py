@@ -42,7 +42,7 @@ _READ_COMMITTED: Final = 1
 _CONSUMER: Final = -1
 _UNKNOWN: Final = -1
 _NO_RECORDS: Final = b""
-_NONE: Final = ErrorCode.NONE
+_NO_ERROR: Final = ErrorCode.NONE
 _FIRST_LEADER_VERSION: Final = 16
 _FIRST_SESSION_VERSION: Final = 7
 _FIRST_TOPIC_ID_VERSION: Final = 13
@@ -56,7 +56,7 @@ def handle(
 
     KIP-227 for sessions. Top-level errors are those of `FetchSessionCache.begin`; per partition,
     first match wins: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, INCONSISTENT_TOPIC_ID,
-    KAFKA_STORAGE_ERROR, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH,
+    KAFKA_STORAGE_ERROR, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER,
     OFFSET_OUT_OF_RANGE.
     A parked fetch is read again from the top when a partition of it grows. UNKNOWN_SERVER_ERROR is
     what Kafka answers to an isolation level or a size that does not exist.
@@ -187,7 +187,7 @@ class _FetchRun:
             # A session keeps the name of a topic that was deleted and created anew meanwhile.
             return self._error(wanted, ErrorCode.INCONSISTENT_TOPIC_ID)
         error = self._access_error(partition, params.current_leader_epoch)
-        if error is not _NONE:
+        if error is not _NO_ERROR:
             return self._error(wanted, error)
         offset, log = Offset(params.fetch_offset), partition.log
         if params.last_fetched_epoch >= 0 and offset >= log.log_start_offset:
@@ -222,11 +222,11 @@ class _FetchRun:
             return ErrorCode.KAFKA_STORAGE_ERROR
         if current_leader_epoch >= 0:
             fenced = partition.check_leader_epoch(current_leader_epoch)
-            if fenced is not _NONE:
+            if fenced is not _NO_ERROR:
                 return fenced
         if self.is_follower or not partition.is_leader:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        return _NONE
+        return _NO_ERROR
 
     def _records(self, wanted: WantedPartition, partition: Partition, left: int) -> PartitionData:
         params, log = wanted.params, partition.log

@@ -34,6 +34,7 @@ from kraft_wire.wire.generated.produce import (
     TopicProduceResponse,
 )
 from kraft_wire.wire.record_batch import (
+    CODEC_MASK,
     HEADER_BYTES,
     LOG_OVERHEAD_BYTES,
     MAGIC,
@@ -132,7 +133,7 @@ def _park(
 
     def finish(unfinished: dict[TopicPartition, Offset]) -> None:
         for topic_partition in unfinished:
-            _tell(waiting[topic_partition][1], AppendResult(ErrorCode.REQUEST_TIMED_OUT))
+            _set_result(waiting[topic_partition][1], AppendResult(ErrorCode.REQUEST_TIMED_OUT))
         broker.complete(context.reply_to, response)
 
     broker.produce_purgatory.park(
@@ -208,7 +209,7 @@ def _only_batch(data: PartitionProduceData, version: int) -> RecordBatch:
         or batch.batch_length + LOG_OVERHEAD_BYTES != size_bytes
     ):
         batch = _first_batch(view)
-    codec = batch.attributes & _CODEC_BITS
+    codec = batch.attributes & CODEC_MASK
     if version < _FIRST_ZSTD_VERSION and codec >= _ZSTD:
         raise _Refused(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
@@ -256,7 +257,6 @@ _LENGTH_AT: Final = 8
 _LENGTH_MIN: Final = 14
 """The overhead of a record of format 0, which Kafka takes as the least for every format."""
 _MAGIC_AT: Final = 16
-_CODEC_BITS: Final = 7
 _ZSTD: Final = Compression.ZSTD
 
 
@@ -286,11 +286,11 @@ def _answer(index: int, result: AppendResult) -> PartitionProduceResponse:
     answer = new(PartitionProduceResponse)
     answer.index = index
     answer.current_leader = answer.unknown_tagged_fields = None
-    _tell(answer, result)
+    _set_result(answer, result)
     return answer
 
 
-def _tell(answer: PartitionProduceResponse, result: AppendResult) -> None:
+def _set_result(answer: PartitionProduceResponse, result: AppendResult) -> None:
     """Turn an answer into that of an append."""
     answer.error_code = result.error
     answer.base_offset = result.base_offset
