@@ -144,7 +144,7 @@ class ControllerApis:
             assert isinstance(request, EnvelopeRequest), request
             return self._open(context, request)
         if api_key in _RAFT or api_key in CONTROLLER_TABLE:
-            return self._ask_own(context, request, context.reply_to)
+            return self._ask_own(context, request)
         if api_key in _DESCRIBED:
             return handler(api_key)(self._described, context, request)  # type: ignore[arg-type]  # these read metadata alone
         image, quorum = self._raft.committed.image, self._raft.replica.quorum
@@ -159,10 +159,12 @@ class ControllerApis:
         """Answer what a client asked of the broker and a controller must decide."""
         assert request.API_KEY in FORWARDED, request.NAME
         if self._host.is_active:
-            return self._ask_own(context, request, context.reply_to)
-        reply_to, version = context.reply_to, context.api_version
-        header = RequestHeader(request.API_KEY, version, reply_to.request_number, context.client_id)
-        self.forwarder.forward(reply_to, header, request, context.client_host, context.now_ms)
+            return self._ask_own(context, request)
+        header = RequestHeader(
+            request.API_KEY, context.api_version, context.request_number, context.client_id
+        )
+        reply_to, now_ms = context.reply_to, context.now_ms
+        self.forwarder.forward(reply_to, header, request, context.client_host, now_ms)
         return PARKED
 
     def ask(self, tag: str, request: Message, now_ms: int, wall_ms: int) -> Message | Parked:
@@ -191,10 +193,9 @@ class ControllerApis:
             return
         self.forwarder.ask(_REGISTRATION, _registration(record), now_ms)
 
-    def _ask_own(
-        self, context: RequestContext, request: Message, reply_to: ReplyTo
-    ) -> Message | Parked:
+    def _ask_own(self, context: RequestContext, request: Message) -> Message | Parked:
         """Let this node's own replica or controller answer."""
+        reply_to = context.reply_to
         self._raft.wall_ms = context.wall_ms
         if request.API_KEY not in _RAFT:
             return self._host.handle(context, request, reply_to, context.now_ms, context.wall_ms)
@@ -208,8 +209,7 @@ class ControllerApis:
         inner = unpack(envelope, self._inner_decoder)
         if not isinstance(inner, Unpacked):
             return inner
-        number = context.reply_to.request_number
-        self._enveloped[context.reply_to.connection_id] = (number, inner.header)
+        self._enveloped[context.connection_id] = (context.request_number, inner.header)
         within = RequestContext(
             context.connection_id,
             context.request_number,
@@ -220,7 +220,7 @@ class ControllerApis:
             inner.client_host,
             context.listener,
         )
-        answer = self._ask_own(within, inner.request, context.reply_to)
+        answer = self._ask_own(within, inner.request)
         return answer if answer is PARKED else self._sealed(context.reply_to, answer)
 
     def _sealed(self, reply_to: ReplyTo, answer: Message) -> Message:
@@ -276,7 +276,7 @@ class ControllerApis:
                 context = RequestContext(
                     *asked_by, header.api_version, now_ms, wall_ms, header.client_id
                 )
-                answer = self._ask_own(context, request, asked_by)
+                answer = self._ask_own(context, request)
             if answer is not PARKED:
                 self.forwarder.answers.append((asked_by, answer))
 

@@ -46,7 +46,8 @@ _ACCESS_CONTROL: Final = (29, 30, 31)
 Decoded: TypeAlias = tuple[RequestHeader, Message, int]
 """A request to be handled, and how many bytes came after its body.
 
-Some clients send such bytes (librdkafka), and they are not an error.
+Some clients send such bytes (librdkafka), and they are not an error. A plain tuple is quickest to
+make; callers know it by that, so neither `Answered` nor `Rejection` may be one.
 """
 
 

@@ -65,7 +65,7 @@ class Rejection:
 
 @slotted
 class Reply:
-    """An answer with its frame length, as buffers to write in order without joining."""
+    """An answer with its frame length, as buffers to write in order."""
 
     connection_id: int
     buffers: Buffers

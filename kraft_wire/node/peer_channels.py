@@ -40,6 +40,7 @@ __all__ = ["ChannelEvent", "ChannelLimits", "PeerChannels"]
 ChannelEvent = ResponseReceived | RequestFailed
 _SOFTWARE_NAME: Final = "kraft-wire"
 _SOFTWARE_VERSION: Final = "4.3.1"
+_CORRELATION_ID_BYTES: Final = 4
 _HANDSHAKE_ID: Final = -1
 """Stands for a request id where ApiVersions was asked for the link's own sake."""
 _FIRST_SOFTWARE_VERSION: Final = 3
@@ -176,8 +177,9 @@ class PeerChannels:
         if peer is None:
             return []
         peer.used_ms = now_ms
-        correlation_id = int.from_bytes(frame[:FRAME_PREFIX_BYTES], "big", signed=True)
-        asked = peer.in_flight.pop(correlation_id, None) if len(frame) >= 4 else None
+        correlation_id = int.from_bytes(frame[:_CORRELATION_ID_BYTES], "big", signed=True)
+        is_cut = len(frame) < _CORRELATION_ID_BYTES
+        asked = None if is_cut else peer.in_flight.pop(correlation_id, None)
         if asked is None:
             return self._broken(peer, now_ms, "unexpected_answer", correlation=correlation_id)
         view = memoryview(frame)

@@ -46,7 +46,8 @@ def encoded_reply(connection_id: int, header: RequestHeader, response: Message) 
 def _joined(parts: Buffers) -> tuple[Buffers, int]:
     """Join what stands between file slices, so that it is queued and written as one; and its size.
 
-    What is not a slice is small: the records of logs are always slices.
+    What is not a slice is small, but for what a follower fetches of the metadata log: bytes of
+    `QuorumLog.whole_batches`, which are copied once more here.
     """
     joined: Buffers = []
     small: list[bytes] = []
