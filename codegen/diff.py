@@ -11,11 +11,13 @@ from pathlib import Path
 
 from codegen.layout import FieldLayout, StructLayout, layout_of, name_structs
 from codegen.schema_import import find_jars, read_jars
-from codegen.spec import FieldSpec, MessageSpec, StructSpec, parse_message
+from codegen.spec import FieldSpec, MessageSpec, SchemaError, StructSpec, parse_message, read_text
 from codegen.versions import VersionRange
 
 __all__ = ["diff_table", "read_release"]
 
+NO_MESSAGES = ("errors.json", "notes.json")
+"""What lies beside the messages in `schemas/`."""
 
 Form = Callable[[StructLayout], tuple[object, ...]]
 
@@ -30,16 +32,14 @@ class Row:
 
 
 def read_release(path: Path) -> dict[str, MessageSpec]:
-    """Read the messages of a release by name."""
+    """Read the messages of a release by name; SchemaError where there is none."""
     if path.is_dir() and not any(path.glob("*.jar")):
-        files = sorted(path.rglob("*.json"))
-        specs = [
-            parse_message(file.read_text(), file.name)
-            for file in files
-            if file.name != "errors.json"
-        ]
+        files = [file for file in sorted(path.rglob("*.json")) if file.name not in NO_MESSAGES]
+        specs = [parse_message(read_text(file), file.name) for file in files]
     else:
         specs = [spec for found in read_jars(find_jars([path])).values() for spec in found]
+    if not specs:
+        raise SchemaError(str(path), "(release)", "no schema in it")
     return {spec.name: spec for spec in sorted(specs, key=lambda spec: spec.name)}
 
 

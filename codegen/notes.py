@@ -11,7 +11,7 @@ from pathlib import Path
 
 from codegen.names import snake_case
 from codegen.source import indent
-from codegen.spec import MessageSpec, SchemaError, StructSpec
+from codegen.spec import MessageSpec, SchemaError, StructSpec, read_text
 
 __all__ = ["Notes", "check_notes", "docstring", "read_notes"]
 
@@ -25,7 +25,10 @@ def read_notes(path: Path) -> Notes:
     """Read the file, or nothing where there is none; SchemaError names the note that is no note."""
     if not path.exists():
         return {}
-    pairs = json.loads(path.read_text(), object_pairs_hook=tuple)
+    try:
+        pairs = json.loads(read_text(path), object_pairs_hook=tuple)
+    except ValueError as error:
+        raise SchemaError(path.name, "-", f"not JSON: {error}") from error
     if not isinstance(pairs, tuple):
         raise SchemaError(path.name, "-", "is no object of notes")
     notes: Notes = {}

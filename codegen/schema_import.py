@@ -44,31 +44,36 @@ def read_jars(jars: Iterable[Path]) -> dict[Path, list[MessageSpec]]:
     """Read the schemas of each jar that has any, in name order."""
     found: dict[Path, list[MessageSpec]] = {}
     for jar in jars:
-        with zipfile.ZipFile(jar) as archive:
-            names = sorted(name for name in archive.namelist() if SCHEMA_PATH.fullmatch(name))
-            if names:
-                found[jar] = [
-                    parse_message(archive.read(name).decode(), f"{jar.name}!{name}")
-                    for name in names
-                ]
+        try:
+            with zipfile.ZipFile(jar) as archive:
+                names = sorted(name for name in archive.namelist() if SCHEMA_PATH.fullmatch(name))
+                texts = {name: archive.read(name).decode() for name in names}
+        except (OSError, zipfile.BadZipFile, UnicodeDecodeError) as error:
+            raise SchemaError(str(jar), "(jar)", str(error)) from error
+        if texts:
+            found[jar] = [parse_message(text, f"{jar.name}!{name}") for name, text in texts.items()]
     return found
 
 
 def import_release(paths: Iterable[Path], schemas: Path) -> int:
-    """Replace the files under `schemas` by the release's; return how many messages there are."""
+    """Replace the files under `schemas` by the release's; return how many messages there are.
+
+    Everything is read before anything is replaced.
+    """
     jars = find_jars(paths)
     found = read_jars(jars)
     if not found:
         raise SchemaError(", ".join(map(str, paths)), "(jars)", "no schema in any of them")
     messages = [message for jar in found for message in found[jar]]
+    errors, version = errors_text(read_errors(jars)), version_text(list(found))
     for old in sorted(schemas.glob("*/*.json")):
         old.unlink()
     for message in messages:
         target = schemas / folder_of(message) / f"{message.name}.json"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(canonical_text(message))
-    (schemas / "errors.json").write_text(errors_text(read_errors(jars)))
-    (schemas / "VERSION").write_text(version_text(list(found)))
+    (schemas / "errors.json").write_text(errors)
+    (schemas / "VERSION").write_text(version)
     return len(messages)
 
 

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from codegen.versions import NONE, OPEN, VersionRange, parse_versions
 
@@ -21,6 +22,7 @@ __all__ = [
     "StructSpec",
     "implied_default",
     "parse_message",
+    "read_text",
 ]
 
 INTEGER_BITS = {
@@ -73,8 +75,8 @@ FIELD_KEYS = {
 ENTITY_TYPES = {"topicName", "brokerId", "groupId", "producerId", "transactionalId", "unknown"}
 COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 
-type_name = re.compile(r"[A-Z][A-Za-z0-9]*")
-field_name = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+TYPE_NAME = re.compile(r"[A-Z][A-Za-z0-9]*")
+FIELD_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 
 Json = Mapping[str, object]
 
@@ -153,10 +155,28 @@ def implied_default(kind: str, is_array: bool) -> object:
     return plain.get(kind, bytes(16) if kind == "uuid" else ())
 
 
+def read_text(path: Path) -> str:
+    """Return the text of a file; SchemaError where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SchemaError(str(path), "(file)", str(error)) from error
+
+
 def parse_message(text: str, file: str) -> MessageSpec:
     """Read one schema file; SchemaError names what is wrong with it."""
+
+    def pairs(items: list[tuple[str, object]]) -> dict[str, object]:
+        """Build one object; a key that stands twice would hide what it said first."""
+        names = [name for name, _ in items]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            where = next((str(value) for name, value in items if name == "name"), "(file)")
+            raise SchemaError(file, where, f"the key {twice!r} stands twice")
+        return dict(items)
+
     try:
-        document = json.loads(COMMENT.sub("", text))
+        document = json.loads(COMMENT.sub("", text), object_pairs_hook=pairs)
     except ValueError as error:
         raise SchemaError(file, "(file)", f"not JSON: {error}") from error
     if not isinstance(document, dict):
@@ -185,6 +205,7 @@ class Reader:
             raise self._fail(name, f"unknown message type {document.get('type')!r}")
         versions = self._versions(document, "validVersions", name)
         flexible = self._versions(document, "flexibleVersions", name) if versions else NONE
+        self._check_open(flexible, "flexibleVersions", name)
         self._optional_versions(document, "deprecatedVersions", name)
         for common in self._objects(document.get("commonStructs", []), name):
             self._check_keys(common, STRUCT_KEYS, name)
@@ -234,7 +255,7 @@ class Reader:
         """
         name = self._text(item, "name", path)
         where = f"{path}.{name}"
-        if not field_name.fullmatch(name):
+        if not FIELD_NAME.fullmatch(name):
             raise self._fail(where, "not a field name")
         self._check_keys(item, FIELD_KEYS, where)
         type_text = self._text(item, "type", where)
@@ -273,6 +294,7 @@ class Reader:
         """Refuse ranges that contradict each other."""
         if bool(field.tagged) != (field.tag >= 0):
             raise self._fail(where, "tag and taggedVersions come together or not at all")
+        self._check_open(field.tagged, "taggedVersions", where)
         if not field.versions.covers(field.tagged):
             raise self._fail(where, f"tagged in {field.tagged}, but exists in {field.versions}")
         if not flexible.covers(field.tagged):
@@ -291,7 +313,7 @@ class Reader:
             if "fields" in item:
                 raise self._fail(where, f"a {kind} has no fields of its own")
             return None
-        if not type_name.fullmatch(kind):
+        if not TYPE_NAME.fullmatch(kind):
             raise self._fail(where, f"type {kind!r} does not exist")
         if "fields" not in item:
             if kind not in self.documents:
@@ -351,6 +373,11 @@ class Reader:
         if not low <= number <= high:
             raise self._fail(where, f"default {number} does not fit {kind}")
         return number
+
+    def _check_open(self, versions: VersionRange, key: str, where: str) -> None:
+        """Refuse an end where Kafka's generator does: what became flexible or tagged stays so."""
+        if versions and versions.high != OPEN:
+            raise self._fail(where, f"{key} {versions} is an impossible version range: it ends")
 
     def _entity_type(self, item: Json, where: str) -> str:
         """Read what the value names: a topic, a broker, a group, and so on."""

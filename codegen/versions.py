@@ -59,7 +59,7 @@ def parse_versions(text: str) -> VersionRange:
     if text.endswith("+"):
         if dash:
             raise ValueError(f"{text!r} has both an end and a plus")
-        return VersionRange(int(low_text), OPEN)
+        high_text, dash = str(OPEN), "-"
     low = int(low_text)
     high = int(high_text) if dash else low
     if high < low or high > OPEN:

@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from codegen.notes import check_notes, read_notes
 from codegen.plan import ModulePlan, plan_modules
-from codegen.spec import MessageSpec, parse_message
+from codegen.spec import MessageSpec, parse_message, read_text
 from codegen.tables import plan_registry, plan_tables
 
 __all__ = [
@@ -60,7 +60,7 @@ def read_schemas(schemas: Path) -> list[tuple[MessageSpec, str]]:
     """Read all canonical schema files, each with the line that names it in generated code."""
     found = []
     for path in sorted(schemas.glob("*/*.json")):
-        text = path.read_text()
+        text = read_text(path)
         name = path.relative_to(schemas.parent).as_posix()
         sha256 = hashlib.sha256(text.encode()).hexdigest()
         found.append((parse_message(text, name), f"{name} sha256 {sha256}"))
@@ -70,7 +70,7 @@ def read_schemas(schemas: Path) -> list[tuple[MessageSpec, str]]:
 def render_tree(schemas: Path) -> dict[str, str]:
     """Return the text of every generated file by its path below `wire/generated`."""
     environment = open_templates()
-    release = (schemas / "VERSION").read_text().split("\n")[0]
+    release = read_text(schemas / "VERSION").split("\n")[0]
     messages = read_schemas(schemas)
     notes = read_notes(schemas / NOTES)
     check_notes(notes, [spec for spec, _ in messages], f"{schemas.name}/{NOTES}")
@@ -87,7 +87,7 @@ def render_tree(schemas: Path) -> dict[str, str]:
     tree["registry.py"] = environment.get_template("registry.py.j2").render(
         release=release, entries=plan_registry(modules)
     )
-    errors = (schemas / "errors.json").read_text()
+    errors = read_text(schemas / "errors.json")
     tree["error_code.py"] = environment.get_template("error_code.py.j2").render(
         release=release,
         errors=json.loads(errors),

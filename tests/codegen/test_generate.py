@@ -63,6 +63,39 @@ def test_import_refuses_jars_of_two_releases_and_jars_without_schemas(
         import_release([empty], tmp_path / "schemas")
 
 
+def test_import_that_fails_leaves_the_schemas_as_they_were(
+    jar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_java(jars: list[Path]) -> list[dict[str, object]]:
+        raise SchemaError("errors.json", "(java)", "java is not on the path")
+
+    old = tmp_path / "schemas" / "messages" / "OldRequest.json"
+    old.parent.mkdir(parents=True)
+    old.write_text("{}")
+    monkeypatch.setattr(schema_import, "read_errors", no_java)
+    with pytest.raises(SchemaError, match="java is not on the path"):
+        import_release([jar], tmp_path / "schemas")
+    assert [path.name for path in (tmp_path / "schemas").rglob("*.json")] == ["OldRequest.json"]
+
+
+@pytest.mark.parametrize("verb", ["import {}", "diff {} schemas", "diff schemas {}"])
+@pytest.mark.parametrize("name", ["absent.jar", "text.jar", "empty"])
+def test_what_is_no_release_ends_with_code_2_and_one_line(
+    verb: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "text.jar").write_text("no archive")
+    (tmp_path / "empty").mkdir()
+    assert verbs.main(verb.format(tmp_path / name).split()) == 2
+    error = capsys.readouterr().err
+    assert len(error.splitlines()) == 1
+    assert name in error
+
+
+def test_diff_of_the_committed_schemas_with_themselves_finds_them_equal() -> None:
+    release = read_release(verbs.SCHEMAS)
+    assert diff_table(release, release)[2:] == ["", f"{len(release)} messages are equal in both."]
+
+
 def test_generated_tree_is_repeatable_and_every_difference_is_named(
     jar: Path, tmp_path: Path
 ) -> None:

@@ -37,6 +37,13 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (message(type="gossip"), "XRequest", "unknown message type 'gossip'"),
     (message(name=None), "(message)", "name is missing"),
     (message(validVersions="3-1"), "XRequest", "impossible version range"),
+    (message(validVersions="99999+"), "XRequest", "impossible version range"),
+    (message(flexibleVersions="2-3"), "XRequest", "impossible version range: it ends"),
+    (
+        message(fields=[field(versions="2-3", taggedVersions="2-3", tag=0)]),
+        "XRequest.A",
+        "taggedVersions 2-3 is an impossible version range: it ends",
+    ),
     (message(validVersions="1-2+"), "XRequest", "both an end and a plus"),
     (message(validVersions="one"), "XRequest", "not a version range"),
     (message(validVersions=4), "XRequest", "validVersions is missing or not a string"),
@@ -136,6 +143,14 @@ def test_impossible_schema_stops_with_file_field_and_reason(
 def test_what_is_no_json_object_stops_with_the_file(text: str) -> None:
     with pytest.raises(SchemaError, match=r"^X\.json: \(file\): not"):
         parse_message(text, "X.json")
+
+
+def test_key_that_stands_twice_is_refused_with_its_field() -> None:
+    text = (
+        '{"type": "data", "name": "X", "fields": [{"name": "A", "type": "int8", "type": "bool"}]}'
+    )
+    with pytest.raises(SchemaError, match=r"x\.json: A: the key 'type' stands twice"):
+        parse_message(text, "x.json")
 
 
 def test_comments_prose_and_quoted_values_are_read() -> None:
