@@ -10,9 +10,9 @@ version carries is refused by name, never left out.
 Not here: header, footer and voters of the file, which are the quorum's (`storage.snapshots`).
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final
 
 from kraft_wire.controller.features import (
     CONTROLLERS_FROM,
@@ -32,7 +32,12 @@ from kraft_wire.controller.image import (
     TopicImage,
 )
 from kraft_wire.controller.node_records import broker_record, controller_record
-from kraft_wire.controller.records import VersionedRecord, partition_record_version
+from kraft_wire.controller.records import (
+    VersionedRecord,
+    decode_record,
+    encode_record,
+    partition_record_version,
+)
 from kraft_wire.controller.sliced_order import SlicedOrder
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.generated.access_control_entry_record import AccessControlEntryRecord
@@ -46,9 +51,6 @@ from kraft_wire.wire.generated.topic_record import TopicRecord
 from kraft_wire.wire.generated.user_scram_credential_record import UserScramCredentialRecord
 from kraft_wire.wire.generated.zk_migration_state_record import ZkMigrationStateRecord
 
-if TYPE_CHECKING:
-    from _typeshed import SupportsRichComparison
-
 __all__ = [
     "SNAPSHOT_BATCH_RECORDS",
     "ImageOrder",
@@ -56,6 +58,7 @@ __all__ = [
     "acl_record",
     "snapshot_batches",
     "snapshot_records",
+    "snapshot_values",
 ]
 
 SNAPSHOT_BATCH_RECORDS: Final = 1_024
@@ -63,9 +66,6 @@ SNAPSHOT_BATCH_RECORDS: Final = 1_024
 
 _ELR_RECORD_VERSION: Final = 2
 """PartitionRecord's first version with eligible leader replicas."""
-
-
-ComparableT = TypeVar("ComparableT", bound="SupportsRichComparison")
 
 
 class UnwritableImage(Exception):
@@ -80,12 +80,12 @@ class ImageOrder:
     """The order of an image's records, found in steps that are short however large it is."""
 
     def __init__(self, image: MetadataImage) -> None:
-        self.topics = _natural(image.topics_by_name)
-        self.configs = _natural(image.configs)
+        self.topics = SlicedOrder(image.topics_by_name)
+        self.configs = SlicedOrder(image.configs)
         self.quotas = SlicedOrder(image.client_quotas, _quota_rank)
-        self.acls = _natural(image.acls)
-        self.scram = _natural(image.scram)
-        self.tokens = _natural(image.delegation_tokens)
+        self.acls = SlicedOrder(image.acls)
+        self.scram = SlicedOrder(image.scram)
+        self.tokens = SlicedOrder(image.delegation_tokens)
 
     def steps(self) -> Iterator[None]:
         """Do a step of the work whenever the next item is asked for."""
@@ -95,14 +95,10 @@ class ImageOrder:
                 yield
 
 
-def _natural(keys: Collection[ComparableT]) -> SlicedOrder[ComparableT]:
-    """Order by the keys themselves."""
-    return SlicedOrder(keys, lambda key: key)
-
-
-def _quota_rank(entity: QuotaEntity) -> list[tuple[str, str]]:
-    """A default entity stands before the named ones."""
-    return [(kind, name or "") for kind, name in entity]
+def _quota_rank(entity: QuotaEntity) -> list[tuple[str, bool, str]]:
+    """A default entity, whose name is None, stands before the named ones."""
+    assert entity, "it names somebody"
+    return [(kind, name is not None, name or "") for kind, name in entity]
 
 
 def snapshot_batches(image: MetadataImage) -> Iterator[list[VersionedRecord]]:
@@ -120,6 +116,21 @@ def snapshot_records(
 
     Without an `order` of the image the first records take as long as sorting does.
     Errors: UnwritableImage for what the finalised metadata.version cannot carry.
+    """
+    return map(decode_record, snapshot_values(image, order))
+
+
+def snapshot_values(image: MetadataImage, order: ImageOrder | None = None) -> Iterator[bytes]:
+    """Yield the same records as bytes."""
+    assert image.metadata_version >= 0, image.metadata_version
+    return map(encode_record, _records(image, order))
+
+
+def _records(image: MetadataImage, order: ImageOrder | None) -> Iterator[VersionedRecord]:
+    """Yield the records, each good until the next one is asked for.
+
+    There may be a million quotas and configurations; making an object for each would take longer
+    than encoding it does.
     """
     level = image.metadata_version
     assert level >= 0, level
@@ -207,23 +218,30 @@ def _partition(topic_id: Uuid, partition: PartitionImage, version: int) -> Parti
 
 
 def _configs(image: MetadataImage, order: ImageOrder) -> Iterator[VersionedRecord]:
-    for kind, name in order.configs:
-        values = image.configs[kind, name]
-        assert values, (kind, name)
-        for key in sorted(values):
-            record = ConfigRecord(
-                resource_type=kind, resource_name=name, name=key, value=values[key]
-            )
-            yield VersionedRecord(record)
+    configs, record = image.configs, ConfigRecord()
+    reused = VersionedRecord(record)
+    for resource in order.configs:
+        values = configs[resource]
+        assert values, resource
+        record.resource_type, record.resource_name = resource
+        for record.name in sorted(values):
+            record.value = values[record.name]
+            yield reused
 
 
 def _quotas(image: MetadataImage, order: ImageOrder) -> Iterator[VersionedRecord]:
+    quotas, record = image.client_quotas, ClientQuotaRecord()
+    reused, parts = VersionedRecord(record), record.entity
     for entity in order.quotas:
-        values = image.client_quotas[entity]
+        values = quotas[entity]
         assert values, entity
-        for key in sorted(values):
-            parts = [EntityData(entity_type=kind, entity_name=name) for kind, name in entity]
-            yield VersionedRecord(ClientQuotaRecord(entity=parts, key=key, value=values[key]))
+        if len(parts) != len(entity):
+            parts[:] = [EntityData() for _ in entity]
+        for part, (kind, name) in zip(parts, entity, strict=True):
+            part.entity_type, part.entity_name = kind, name
+        for record.key in sorted(values):
+            record.value = values[record.key]
+            yield reused
 
 
 def acl_record(acl_id: Uuid, acl: AclImage) -> VersionedRecord:

@@ -40,11 +40,18 @@ class VersionedRecord(NamedTuple):
 def encode_record(record: VersionedRecord) -> bytes:
     """Return the value of a metadata record; its key is null."""
     message, version = record
-    assert message.RECORD_TYPE >= 0, message.NAME
-    assert message.MIN_VERSION <= version <= message.MAX_VERSION, (message.NAME, version)
-    head = (FRAME_VERSION, message.RECORD_TYPE, version)
+    return _head_of(message.RECORD_TYPE, version) + message.encode(version)
+
+
+@lru_cache(_HEADS_MAX)
+def _head_of(record_type: int, version: int) -> bytes:
+    """Return the frame in front of the records of one class and version."""
+    assert record_type in METADATA_RECORDS, record_type
+    kind = metadata_record_class(record_type)
+    assert kind.MIN_VERSION <= version <= kind.MAX_VERSION, (kind.NAME, version)
+    head = (FRAME_VERSION, record_type, version)
     assert max(head) < _ONE_BYTE_END, head
-    return bytes(head) + message.encode(version)
+    return bytes(head)
 
 
 def decode_record(value: bytes | memoryview) -> VersionedRecord:

@@ -24,7 +24,7 @@ from kraft_wire.wire.generated.snapshot_footer_record import SnapshotFooterRecor
 from kraft_wire.wire.generated.snapshot_header_record import SnapshotHeaderRecord
 from kraft_wire.wire.message import Message
 from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import RecordBatch
+from kraft_wire.wire.record_batch import HEADER_BYTES, RecordBatch
 
 __all__ = ["OBEYED", "SnapshotHead", "control_messages", "snapshot_batches"]
 
@@ -33,6 +33,8 @@ OBEYED: Final = (ControlRecordType.KRAFT_VERSION, ControlRecordType.KRAFT_VOTERS
 
 _BATCH_RECORDS_MAX: Final = 1024
 _BATCH_BYTES_MAX: Final = 8 * 1024 * 1024
+_RECORD_OVERHEAD_BYTES_MAX: Final = 16
+"""Two lengths of at most five bytes, an offset delta of two, four fields of one."""
 _KINDS: Final = {
     "KRaftVersionRecord": ControlRecordType.KRAFT_VERSION,
     "VotersRecord": ControlRecordType.KRAFT_VOTERS,
@@ -63,19 +65,30 @@ def snapshot_batches(
         records.append(control_record(_KINDS[message.NAME], message, head.wall_ms))
     yield _control_batch(records, 0, snapshot_id)
     offset = len(records)
-    builder = BatchBuilder(base_offset=offset, partition_leader_epoch=snapshot_id.epoch)
+    for group in _groups(values):
+        builder = BatchBuilder(base_offset=offset, partition_leader_epoch=snapshot_id.epoch)
+        builder.append_values(head.wall_ms, group)
+        yield builder.build()
+        offset = builder.next_offset
+    footer = control_record(ControlRecordType.SNAPSHOT_FOOTER, SnapshotFooterRecord(), head.wall_ms)
+    yield _control_batch([footer], offset, snapshot_id)
+
+
+def _groups(values: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Yield what goes into a batch each: 1,024 values, or fewer of which one is large."""
+    group: list[bytes] = []
+    size_bytes = HEADER_BYTES
     for value in values:
         assert value, "a metadata record is not empty"
-        is_full = builder.records_count == _BATCH_RECORDS_MAX
-        if is_full or builder.size_bytes + len(value) > _BATCH_BYTES_MAX:
-            yield builder.build()
-            offset = builder.next_offset
-            builder = BatchBuilder(base_offset=offset, partition_leader_epoch=snapshot_id.epoch)
-        builder.append(head.wall_ms, None, value)
-    if builder.records_count:
-        yield builder.build()
-    footer = control_record(ControlRecordType.SNAPSHOT_FOOTER, SnapshotFooterRecord(), head.wall_ms)
-    yield _control_batch([footer], builder.next_offset, snapshot_id)
+        record_bytes = len(value) + _RECORD_OVERHEAD_BYTES_MAX
+        is_full = len(group) == _BATCH_RECORDS_MAX or size_bytes + record_bytes > _BATCH_BYTES_MAX
+        if group and is_full:
+            yield group
+            group, size_bytes = [], HEADER_BYTES
+        group.append(value)
+        size_bytes += record_bytes
+    if group:
+        yield group
 
 
 def _control_batch(

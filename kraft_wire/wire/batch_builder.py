@@ -16,6 +16,7 @@ from kraft_wire.wire.record import (
     Header,
     Record,
     append_record,
+    append_values,
 )
 from kraft_wire.wire.record_batch import (
     CHECKED_FROM,
@@ -122,6 +123,16 @@ class BatchBuilder:
         self._last_offset_delta = offset_delta
         self._max_timestamp = max(self._max_timestamp, timestamp)
         self.records_count += 1
+
+    def append_values(self, timestamp: int, values: Sequence[bytes]) -> None:
+        """Add records with nothing but a value, all of one time, each behind the one before."""
+        assert values, "none is added"
+        assert self._base_timestamp in (None, timestamp), (self._base_timestamp, timestamp)
+        self._base_timestamp = timestamp
+        append_values(self._body, self._last_offset_delta + 1, values)
+        self._last_offset_delta += len(values)
+        self._max_timestamp = max(self._max_timestamp, timestamp)
+        self.records_count += len(values)
 
     def build(
         self, *, last_offset: int | None = None, max_timestamp: int | None = None

@@ -7,7 +7,7 @@ delta, offset delta, key, value and headers. Reading accepts and refuses what Ap
 Batches, compression and control records are one level up, in `record_batch`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from kraft_wire.wire.corruption import InvalidRecord
@@ -28,6 +28,7 @@ __all__ = [
     "Header",
     "Record",
     "append_record",
+    "append_values",
     "check_records",
     "increment_sequence",
     "iter_records",
@@ -94,7 +95,7 @@ def append_record(
 ) -> None:
     """Append one record to the body of a batch that is being built."""
     if key is None and value is not None and timestamp_delta == 0 and not headers:
-        _append_value(output, offset_delta, value)
+        append_values(output, offset_delta, (value,))
         return
     record = bytearray(1)  # attributes: none are defined
     append_varint(record, timestamp_delta)
@@ -109,16 +110,34 @@ def append_record(
     output += record
 
 
-def _append_value(output: bytearray, offset_delta: int, value: bytes | memoryview) -> None:
-    """Append a record with nothing but a value, as all of the metadata are."""
-    head = bytearray(2)  # attributes, timestamp delta
-    append_varint(head, offset_delta)
-    head.append(1)  # no key
-    append_varint(head, len(value))
-    append_varint(output, len(head) + len(value) + 1)
-    output += head
-    output += value
-    output.append(0)  # headers
+class _Varints(dict[int, bytes]):
+    """The zig-zag forms of small counts, each made when it is first asked for."""
+
+    def __missing__(self, count: int) -> bytes:
+        form = bytearray()
+        append_varint(form, count)
+        if count < _REMEMBERED_MAX:
+            self[count] = bytes(form)
+        return bytes(form)
+
+
+_REMEMBERED_MAX: Final = 8_192
+"""Counts below have forms of one and two bytes; so many are remembered and no more."""
+_VARINTS: Final = _Varints()
+
+
+def append_values(
+    output: bytearray, first_delta: int, values: Iterable[bytes | memoryview]
+) -> None:
+    """Append records with nothing but a value, as all of the metadata are, of the batch's time."""
+    varints = _VARINTS
+    parts: list[bytes | memoryview] = []
+    for offset_delta, value in enumerate(values, first_delta):
+        offset, length = varints[offset_delta], varints[len(value)]
+        size = varints[len(offset) + len(length) + len(value) + 4]
+        # Attributes and timestamp delta; no key; no headers.
+        parts += (size, b"\x00\x00", offset, b"\x01", length, value, b"\x00")
+    output += b"".join(parts)
 
 
 def _append_blob(record: bytearray, blob: bytes | memoryview | None) -> None:

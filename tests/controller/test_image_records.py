@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from kraft_wire.controller.image import EMPTY_IMAGE, MetadataImage
+from kraft_wire.controller.image import EMPTY_IMAGE, MetadataImage, QuotaEntity
 from kraft_wire.controller.image_records import (
     SNAPSHOT_BATCH_RECORDS,
     UnwritableImage,
@@ -15,6 +15,7 @@ from kraft_wire.controller.image_records import (
 from kraft_wire.controller.loader import MetadataLoader
 from kraft_wire.controller.records import decode_record, encode_record
 from kraft_wire.model import Uuid
+from kraft_wire.wire.generated.client_quota_record import ClientQuotaRecord, EntityData
 from kraft_wire.wire.generated.config_record import ConfigRecord
 from kraft_wire.wire.generated.feature_level_record import FeatureLevelRecord
 from kraft_wire.wire.generated.partition_record import PartitionRecord
@@ -96,6 +97,33 @@ def test_batches_of_a_large_image_are_full_and_complete() -> None:
         952,
     ]
     assert [record for batch in batches for record in batch] == list(snapshot_records(image))
+
+
+def test_record_of_a_snapshot_stays_as_it_is_when_the_next_one_is_asked_for() -> None:
+    quotas: dict[QuotaEntity, dict[str, float]] = {
+        (("client-id", None), ("user", "a")): {"request_percentage": 1.0},
+        (("user", "a"),): {"consumer_byte_rate": 2.0, "producer_byte_rate": 3.0},
+    }
+    image = MetadataImage(
+        offset=1,
+        finalized_features={"metadata.version": 30},
+        client_quotas=quotas,
+        configs={(4, ""): {"a": "1", "b": "2"}},
+    )
+    _, *rest = [each.record for each in snapshot_records(image)]
+    assert rest == [
+        ConfigRecord(resource_type=4, resource_name="", name="a", value="1"),
+        ConfigRecord(resource_type=4, resource_name="", name="b", value="2"),
+        *(
+            ClientQuotaRecord(
+                entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
+                key=key,
+                value=values[key],
+            )
+            for entity, values in quotas.items()
+            for key in sorted(values)
+        ),
+    ]
 
 
 def test_empty_image_has_no_records() -> None:

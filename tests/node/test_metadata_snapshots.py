@@ -7,7 +7,7 @@ import pytest
 from kraft_wire.controller.loader import MetadataLoader, SnapshotReplay
 from kraft_wire.node.metadata_upkeep import MetadataUpkeep
 from kraft_wire.sim.files import SimFileSystem
-from kraft_wire.storage.snapshots import list_snapshots
+from kraft_wire.storage.snapshots import SnapshotWriter, list_snapshots
 from kraft_wire.wire.message import Message
 from tests.broker.groups.node_door import DIRECTORY, NodeDoor
 from tests.node.quorum import NodeQuorum
@@ -100,19 +100,25 @@ def test_a_voter_whose_disk_is_lost_catches_up_with_a_snapshot(chunk: str) -> No
 
 
 def test_a_snapshot_of_much_is_written_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    steps: list[int] = []
-    went_on = MetadataUpkeep._go_on
+    batches_of_ticks: list[int] = []
+    went_on, append = MetadataUpkeep._go_on, SnapshotWriter.append
 
     def counted(upkeep: MetadataUpkeep, now_ms: int) -> None:
-        steps.append(now_ms)
+        batches_of_ticks.append(0)
         went_on(upkeep, now_ms)
 
+    def appended(writer: SnapshotWriter, data: bytes) -> None:
+        batches_of_ticks[-1] += 1
+        append(writer, data)
+
     monkeypatch.setattr(MetadataUpkeep, "_go_on", counted)
+    monkeypatch.setattr(SnapshotWriter, "append", appended)
     door = NodeDoor(SimFileSystem(), metadata_log_max_record_bytes_between_snapshots="100000")
     for number in range(3):
         assert created(door, f"t{number}", 900) == 0
         door.settle()
-    assert len(steps) > 4
+    assert len(batches_of_ticks) > 2
+    assert max(batches_of_ticks) <= 2
     assert len(door.node.raft.quorum_log.snapshots.ids) >= 1
 
 

@@ -12,6 +12,7 @@ from kraft_wire.wire.corruption import InvalidRecord
 from kraft_wire.wire.record import (
     Record,
     append_record,
+    append_values,
     increment_sequence,
     iter_records,
     record_values,
@@ -216,3 +217,22 @@ def test_record_with_nothing_but_a_value_has_the_form_of_kip_98(offset: int, val
     append_record(body, offset, 0, None, value)
     inner = b"\0\0" + varint(offset) + b"\1" + varint(len(value)) + value + b"\0"
     assert bytes(body) == varint(len(inner)) + inner
+
+
+@given(st.integers(0, 100), st.lists(st.binary(max_size=80)))
+def test_values_in_a_row_are_the_records_that_each_of_them_makes(
+    first: int, values: list[bytes]
+) -> None:
+    together, one_by_one = bytearray(b"before"), bytearray(b"before")
+    append_values(together, first, values)
+    for offset, value in enumerate(values, first):
+        append_record(one_by_one, offset, 0, None, value)
+    assert together == one_by_one
+
+
+@pytest.mark.parametrize("size", [8_191, 8_192, 1 << 20])
+def test_length_of_any_value_reads_back(size: int) -> None:
+    body = bytearray()
+    append_values(body, 8_190, [b"v" * size] * 3)
+    found = [(each.offset, each.value) for each in iter_records(bytes(body), 3, 0, 0)]
+    assert found == [(offset, b"v" * size) for offset in (8_190, 8_191, 8_192)]

@@ -193,6 +193,18 @@ def test_builder_counts_size_and_offsets_and_keeps_gaps() -> None:
     assert builder.size_bytes == batch.size_bytes
 
 
+def test_builder_takes_values_in_a_row_as_it_takes_them_one_by_one() -> None:
+    together, one_by_one = BatchBuilder(base_offset=7), BatchBuilder(base_offset=7)
+    for values in ([b"a", b""], [b"c" * 200]):
+        together.append_values(5, values)
+        for value in values:
+            one_by_one.append(5, None, value)
+    assert (together.next_offset, together.records_count) == (10, 3)
+    assert together.build() == one_by_one.build()
+    with pytest.raises(AssertionError):
+        together.append_values(6, [b"of another time"])
+
+
 def test_builder_refuses_offsets_that_go_back() -> None:
     builder = BatchBuilder()
     builder.append(0, None, None, offset=3)
