@@ -43,9 +43,10 @@ def read_ledger(lines: Iterable[str], name: str) -> dict[tuple[str, int], Acknow
             continue
         try:
             entry = json.loads(line)
-            topic, partition, offset, checksum = (entry[field] for field in _FIELDS)
-            found[str(topic), int(partition)].append((int(offset), int(checksum)))
-        except (ValueError, TypeError, KeyError) as error:
+            topic, *numbers = (entry[field] for field in _FIELDS)
+            partition, offset, checksum = np.array(numbers, np.int64).tolist()
+            found[str(topic), partition].append((offset, checksum))
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             wanted = ", ".join(_FIELDS)
             raise LedgerError(f"{name}:{number}: no JSON object with {wanted}") from error
     return {

@@ -152,8 +152,15 @@ def test_high_watermarks_are_read_in_three_forms(nodes: list[Path], tmp_path: Pa
     lines = tmp_path / "lines.json"
     lines.write_text('{"topic": "t", "partition": 1, "offset": 5}\n')
     assert read_high_watermarks(lines) == {("t", 1): 5}
-    (tmp_path / "text").write_text("nothing of that kind\n")
-    with pytest.raises(CannotAudit, match="neither an offset checkpoint nor JSON"):
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "\n", "0\n", "0\n1\n", "nothing of that kind\n", "{}\n[]\n", '{"t": {"0": 1e999}}'],
+)
+def test_what_tells_no_high_watermarks_is_refused_by_its_name(tmp_path: Path, text: str) -> None:
+    (tmp_path / "text").write_text(text)
+    with pytest.raises(CannotAudit, match="text: neither an offset checkpoint nor JSON"):
         read_high_watermarks(tmp_path / "text")
 
 
@@ -190,9 +197,22 @@ def test_acknowledged_value_that_changed_everywhere_is_one_finding(
     assert "another value" in found.detail
 
 
-def test_ledger_line_that_is_none_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"topic": "t"}',
+        "[]",
+        "7",
+        "{",
+        '{"topic": "t", "partition": 0, "offset": 100000000000000000000, "crc32": 2}',
+        '{"topic": "t", "partition": 0, "offset": "many", "crc32": 2}',
+        '{"topic": "t", "partition": 0, "offset": null, "crc32": 2}',
+        '{"topic": "t", "partition": 0, "offset": 1e999, "crc32": 2}',
+    ],
+)
+def test_ledger_line_that_is_none_is_named(tmp_path: Path, line: str) -> None:
     file = tmp_path / "acks"
-    file.write_text('{"topic": "t", "partition": 0, "offset": 1, "crc32": 2}\n{"topic": "t"}\n')
+    file.write_text(f'{{"topic": "t", "partition": 0, "offset": 1, "crc32": 2}}\n{line}\n')
     with pytest.raises(CannotAudit, match=r"acks:2: no JSON object with topic, partition"):
         read_ledger_file(file)
 

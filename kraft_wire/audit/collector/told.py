@@ -51,7 +51,7 @@ def read_high_watermarks(path: Path) -> Watermarks:
         raise CannotAudit(f"{path}: not UTF-8") from error
     try:
         return _parsed(text)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (LookupError, ValueError, TypeError, ArithmeticError, AttributeError) as error:
         raise CannotAudit(f"{path}: neither an offset checkpoint nor JSON of offsets") from error
 
 
