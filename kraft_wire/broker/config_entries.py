@@ -10,6 +10,7 @@ from itertools import dropwhile
 from kraft_wire.settings.broker import (
     BROKER_KEYS,
     DYNAMIC_BROKER_KEYS,
+    FIXED_WHILE_RUNNING,
     is_listener_key,
     listener_base_name,
 )
@@ -64,7 +65,8 @@ def broker_entries(settings: NodeSettings, dynamic: Sequence[Mapping[str, str]])
         is_set = any(place.source is not ConfigSource.DEFAULT for place in places)
         if not key.internal or is_set:
             in_force = places[0] if places else SourcedValue(name, None, ConfigSource.DEFAULT)
-            yield _entry(key, in_force, places, read_only=name not in DYNAMIC_BROKER_KEYS)
+            read_only = name not in DYNAMIC_BROKER_KEYS or name in FIXED_WHILE_RUNNING
+            yield _entry(key, in_force, places, read_only=read_only)
     sources = (ConfigSource.DYNAMIC_BROKER, ConfigSource.DYNAMIC_DEFAULT_BROKER)
     extra: dict[str, list[SourcedValue]] = {}
     for texts, source in zip(dynamic, sources, strict=True):

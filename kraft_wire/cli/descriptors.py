@@ -7,18 +7,20 @@ as far as the system allows, as a JVM does.
 import resource
 from contextlib import suppress
 
-__all__ = ["connections_max"]
+from kraft_wire.node.limits import UNBOUNDED
+
+__all__ = ["connections_possible"]
 
 _SHARE_PERCENT = 80
 
 
-def connections_max(configured: int) -> int:
-    """Return `max.connections`, but no more than 80 % of the descriptors, as far as limited."""
+def connections_possible() -> int:
+    """Return 80 % of the descriptors, as far as they are limited."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         with suppress(OSError, ValueError):  # refused by the system: the soft limit stays
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
             soft = hard
     if soft == resource.RLIM_INFINITY:
-        return configured
-    return min(configured, soft * _SHARE_PERCENT // 100)
+        return UNBOUNDED
+    return min(UNBOUNDED, soft * _SHARE_PERCENT // 100)

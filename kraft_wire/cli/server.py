@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import field, replace
 
 from kraft_wire.cli.chance import SystemChance
-from kraft_wire.cli.descriptors import connections_max
+from kraft_wire.cli.descriptors import connections_possible
 from kraft_wire.cli.listening import bound_sockets
 from kraft_wire.cli.process import ServerProcess
 from kraft_wire.frozen import slotted
@@ -90,7 +90,7 @@ def _serve(parsed: _Arguments, config: NodeConfig) -> None:
         config = config.with_ports({each.name: sock.getsockname()[1] for each, sock in sockets})
         node = _open_node(config, process.log)
         _take_away_ready_file(parsed.ready_file)
-        serving = Serving(node, config.limits, sockets, process)
+        serving = Serving(node, sockets, process)
         serving.listen()
         if config.metrics_port is not None:
             _serve_metrics(serving, config.all_listeners[0].host, config.metrics_port)
@@ -145,8 +145,7 @@ def _load(parsed: _Arguments) -> NodeConfig:
             raise _UsageError(f"{parsed.file}: not a text file ({error.reason})") from error
     name = parsed.file or "configuration"
     config = load_config(file, os.environ, parsed.overrides, file_name=name)
-    allowed = connections_max(config.limits.connections_max)
-    return replace(config, limits=replace(config.limits, connections_max=allowed))
+    return replace(config, connections_possible=connections_possible())
 
 
 def _open_node(config: NodeConfig, log: EventLog) -> Node:

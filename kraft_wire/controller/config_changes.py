@@ -13,6 +13,7 @@ from kraft_wire.controller.controller import Controller
 from kraft_wire.controller.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.controller.refusal import Refusal
+from kraft_wire.settings.broker import FIXED_WHILE_RUNNING
 from kraft_wire.settings.definition import ConfigKind
 from kraft_wire.settings.values import default_text
 from kraft_wire.wire.generated.config_record import ConfigRecord
@@ -58,7 +59,7 @@ def check_asked(
     """Check what needs no look at the values: keys given twice, nulls, and whose resource it is.
 
     Errors, first match wins, all INVALID_REQUEST: duplicate keys, null values, unknown operation,
-    foreign or malformed broker id.
+    foreign or malformed broker id, a key that our broker reads at its start alone.
     """
     names = [change.name for change in changes]
     if len(set(names)) != len(names):
@@ -80,6 +81,8 @@ def check_asked(
         raise Refusal(ErrorCode.INVALID_REQUEST, words)
     if resource_type == BROKER_RESOURCE and name:
         _check_broker_id(controller, name)
+        for change in changes:
+            _check_is_changeable(change)
 
 
 def incremental_values(
@@ -182,6 +185,13 @@ def _operated(resource_type: int, change: ConfigChange, present: str | None) -> 
 
 def _members(text: str | None) -> list[str]:
     return [member.strip() for member in text.split(",")] if text else []
+
+
+def _check_is_changeable(change: ConfigChange) -> None:
+    """Refuse what would be recorded and not obeyed; what Apache's broker recorded may go."""
+    if change.name in FIXED_WHILE_RUNNING and change.operation != ConfigOperation.DELETE:
+        words = f"{change.name} cannot be changed while the broker runs: change its file, restart"
+        raise Refusal(ErrorCode.INVALID_REQUEST, words)
 
 
 def _check_broker_id(controller: Controller, name: str) -> None:

@@ -71,6 +71,7 @@ class BrokerPart:
             self.settings = layered(self._config.settings, image, self._config.node_id)
             self.broker.settings = BrokerSettings.of(self.settings)
             self.store.configure_all(self.settings)
+            self.maintenance.configure(self.settings)
         self._image = image
         if not self._is_open:
             self._open(image, wall_ms)

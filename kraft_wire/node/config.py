@@ -21,7 +21,7 @@ from kraft_wire.node.config_sources import (
     settings_of_environment,
     settings_of_file,
 )
-from kraft_wire.node.limits import ServerLimits
+from kraft_wire.node.limits import UNBOUNDED, ServerLimits, server_limits
 from kraft_wire.node.listeners import Listener, read_listeners
 from kraft_wire.node.quorum_rules import (
     QuorumAddress,
@@ -69,7 +69,6 @@ class NodeConfig:
     log_dirs: tuple[str, ...]
     listeners: tuple[Listener, ...]
     """For clients; none on a node that is only a controller."""
-    limits: ServerLimits
     metrics_port: int | None
     """Where `/metrics` is served on the first listener's host, 0 for a free port."""
     is_embedded: bool
@@ -83,6 +82,13 @@ class NodeConfig:
     bootstrap_servers: tuple[QuorumAddress, ...] = ()
     """`controller.quorum.bootstrap.servers`."""
     unknown_keys: tuple[str, ...] = ()
+    connections_possible: int = UNBOUNDED
+    """What the process has descriptors for, whatever `max.connections` says."""
+
+    @property
+    def limits(self) -> ServerLimits:
+        """The limits of the sockets before anything is changed dynamically."""
+        return server_limits(self.settings, self.connections_possible)
 
     @property
     def is_broker(self) -> bool:
@@ -176,7 +182,6 @@ def _read(reader: ConfigReader, merged: Mapping[str, Setting], *, is_embedded: b
         node_id=node_id,
         log_dirs=_log_dirs(reader),
         listeners=listeners.clients,
-        limits=_limits(reader.settings),
         metrics_port=_metrics_port(reader.settings),
         is_embedded=is_embedded,
         roles=roles,
@@ -211,21 +216,3 @@ def _check(known: Mapping[str, Setting]) -> None:
 def _metrics_port(settings: NodeSettings) -> int | None:
     port = settings.integer("metrics.port")
     return None if port == 0 else max(0, port)
-
-
-def _limits(settings: NodeSettings) -> ServerLimits:
-    number = settings.integer
-    return ServerLimits(
-        frame_bytes_max=number("socket.request.max.bytes"),
-        metadata_frame_bytes_max=min(
-            number("request.metadata.max.bytes"), number("socket.request.max.bytes")
-        ),
-        queued_bytes_max=number("queued.max.request.bytes"),
-        unsent_bytes_max=number("connection.write.buffer.max.bytes"),
-        idle_ms=number("connections.max.idle.ms"),
-        handshake_ms=number("connection.handshake.timeout.ms"),
-        read_bytes_per_second_min=number("connection.min.read.bytes.per.second"),
-        connections_max=number("max.connections"),
-        connections_per_ip_max=number("max.connections.per.ip"),
-        connections_per_second_max=number("max.connection.creation.rate"),
-    )

@@ -4,9 +4,23 @@
 per second, `RequestMemory` the bytes of requests that are being read or answered.
 """
 
-from kraft_wire.frozen import frozen
+from typing import Final
 
-__all__ = ["Admission", "RequestMemory", "ServerLimits", "Waiting", "overdue"]
+from kraft_wire.frozen import frozen
+from kraft_wire.settings.node_settings import NodeSettings
+
+__all__ = [
+    "UNBOUNDED",
+    "Admission",
+    "RequestMemory",
+    "ServerLimits",
+    "Waiting",
+    "overdue",
+    "server_limits",
+]
+
+UNBOUNDED: Final = 2_147_483_647
+"""Kafka's default of `max.connections`."""
 
 
 @frozen(kw_only=True)
@@ -27,12 +41,30 @@ class ServerLimits:
     """`connection.handshake.timeout.ms`: until the first whole request."""
     read_bytes_per_second_min: int = 1_024
     """`connection.min.read.bytes.per.second`: once a frame has begun."""
-    connections_max: int = 2_147_483_647
+    connections_max: int = UNBOUNDED
     """`max.connections`."""
     connections_per_ip_max: int = 1_000
     """`max.connections.per.ip`."""
     connections_per_second_max: int = 1_000
     """`max.connection.creation.rate`."""
+
+
+def server_limits(settings: NodeSettings, connections_possible: int = UNBOUNDED) -> ServerLimits:
+    """Read the limits; `connections_possible` is what the process has descriptors for."""
+    number = settings.integer
+    frame_bytes_max = number("socket.request.max.bytes")
+    return ServerLimits(
+        frame_bytes_max=frame_bytes_max,
+        metadata_frame_bytes_max=min(number("request.metadata.max.bytes"), frame_bytes_max),
+        queued_bytes_max=number("queued.max.request.bytes"),
+        unsent_bytes_max=number("connection.write.buffer.max.bytes"),
+        idle_ms=number("connections.max.idle.ms"),
+        handshake_ms=number("connection.handshake.timeout.ms"),
+        read_bytes_per_second_min=number("connection.min.read.bytes.per.second"),
+        connections_max=min(number("max.connections"), connections_possible),
+        connections_per_ip_max=number("max.connections.per.ip"),
+        connections_per_second_max=number("max.connection.creation.rate"),
+    )
 
 
 @frozen
@@ -66,7 +98,8 @@ class Admission:
     """Decides whether a new connection may stay."""
 
     def __init__(self, limits: ServerLimits) -> None:
-        self._limits = limits
+        self.limits = limits
+        """Replaced as a whole where they change while the node runs."""
         self._by_host: dict[str, int] = {}
         self._total = 0
         self._second = -1
@@ -74,7 +107,7 @@ class Admission:
 
     def admit(self, host: str, now_ms: int) -> str | None:
         """Count a connection in; the reason when it is refused, and then it is not counted."""
-        limits = self._limits
+        limits = self.limits
         if self._total >= limits.connections_max:
             return "too_many_connections"
         if self._by_host.get(host, 0) >= limits.connections_per_ip_max:
@@ -88,6 +121,11 @@ class Admission:
         self._total += 1
         self._by_host[host] = self._by_host.get(host, 0) + 1
         return None
+
+    @property
+    def excess_count(self) -> int:
+        """How many connections there are above `max.connections`, which may have been lowered."""
+        return max(0, self._total - self.limits.connections_max)
 
     def released(self, host: str) -> None:
         """Count a connection out."""

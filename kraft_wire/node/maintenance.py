@@ -21,6 +21,9 @@ _MAP_ENTRIES_MAX: Final = 100_000
 """Keys of one compaction pass: bounds its memory, and how long it holds the node up."""
 
 
+_COMPACTION_REST_MS_MIN: Final = 1_000
+"""A pass holds up everything else, so that none follows another at once."""
+
 _REMOVED_AT_ONCE: Final = 100
 """Deleted logs whose files go in one pass: it holds up everything else."""
 
@@ -52,17 +55,31 @@ class Maintenance:
         self._store = store
         self._cleans = settings.boolean("log.cleaner.enable")
         self._doomed: list[tuple[int, LogDirectory, str]] = []
+        self._tasks = [
+            _Task(run, interval, now_ms + interval) for run, interval in self._plan(settings)
+        ]
+
+    def _plan(self, settings: NodeSettings) -> tuple[tuple[Callable[[int, int], None], int], ...]:
+        """Return each task with its interval."""
         number = settings.integer
-        plan = (
+        return (
             (self._apply_retention, number("log.retention.check.interval.ms")),
-            (self._compact, max(1_000, number("log.cleaner.backoff.ms"))),
+            (self._compact, max(_COMPACTION_REST_MS_MIN, number("log.cleaner.backoff.ms"))),
             (self._checkpoint, number("log.flush.offset.checkpoint.interval.ms")),
             (self._flush_by_time, _flush_check_ms(settings)),
             (self._look_for_space, 1_000),
             (self._remove_deleted, 1_000),
             (self._expire_producers, number("producer.id.expiration.check.interval.ms")),
         )
-        self._tasks = [_Task(run, interval, now_ms + interval) for run, interval in plan]
+
+    def configure(self, settings: NodeSettings) -> None:
+        """Obey changed settings: a task that was to be run after its old interval keeps its start.
+
+        `log.cleaner.backoff.ms` and `log.flush.interval.ms` are those that can change.
+        """
+        for task, (_, interval_ms) in zip(self._tasks, self._plan(settings), strict=True):
+            task.due_ms += interval_ms - task.interval_ms
+            task.interval_ms = interval_ms
 
     def deadline_ms(self) -> int:
         """Return when the next task is due."""

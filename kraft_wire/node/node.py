@@ -21,15 +21,16 @@ from kraft_wire.broker.context import (
     RequestContext,
     Withheld,
 )
-from kraft_wire.controller.controller import Controller
-from kraft_wire.controller.image import MetadataImage
+from kraft_wire.controller.controller import Controller, layered
+from kraft_wire.controller.image import EMPTY_IMAGE, MetadataImage
 from kraft_wire.model import Chance, DiskFull
 from kraft_wire.node.broker_part import BrokerPart
 from kraft_wire.node.config import NodeConfig
 from kraft_wire.node.decoding import Decoded, RequestDecoder, refused, unencodable
 from kraft_wire.node.event_log import Report
+from kraft_wire.node.limits import server_limits
 from kraft_wire.node.opening import open_directories
-from kraft_wire.node.outputs import Close, NoReply, Output, Peer, Rejection
+from kraft_wire.node.outputs import Close, LimitsChanged, NoReply, Output, Peer, Rejection
 from kraft_wire.node.quorum_part import QuorumPart
 from kraft_wire.node.raft_io import RaftIo
 from kraft_wire.node.replies import encoded_reply, reply_of_bytes
@@ -83,6 +84,8 @@ class Node:
         self._parked: dict[int, _InFlight] = {}
         self._parked_max = config.settings.integer("purgatory.max.requests")
         self._flush_ids = count(1)
+        self._configs = EMPTY_IMAGE.configs
+        self._limits = config.limits
         self._is_stopped = False
         self._directories = open_directories(fs, config, chance, cluster_id, wall_ms)
         meta = self._directories[0].meta
@@ -248,10 +251,20 @@ class Node:
     # -- what the quorum wants of the rest -------------------------------------------------------
 
     def _publish(self, image: MetadataImage) -> None:
-        """Show a committed image to the broker."""
+        """Show a committed image to the broker, and changed limits to the host."""
         self.timers_changed = True
+        if image.configs is not self._configs:
+            self._configs = image.configs
+            self._change_limits(image)
         if self._broker is not None:
             self._broker.publish(image, self._now_ms, self._wall_ms)
+
+    def _change_limits(self, image: MetadataImage) -> None:
+        settings = layered(self.config.settings, image, self.config.node_id)
+        limits = server_limits(settings, self.config.connections_possible)
+        if limits != self._limits:
+            self._limits = limits
+            self.outputs.append(LimitsChanged(limits, self._controller_listeners))
 
     def _disk_full(self, error: DiskFull) -> None:
         first = self._directories[0]

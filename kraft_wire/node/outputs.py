@@ -1,4 +1,4 @@
-"""What a node asks of its host, in order: answer, fall silent, close, flush, talk to peers, stop.
+"""What a node asks of its host, in order: answer, be silent, close, flush, talk to peers, stop.
 
 A host drains `Node.outputs` after every call. It writes replies in the order of the list, and runs
 flushes wherever they hold nobody up, reporting back through `Node.flushed`. Connections that the
@@ -11,6 +11,7 @@ from typing import Protocol, TypeAlias
 
 from kraft_wire.frozen import frozen, slotted
 from kraft_wire.model import FileSlice, FsyncFailed
+from kraft_wire.node.limits import ServerLimits
 
 __all__ = [
     "Buffers",
@@ -19,7 +20,9 @@ __all__ = [
     "Disconnect",
     "FlushLogs",
     "FlushTarget",
+    "LimitsChanged",
     "NoReply",
+    "Order",
     "Output",
     "Peer",
     "Rejection",
@@ -139,12 +142,22 @@ class Disconnect:
 
 
 @frozen
+class LimitsChanged:
+    """Obey other limits from now on: dynamic settings have changed (KIP-226, KIP-402, KIP-612)."""
+
+    limits: ServerLimits
+    spared_listeners: frozenset[str]
+    """Their connections outlive a lowered `max.connections`: the quorum's."""
+
+
+@frozen
 class StopProcess:
     """The node is done: its graceful stop is over, or it must not go on for a reason."""
 
     reason: str | None
 
 
-Output: TypeAlias = (
-    Reply | NoReply | Close | FlushLogs | Connect | SendBytes | Disconnect | StopProcess
-)
+Order: TypeAlias = FlushLogs | Connect | SendBytes | Disconnect | LimitsChanged | StopProcess
+"""What concerns no client's connection in particular."""
+
+Output: TypeAlias = Reply | NoReply | Close | Order

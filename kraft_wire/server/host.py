@@ -15,19 +15,18 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from kraft_wire.model import FsyncFailed
 from kraft_wire.node.event_log import EventLog
-from kraft_wire.node.limits import Admission, RequestMemory, ServerLimits, overdue
+from kraft_wire.node.limits import Admission, RequestMemory, overdue
 from kraft_wire.node.node import Node
 from kraft_wire.node.outputs import (
     Close,
-    Connect,
-    Disconnect,
     FlushLogs,
+    LimitsChanged,
     NoReply,
+    Order,
     Output,
     Peer,
     Rejection,
     Reply,
-    SendBytes,
     StopProcess,
 )
 from kraft_wire.server.clock import now_ms, wall_ms
@@ -46,14 +45,13 @@ class Host:
     def __init__(
         self,
         node: Node,
-        limits: ServerLimits,
         loop: asyncio.AbstractEventLoop,
         log: EventLog,
         stop_at_once: Callable[[str], None],
     ) -> None:
         """`stop_at_once` ends the process: a failed flush leaves nothing else to do."""
         self.node = node
-        self.limits = limits
+        self.limits = limits = node.config.limits
         self.log = log
         self.receive_view = memoryview(bytearray(RECEIVE_BYTES))
         self.connections: dict[int, Connection] = {}
@@ -200,11 +198,18 @@ class Host:
             connection.is_dirty = True
             self._dirty.append(connection)
 
-    def _act(self, output: FlushLogs | Connect | SendBytes | Disconnect | StopProcess) -> None:
-        """Do what concerns no client's connection."""
+    def _act(self, output: Order) -> None:
+        """Do what concerns no client's connection in particular."""
         match output:
             case FlushLogs():
                 self._flush(output)
+            case LimitsChanged(limits=limits, spared_listeners=spared):
+                self.limits = self._admission.limits = limits
+                open_ones = self.connections.values()
+                may_go = [each for each in open_ones if each.peer.listener not in spared]
+                may_go.sort(key=lambda each: each.last_active_ms)
+                for connection in may_go[: self._admission.excess_count]:
+                    self.reject(connection, Rejection("too_many_connections"))
             case StopProcess(reason=reason):
                 self.node_has_left = True
                 if reason is not None:

@@ -12,14 +12,12 @@ from typing import NoReturn, Protocol
 
 from kraft_wire.node.config import Listener
 from kraft_wire.node.event_log import EventLog
-from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.node import Node
 from kraft_wire.server.clock import now_ms
 from kraft_wire.server.host import Host
 
 __all__ = ["Process", "Serving"]
 
-_BACKLOG = 511
 _ACCEPTS_PER_WAKE_UP = 64
 _ACCEPT_PAUSE_SECONDS = 0.1
 _STOP_GRACE_SECONDS = 5.0
@@ -44,7 +42,6 @@ class Serving:
     def __init__(
         self,
         node: Node,
-        limits: ServerLimits,
         sockets: list[tuple[Listener, socket.socket]],
         process: Process,
     ) -> None:
@@ -52,12 +49,13 @@ class Serving:
         self._process = process
         self._sockets = sockets
         self.loop = process.new_loop(self._stop)
-        self.host = Host(node, limits, self.loop, process.log, process.break_off)
+        self.host = Host(node, self.loop, process.log, process.break_off)
 
     def listen(self) -> None:
         """Let clients connect; they are answered as soon as the loop runs."""
+        backlog = self._node.config.settings.integer("socket.listen.backlog.size")
         for listener, sock in self._sockets:
-            sock.listen(_BACKLOG)
+            sock.listen(backlog)
             self.loop.add_reader(sock.fileno(), self._accept, listener, sock)
         self.host.settle_all()
 

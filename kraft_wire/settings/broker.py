@@ -2,7 +2,8 @@
 
 `BROKER_KEYS` is what a properties file may hold. `OWN_KEYS` are the ones that Kafka does not know:
 limits that protect the server, on by default. `OWN_DEFAULTS` are Kafka's keys whose default is
-stricter here, for the same reason; everything else has Kafka's default.
+stricter here, for the same reason, and one that is not: sockets are accepted by the one thread
+that does everything, so that more of them may have to wait. Everything else has Kafka's default.
 """
 
 from dataclasses import replace
@@ -14,6 +15,7 @@ from kraft_wire.settings.key_tables import load_keys
 __all__ = [
     "BROKER_KEYS",
     "DYNAMIC_BROKER_KEYS",
+    "FIXED_WHILE_RUNNING",
     "OWN_DEFAULTS",
     "OWN_KEYS",
     "is_listener_key",
@@ -25,6 +27,7 @@ OWN_DEFAULTS: Final[dict[str, int]] = {
     "queued.max.request.bytes": 268_435_456,
     "max.connections.per.ip": 1_000,
     "max.connection.creation.rate": 1_000,
+    "socket.listen.backlog.size": 511,
 }
 
 OWN_KEYS: Final[dict[str, ConfigKey]] = load_keys("own_keys.json")
@@ -38,6 +41,9 @@ DYNAMIC_BROKER_KEYS: Final[dict[str, ConfigKey]] = {
     name: key for name, key in BROKER_KEYS.items() if key.scope is not Scope.READ_ONLY
 } | load_keys("dynamic_broker_keys.json")
 """What IncrementalAlterConfigs may set on a broker; three quotas exist only here (KIP-73)."""
+
+FIXED_WHILE_RUNNING: Final = frozenset({"listeners", "listener.security.protocol.map"})
+"""Dynamic in Kafka, which opens and closes sockets while it runs; here the file's value counts."""
 
 
 def is_listener_key(name: str) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from kraft_wire.settings.broker import BROKER_KEYS
+from kraft_wire.settings.broker import BROKER_KEYS, FIXED_WHILE_RUNNING
 from kraft_wire.settings.definition import (
     REQUIRED,
     ConfigKey,
@@ -87,6 +87,7 @@ class NodeSettings:
         key = BROKER_KEYS.get(name)
         if key is None:
             return
+        is_fixed = key.scope is Scope.READ_ONLY or name in FIXED_WHILE_RUNNING
         layers = (
             (self._own, ConfigSource.DYNAMIC_BROKER),
             (self._cluster, ConfigSource.DYNAMIC_DEFAULT_BROKER),
@@ -94,7 +95,7 @@ class NodeSettings:
         )
         for texts, source in layers:
             is_dynamic = source is not ConfigSource.STATIC_BROKER
-            if name not in texts or (is_dynamic and key.scope is Scope.READ_ONLY):
+            if name not in texts or (is_dynamic and is_fixed):
                 continue
             try:
                 yield SourcedValue(name, parse_value(key, texts[name]), source)

@@ -22,6 +22,7 @@ from kraft_wire.node.outputs import (
     Connect,
     Disconnect,
     FlushLogs,
+    LimitsChanged,
     NoReply,
     Output,
     Reply,
@@ -429,6 +430,8 @@ class Machine:
                 wires.disconnect(link_id)
             case Close():
                 wires.close(output)
+            case LimitsChanged():
+                pass  # simulated clients are few
             case StopProcess():
                 self._stop_process(node, output)
 

@@ -54,6 +54,12 @@ def test_own_keys_are_listed_and_internal_ones_only_when_set() -> None:
     assert "unstable.api.versions.enable" not in entries
 
 
+def test_listeners_are_described_as_they_were_when_the_broker_started() -> None:
+    entries = described({"listeners": "PLAINTEXT://:1"}, ("1", "listeners", "PLAINTEXT://:2"))
+    assert (entries["listeners"].value, entries["listeners"].read_only) == ("PLAINTEXT://:1", True)
+    assert not entries["max.connections"].read_only
+
+
 @pytest.mark.parametrize("name", ["1", ""])
 def test_secret_and_value_of_unknown_meaning_are_hidden(name: str) -> None:
     dynamic = [

@@ -13,7 +13,7 @@ from kraft_wire.controller.api_table import API_TABLE
 from kraft_wire.controller.controller import ControllerResult
 from kraft_wire.controller.image import BROKER_RESOURCE
 from kraft_wire.controller.records import VersionedRecord
-from kraft_wire.settings.broker import OWN_DEFAULTS, OWN_KEYS
+from kraft_wire.settings.broker import FIXED_WHILE_RUNNING, OWN_DEFAULTS, OWN_KEYS
 from kraft_wire.wire.generated.config_record import ConfigRecord
 from kraft_wire.wire.generated.registry import message_table
 from kraft_wire.wire.json_form import message_from_json, message_to_json
@@ -59,6 +59,8 @@ def described(cluster: OneNodeCluster, request: Message, version: int) -> Messag
 def comparable_configs(row: dict[str, Any]) -> None:
     """Leave out of described settings what is ours: notes, own keys, stricter defaults."""
     for config in row["configs"]:
+        if config["name"] in FIXED_WHILE_RUNNING:
+            config["readOnly"] = True  # false in Kafka, where they may change
         if config.get("documentation") is not None:
             config["documentation"] = bool(config["documentation"])
     # Apache forgets the hours of the file once the milliseconds were set dynamically.

@@ -5,10 +5,12 @@ from hashlib import pbkdf2_hmac
 
 import pytest
 
-from kraft_wire.controller.image import AclImage
+from kraft_wire.controller.image import BROKER_RESOURCE, AclImage
+from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.controller.update_features import quorum_refused
 from kraft_wire.model import Uuid
 from kraft_wire.settings.acl_rules import AUTHORIZER_KEY, STANDARD_AUTHORIZER
+from kraft_wire.settings.broker import FIXED_WHILE_RUNNING
 from kraft_wire.wire.generated.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -20,6 +22,7 @@ from kraft_wire.wire.generated.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,
 )
+from kraft_wire.wire.generated.config_record import ConfigRecord
 from kraft_wire.wire.generated.controller_registration import (
     ControllerRegistrationRequest,
     ControllerRegistrationResponse,
@@ -238,3 +241,30 @@ def test_feature_that_is_not_served_can_be_taken_away_but_not_raised() -> None:
     cluster = OneNodeCluster(brokers=0)
     assert raised(cluster, "group.version", 1).error_code == ErrorCode.INVALID_UPDATE_VERSION
     assert raised(cluster, "group.version", 0).error_code == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("key", sorted(FIXED_WHILE_RUNNING))
+def test_what_a_broker_reads_at_its_start_alone_is_not_recorded_but_may_be_taken_away(
+    key: str,
+) -> None:
+    cluster = OneNodeCluster()
+
+    def answer(*changes: AlterableConfig) -> tuple[int, str | None]:
+        resource = AlterConfigsResource(
+            resource_type=BROKER_RESOURCE, resource_name="1", configs=list(changes)
+        )
+        response = cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+        assert isinstance(response, IncrementalAlterConfigsResponse)
+        return response.responses[0].error_code, response.responses[0].error_message
+
+    recorded_by_apache = ConfigRecord(
+        resource_type=BROKER_RESOURCE, resource_name="1", name=key, value="PLAINTEXT:PLAINTEXT"
+    )
+    cluster.commit([VersionedRecord(recorded_by_apache)])
+    words = f"{key} cannot be changed while the broker runs: change its file, restart"
+    change = AlterableConfig(name=key, config_operation=0, value="PLAINTEXT:PLAINTEXT")
+    assert answer(change) == (ErrorCode.INVALID_REQUEST, words)
+    other = AlterableConfig(name="log.cleaner.threads", config_operation=0, value="2")
+    assert answer(other) == (ErrorCode.NONE, None), "what is recorded is in nobody's way"
+    assert answer(AlterableConfig(name=key, config_operation=1)) == (ErrorCode.NONE, None)
+    assert cluster.loader.image.config(BROKER_RESOURCE, "1") == {"log.cleaner.threads": "2"}

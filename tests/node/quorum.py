@@ -21,6 +21,7 @@ from kraft_wire.node.outputs import (
     Connect,
     Disconnect,
     FlushLogs,
+    LimitsChanged,
     NoReply,
     Output,
     Peer,
@@ -396,8 +397,8 @@ class NodeQuorum:
             case StopProcess(reason):
                 assert reason is None, reason
                 member.is_done = True
-            case NoReply():
-                raise AssertionError("nobody asks for silence here")
+            case NoReply() | LimitsChanged():
+                raise AssertionError("nobody asks for silence or for other limits here")
         return []
 
     def _connect(self, node_id: int, link_id: int, target: int) -> None:

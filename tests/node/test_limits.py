@@ -1,8 +1,18 @@
 """Who may connect, and for how long a connection may be silent, idle or slow."""
 
+from dataclasses import replace
+
 import pytest
 
-from kraft_wire.node.limits import Admission, RequestMemory, ServerLimits, Waiting, overdue
+from kraft_wire.node.limits import (
+    Admission,
+    RequestMemory,
+    ServerLimits,
+    Waiting,
+    overdue,
+    server_limits,
+)
+from kraft_wire.settings.node_settings import NodeSettings
 
 LIMITS = ServerLimits(
     idle_ms=600_000,
@@ -27,6 +37,27 @@ def test_an_address_has_a_share_of_the_connections() -> None:
     assert admission.admit("d", 7_000) == "too_many_connections"
     admission.released("a")
     assert admission.admit("a", 8_000) is None
+
+
+def test_other_limits_count_what_is_connected_already() -> None:
+    admission = Admission(LIMITS)
+    for second, host in enumerate("aaabb"):
+        assert admission.admit(host, second * 1000) is None
+    admission.limits = replace(LIMITS, connections_max=6, connections_per_ip_max=2)
+    assert admission.excess_count == 0
+    assert admission.admit("b", 6_000) == "too_many_connections_from_address"
+    assert admission.admit("c", 7_000) is None
+    admission.limits = replace(LIMITS, connections_max=2)
+    assert admission.excess_count == 4
+    assert admission.admit("d", 8_000) == "too_many_connections"
+
+
+def test_limits_are_read_from_the_settings_within_what_is_possible() -> None:
+    settings = NodeSettings({"max.connections": "700", "max.connections.per.ip": "7"})
+    assert server_limits(settings).connections_max == 700
+    assert server_limits(settings, 500).connections_max == 500
+    assert server_limits(settings, 500).connections_per_ip_max == 7
+    assert server_limits(NodeSettings()) == ServerLimits()
 
 
 def test_connections_come_at_a_bounded_rate() -> None:

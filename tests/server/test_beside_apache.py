@@ -12,6 +12,7 @@ import pytest
 
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.compression import Compression
+from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -25,6 +26,12 @@ from kraft_wire.wire.generated.fetch import (
     FetchResponse,
     FetchTopic,
     ReplicaState,
+)
+from kraft_wire.wire.generated.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
 )
 from kraft_wire.wire.generated.list_offsets import (
     ListOffsetsPartition,
@@ -398,3 +405,42 @@ def test_apache_and_we_answer_alike(
         if apaches != our
     ]
     assert not different, "\n".join(map(str, different))
+
+
+def set_for_all(client: WireClient, key: str, value: str | None) -> int:
+    """Change or take away a setting of all brokers while they run; return the error code."""
+    change = AlterableConfig(name=key, config_operation=int(value is None), value=value)
+    resource = AlterConfigsResource(resource_type=4, resource_name="", configs=[change])
+    request = IncrementalAlterConfigsRequest(resources=[resource])
+    answer = client.call(request, 1, IncrementalAlterConfigsResponse)
+    return answer.responses[0].error_code
+
+
+def becomes(bootstrap: str, wanted: bool) -> bool:
+    """Whether, after a while, new connections are served, or all closed at once."""
+    deadline = time.monotonic() + READY_SECONDS
+    while time.monotonic() < deadline:
+        with WireClient(bootstrap) as client:
+            try:
+                client.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
+                is_served = True
+            except (AssertionError, ConnectionError):
+                is_served = False
+        if is_served == wanted:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_changed_share_of_an_address_is_obeyed_alike(
+    apache_node: ApacheNode, module_server: ServerProcess
+) -> None:
+    for bootstrap in (apache_node.bootstrap, module_server.bootstrap):
+        with WireClient(bootstrap) as admin:
+            assert set_for_all(admin, "max.connections.per.ip", "1") == ErrorCode.NONE
+            try:
+                assert becomes(bootstrap, False), f"{bootstrap}: the admin is the one"
+                assert set_for_all(admin, "max.connections.per.ip", "50") == ErrorCode.NONE
+                assert becomes(bootstrap, True), bootstrap
+            finally:
+                assert set_for_all(admin, "max.connections.per.ip", None) == ErrorCode.NONE

@@ -1,14 +1,24 @@
 """Limits that are on by default, each at the socket of a server that has it small."""
 
+import os
 import resource
+import signal
+import socket
 import struct
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from kraft_wire.cli.descriptors import connections_max
+from kraft_wire.cli.descriptors import connections_possible
 from kraft_wire.wire.generated.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kraft_wire.wire.generated.fetch import FetchPartition, FetchRequest, FetchTopic
+from kraft_wire.wire.generated.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
 from kraft_wire.wire.generated.metadata import MetadataRequest
 from kraft_wire.wire.header import RequestHeader, encode_request_header
 from tests.server.wire_client import WireClient
@@ -22,15 +32,16 @@ def lines(server: ServerProcess, reason: str) -> list[str]:
 
 def test_connections_get_four_fifths_of_the_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda which: (1_000, 1_000))
-    assert connections_max(2_147_483_647) == 800
-    assert connections_max(12) == 12
+    assert connections_possible() == 800
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY,) * 2)
+    assert connections_possible() == 2_147_483_647
 
 
 def test_the_soft_limit_of_descriptors_is_raised_first(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr(resource, "getrlimit", lambda which: (1_000, 4_000))
     monkeypatch.setattr(resource, "setrlimit", lambda which, limits: asked.append(limits))
-    assert connections_max(2_147_483_647) == 3_200
+    assert connections_possible() == 3_200
     assert asked == [(4_000, 4_000)]
 
 
@@ -44,6 +55,52 @@ def test_a_connection_above_max_connections_is_closed_with_one_line(tmp_path: Pa
             first.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
         (line,) = lines(server, "too_many_connections")
         assert "action=close" in line
+
+
+def set_for_all(client: WireClient, key: str, value: str) -> None:
+    """Change a setting of all brokers while they run."""
+    change = AlterableConfig(name=key, config_operation=0, value=value)
+    resource = AlterConfigsResource(resource_type=4, resource_name="", configs=[change])
+    request = IncrementalAlterConfigsRequest(resources=[resource])
+    answer = client.call(request, 1, IncrementalAlterConfigsResponse)
+    assert answer.responses[0].error_code == 0, answer
+
+
+def test_max_connections_is_obeyed_as_it_changes_and_costs_the_longest_idle(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path) as server:
+        with WireClient(server.bootstrap) as admin, WireClient(server.bootstrap) as idle:
+            idle.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
+            set_for_all(admin, "max.connections", "2")
+            with WireClient(server.bootstrap) as third:
+                assert third.is_closed(), "two are connected"
+            set_for_all(admin, "max.connections", "3")
+            with WireClient(server.bootstrap) as third:
+                third.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
+                set_for_all(admin, "max.connections", "2")
+                assert idle.is_closed(), "three were connected, and it was idle the longest"
+                third.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
+        server.restart()
+        with WireClient(server.bootstrap) as first, WireClient(server.bootstrap) as second:
+            for client in (first, second):
+                client.call(ApiVersionsRequest(), 2, ApiVersionsResponse)
+            with WireClient(server.bootstrap) as third:
+                assert third.is_closed(), "what was changed holds after a restart"
+
+
+def test_no_more_connections_wait_to_be_accepted_than_the_backlog_holds(tmp_path: Path) -> None:
+    connected: list[socket.socket] = []
+    with ServerProcess(tmp_path, overrides={"socket.listen.backlog.size": "3"}) as server:
+        host, _, port = server.bootstrap.rpartition(":")
+        os.kill(server.pid, signal.SIGSTOP)
+        try:
+            with suppress(TimeoutError):
+                while len(connected) < 20:
+                    connected.append(socket.create_connection((host, int(port)), timeout=0.5))
+            assert 3 <= len(connected) <= 4, "Linux holds one more than it is told"
+        finally:
+            os.kill(server.pid, signal.SIGCONT)
+            for sock in connected:
+                sock.close()
 
 
 def test_a_parked_request_above_purgatory_max_requests_ends_its_connection(tmp_path: Path) -> None:

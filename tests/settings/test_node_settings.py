@@ -25,6 +25,14 @@ def test_read_only_key_ignores_dynamic_values() -> None:
     assert layered.integer("num.partitions") == 1
 
 
+def test_listeners_that_apache_changed_while_it_ran_are_not_in_force_here() -> None:
+    file = NodeSettings({"listeners": "PLAINTEXT://:1"})
+    layered = file.with_dynamic({}, {"listeners": "PLAINTEXT://:2"})
+    assert layered.strings("listeners") == ("PLAINTEXT://:1",)
+    sources = [place.source for place in layered.sources("listeners")]
+    assert sources == [ConfigSource.STATIC_BROKER, ConfigSource.DEFAULT]
+
+
 def test_wrong_value_in_the_file_is_refused_at_once() -> None:
     with pytest.raises(InvalidConfigValue, match=r"num\.partitions"):
         NodeSettings({"num.partitions": "0"})

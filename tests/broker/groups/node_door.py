@@ -10,8 +10,9 @@ from typing import Any
 
 from kraft_wire.model import FileSlice, Uuid
 from kraft_wire.node.config import Setting, load_config
+from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.node import Node
-from kraft_wire.node.outputs import FlushLogs, NoReply, Peer, Reply, StopProcess
+from kraft_wire.node.outputs import FlushLogs, LimitsChanged, NoReply, Peer, Reply, StopProcess
 from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
 from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest
@@ -53,6 +54,8 @@ class NodeDoor:
         self.wall_ms = WALL_MS + now_ms
         self.keeps_flushes_back = False
         self.flushes: list[FlushLogs] = []
+        self.limits: list[ServerLimits] = []
+        """What the host was told to obey, the newest last."""
         self._peers: dict[int, Peer] = {}
         self._waiting: dict[int, tuple[NodeReply, Message, int]] = {}
         if not fs.is_directory(DIRECTORY):
@@ -156,6 +159,9 @@ class NodeDoor:
                 self._answer(output)
             elif isinstance(output, FlushLogs):
                 self.flushes.append(output)
+            elif isinstance(output, LimitsChanged):
+                assert output.spared_listeners == frozenset(), output
+                self.limits.append(output.limits)
             else:
                 assert isinstance(output, NoReply | StopProcess), output
         if not self.keeps_flushes_back:
