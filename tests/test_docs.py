@@ -3,17 +3,24 @@
 import json
 import re
 import tomllib
+from dataclasses import fields
+from fnmatch import fnmatch
 
 import pytest
 
 from kraft_wire.broker.api_table import API_TABLE, FORWARDED
+from kraft_wire.broker.settings import BrokerSettings, field_key
 from kraft_wire.node.controller_apis import controller_versions
+from kraft_wire.settings.broker import BROKER_KEYS, DYNAMIC_BROKER_KEYS
+from kraft_wire.settings.topic import TOPIC_KEYS
 from tests import handler_heads
 from tests.kips import traceability
 from tests.kips.traceability import Kip
 from tests.tidiness import CHECKOUT, Module
 
 DEVIATIONS = CHECKOUT / "docs" / "DEVIATIONS.md"
+KEYS = CHECKOUT / "kraft_wire" / "settings" / "broker.py"
+"""Names keys without reading them."""
 ARCHITECTURE = CHECKOUT / "docs" / "ARCHITECTURE.md"
 
 TELEMETRY = {71, 72}
@@ -121,6 +128,22 @@ def _layers() -> list[str]:
     contracts = settings["tool"]["importlinter"]["contracts"]
     (layers,) = [each["layers"] for each in contracts if each["type"] == "layers"]
     return [name for row in layers for name in row.split(" | ")]
+
+
+def test_every_key_that_no_code_reads_stands_among_the_settings_without_effect() -> None:
+    text = DEVIATIONS.read_text(encoding="utf-8")
+    without_effect = re.findall(r"`([a-z.*]+)`", text.partition("\n## Per API key\n")[0])
+    assert "num.io.threads" in without_effect
+    unread = set(BROKER_KEYS) | set(DYNAMIC_BROKER_KEYS)
+    unread -= {field_key(each.name) for each in fields(BrokerSettings)}
+    unread -= {synonym.name for key in TOPIC_KEYS.values() for synonym in key.synonyms}
+    for path in (CHECKOUT / "kraft_wire").rglob("*.py"):
+        if not {"generated", "spark"} & set(path.parts) and path != KEYS:
+            unread -= set(re.findall(r'"([a-z0-9.]+)"', path.read_text(encoding="utf-8")))
+    unnamed = [
+        key for key in sorted(unread) if not any(fnmatch(key, each) for each in without_effect)
+    ]
+    assert unnamed == []
 
 
 def _deviations() -> dict[int, tuple[str, str]]:
