@@ -1,15 +1,16 @@
 """Which batches a read_committed reader sees (KIP-98).
 
-Two sources say what was aborted. A log file holds its own markers: `TransactionScan` takes the
-batch headers of a whole partition in order and gives the aborted ranges and the last stable offset;
-a reader that starts in the middle needs that first pass, because nothing there says what was open.
+Two sources say what was aborted. A log file holds its own markers: `TransactionScan` takes batch
+headers of a partition in order and gives the aborted ranges and the last stable offset; who starts
+in the middle must say what was open there, because no batch does.
 A fetch response lists the aborted transactions that its records belong to: `fetched_ranges` finds
 where each ends. `committed_rows` then selects.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from kraft_wire.wire.control_records import ControlRecordType
 __all__ = ["AbortedRange", "TransactionScan", "committed_rows", "fetched_ranges"]
 
 _MARKERS = (ControlRecordType.ABORT, ControlRecordType.COMMIT)
+_NOTHING: Final[Mapping[int, int]] = MappingProxyType({})
 
 
 class AbortedRange(NamedTuple):
@@ -32,11 +34,14 @@ class AbortedRange(NamedTuple):
 
 
 class TransactionScan:
-    """The transactions of one partition, told by its batches in order."""
+    """The transactions of one partition, told by its batches in order.
 
-    def __init__(self) -> None:
+    `opened` is what was open before the first of them: producer ids with first offsets.
+    """
+
+    def __init__(self, opened: Mapping[int, int] = _NOTHING) -> None:
         self.aborted: list[AbortedRange] = []
-        self._open: dict[int, int] = {}
+        self._open = dict(opened)
         self._end_offset = 0
 
     def add(self, columns: BatchColumns) -> None:
@@ -53,6 +58,23 @@ class TransactionScan:
                 if first is not None and columns.control_type[row] == ControlRecordType.ABORT:
                     marker = int(columns.base_offset[row])
                     self.aborted.append(AbortedRange(producer, first, marker))
+
+    def settle(self, opened: Mapping[int, int]) -> None:
+        """Take what another source says is open here; what is not was ended by a marker unseen.
+
+        Compaction removes the marker of a transaction with the last of its records, and damage any
+        marker: of neither can a record be shown. The first records may be gone too, so it is the
+        same transaction that began at or before the first record seen here.
+        """
+        for producer, first in self._open.items():
+            if opened.get(producer, first + 1) > first:
+                self.aborted.append(AbortedRange(producer, first, max(self._end_offset - 1, first)))
+        self._open = dict(opened)
+
+    @property
+    def opened(self) -> dict[int, int]:
+        """Return the transactions without a marker so far: producer ids with first offsets."""
+        return dict(self._open)
 
     @property
     def last_stable_offset(self) -> int:

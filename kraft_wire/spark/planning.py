@@ -25,6 +25,7 @@ from kraft_wire.columnar import (
 from kraft_wire.model import StorageError
 from kraft_wire.spark.options import LogOptions
 from kraft_wire.storage.files import FileSystem
+from kraft_wire.storage.segment import LOG_SUFFIX
 
 __all__ = [
     "EVERYTHING",
@@ -33,11 +34,13 @@ __all__ = [
     "Stretch",
     "pack",
     "plan_log_parts",
+    "snapshot_path",
     "task_bytes",
     "whole_log",
 ]
 
 _PROBE_BYTES: Final = 1 << 16
+_PRODUCERS_SUFFIX: Final = ".snapshot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +108,10 @@ def plan_log_parts(
     options: LogOptions,
     parallelism: int,
 ) -> list[tuple[LogPart, ...]]:
-    """Return the parts of each task; a log that is read for what is committed stays in one task.
+    """Return the parts of each task, those of one log in the order of its offsets.
 
-    Parts of one log are in the order of its offsets, and so are the tasks.
+    A log that is read for what is committed is divided only where a producer snapshot says which
+    transactions were open; elsewhere a task would have to go over all that is before.
     """
     chosen = [(files, offsets, _segments_in(files, offsets)) for files, offsets in logs]
     sizes = [segment.size_bytes for _, _, segments in chosen for segment in segments]
@@ -121,10 +125,29 @@ def plan_log_parts(
         ]
         if options.read_committed:
             whole = whole_log(files).stretches
-            parts += [_part(files, offsets, stretches, whole)] if stretches else []
+            for run in _by_snapshot(fs, files.directory, stretches):
+                parts.append(_part(files, offsets, run, whole))
         else:
             parts += [_part(files, offsets, [stretch]) for stretch in stretches]
     return pack(parts, wanted, options.open_cost_bytes)
+
+
+def _by_snapshot(
+    fs: FileSystem, directory: str, stretches: Iterable[Stretch]
+) -> list[list[Stretch]]:
+    """Divide stretches at the segments that have a producer snapshot."""
+    runs: list[list[Stretch]] = []
+    for stretch in stretches:
+        is_seam = not runs or stretch.segment != runs[-1][-1].segment
+        if not runs or (is_seam and fs.exists(snapshot_path(directory, stretch.segment))):
+            runs.append([])
+        runs[-1].append(stretch)
+    return runs
+
+
+def snapshot_path(directory: str, segment: str) -> str:
+    """Return the producer snapshot taken where a segment file begins."""
+    return f"{directory}/{segment.removesuffix(LOG_SUFFIX)}{_PRODUCERS_SUFFIX}"
 
 
 def whole_log(files: PartitionFiles) -> LogPart:

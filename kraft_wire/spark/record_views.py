@@ -1,12 +1,10 @@
 """The views `records` and `batches`: Arrow batches of one task's parts of logs. No Spark here.
 
-For read_committed a task has all that is read of a log and goes over the headers first, because
-nothing at a place in the middle says which transactions were open there; the second pass reads the
-records up to the last stable offset.
+For read_committed a task goes over headers first, those of its own segments and of as many others
+as decide about its transactions; the second pass reads the records up to the last stable offset.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +13,6 @@ from kraft_wire.columnar import (
     AbortedRange,
     BatchColumns,
     Place,
-    TransactionScan,
     batches_table,
     committed_rows,
     read_records,
@@ -25,7 +22,8 @@ from kraft_wire.columnar.arrays import Bools
 from kraft_wire.columnar.records import CONTENT
 from kraft_wire.spark.log_walk import LogWindow, complain, judge_damage, walk
 from kraft_wire.spark.options import LogOptions
-from kraft_wire.spark.planning import EVERYTHING, LogPart, OffsetRange
+from kraft_wire.spark.planning import LogPart, OffsetRange
+from kraft_wire.spark.transactions import scan_around
 from kraft_wire.storage.files import FileSystem
 
 __all__ = ["kept_rows", "read_batches_view", "read_records_view"]
@@ -50,8 +48,7 @@ def read_records_view(
     aborted: list[AbortedRange] = list(part.aborted or ())
     last_stable_offset: int | None = None
     if options.read_committed and part.aborted is None:
-        scan = _scanned(fs, part, options)
-        aborted, last_stable_offset = scan.aborted, scan.last_stable_offset
+        aborted, last_stable_offset = scan_around(fs, part, options)
     content = [name for name in CONTENT if name in schema.names]
     for found in walk(fs, part, fail_on_loss=options.fail_on_data_loss):
         judge_damage(found, options.on_corrupt)
@@ -99,20 +96,6 @@ def kept_rows(
     if offsets.end is not None:
         kept &= offset < offsets.end
     return kept
-
-
-def _scanned(fs: FileSystem, part: LogPart, options: LogOptions) -> TransactionScan:
-    """Go over all headers of a log, whatever part of it is asked for.
-
-    A marker that is damaged says nothing, so what it ended is told wrongly where damage is skipped.
-    """
-    scan = TransactionScan()
-    whole = replace(part, stretches=part.history, offsets=EVERYTHING, holds_log_end=True)
-    for found in walk(fs, whole, fail_on_loss=options.fail_on_data_loss):
-        if options.on_corrupt == "fail":
-            judge_damage(found, "fail")
-        scan.add(found.columns)
-    return scan
 
 
 def _place(found: LogWindow) -> Place:

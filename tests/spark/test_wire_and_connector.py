@@ -94,6 +94,34 @@ def test_committed_rows_are_the_connectors(spark: SparkSession, apache_node: Apa
     waiting.abort_transaction()
 
 
+def test_committed_rows_of_the_files_are_the_connectors_task_by_task(
+    spark: SparkSession, apache_node: ApacheNode
+) -> None:
+    topics = LiveTopics(apache_node.bootstrap)
+    topic = topics.create("tills", segment_ms="20")
+    waiting = []
+    for number in range(9):
+        if number % 3 == 0:
+            waiting.append(topics.open_transaction(topic))
+        topics.transact(topic, abort=number % 2 == 1)
+        topics.write(topic, 20)
+        if number % 3 == 2 and number < 8:
+            producer = waiting.pop()
+            end = producer.abort_transaction if number == 2 else producer.commit_transaction
+            end(SECONDS_MAX)
+    options = {"subscribe": topic, "kafka.isolation.level": "read_committed"}
+    theirs = rows_of(load(spark, "kafka", topics, **options))
+    files = spark.read.format("kraftlog").options(topics=topic, includeHeaders="true")
+    files = files.options(isolationLevel="read_committed", maxPartitionBytes="1")
+    own = files.option("openCostInBytes", "1").load(str(apache_node.data))
+    assert own.rdd.getNumPartitions() > 6
+    assert rows_of(own) == theirs
+    values = [row[6] for row in theirs]
+    assert (values.count(b"open"), values.count(b"committed")) == (1, 60)
+    assert b"aborted" not in values
+    waiting.pop().abort_transaction(SECONDS_MAX)
+
+
 def test_stream_stops_at_the_offsets_of_the_connector(
     spark: SparkSession, topics: LiveTopics, tmp_path: Path
 ) -> None:

@@ -35,10 +35,11 @@ class LiveTopics:
         """What every query needs."""
         return {"kafka.bootstrap.servers": self.bootstrap}
 
-    def create(self, prefix: str, partitions: int = 2) -> str:
+    def create(self, prefix: str, partitions: int = 2, **config: str) -> str:
         """Make a topic with a name that no other has, and return it."""
         name = f"{prefix}-{secrets.token_hex(4)}"
-        wanted = [NewTopic(name, partitions, 1, config=FOREVER)]
+        named = {key.replace("_", "."): value for key, value in config.items()}
+        wanted = [NewTopic(name, partitions, 1, config=FOREVER | named)]
         for made in self._admin.create_topics(wanted).values():
             made.result(SECONDS_MAX)
         return name
