@@ -132,9 +132,9 @@ class Partition:
             return AppendResult(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         log, config = self.log, self.log.config
         if acks == -1:
-            minimum = min(config.min_insync_replicas, self.replicas)
-            if self.in_sync_replicas < minimum:
-                return self._too_few_replicas(minimum)
+            unsafe = self._wrong_replicas(min(config.min_insync_replicas, self.replicas))
+            if unsafe is not None:
+                return unsafe
         try:
             batches = validate_and_assign(
                 records,
@@ -222,11 +222,23 @@ class Partition:
         error = ErrorCode[check.verdict.name]
         return AppendResult(error, log_start_offset=log_start_offset, error_message=message)
 
-    def _too_few_replicas(self, minimum: int) -> AppendResult:
-        message = (
-            f"The size of the current ISR : {self.in_sync_replicas} is insufficient to satisfy "
-            f"the min.isr requirement of {minimum} for partition {self.topic_partition}"
-        )
+    def _wrong_replicas(self, minimum: int) -> AppendResult | None:
+        """Refuse what would be acknowledged though a member of the ISR may lack it.
+
+        Besides too few members these are others than this broker: it has no followers yet.
+        """
+        if self.in_sync_replicas < minimum:
+            message = (
+                f"The size of the current ISR : {self.in_sync_replicas} is insufficient to satisfy "
+                f"the min.isr requirement of {minimum} for partition {self.topic_partition}"
+            )
+        elif self.in_sync_replicas > 1:
+            message = (
+                f"The {self.in_sync_replicas} members of the ISR of {self.topic_partition} cannot "
+                "be waited for by this broker"
+            )
+        else:
+            return None
         return AppendResult(
             ErrorCode.NOT_ENOUGH_REPLICAS,
             log_start_offset=self.log.log_start_offset,

@@ -37,6 +37,8 @@ _ENTRIES: Final = (
     ControllerApi(49, 0, 1, "alter_client_quotas"),
     ControllerApi(51, 0, 0, "alter_user_scram_credentials"),
     ControllerApi(57, 0, 2, "update_features"),
+    ControllerApi(62, 0, 4, "broker_registration"),
+    ControllerApi(63, 0, 2, "broker_heartbeat"),
     ControllerApi(67, 0, 0, "allocate_producer_ids"),
     ControllerApi(70, 0, 0, "controller_registration"),
 )

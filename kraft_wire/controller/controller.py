@@ -6,14 +6,17 @@ committed. Requests are decided against everything that was appended, committed 
 "speculative" state), so several may be under way; when leadership is lost, `renounce` forgets what
 was not committed. Images are immutable, so going back costs nothing.
 
-Not here: the log, replication, who leads, sessions of brokers that live elsewhere.
+What the records do not say of brokers, their sessions, is kept while the controller is active.
+
+Not here: the log, replication, who leads.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Final, Protocol
 
 from kraft_wire.controller.activation import first_records
+from kraft_wire.controller.broker_sessions import BrokerSessions
 from kraft_wire.controller.image import BROKER_RESOURCE, EMPTY_IMAGE, MetadataImage
 from kraft_wire.controller.loader import MetadataLoader
 from kraft_wire.controller.records import VersionedRecord, encode_record
@@ -28,6 +31,7 @@ from kraft_wire.wire.message import Message, UnencodableMessage
 __all__ = ["Controller", "ControllerContext", "ControllerResult", "QuorumUpgrade", "layered"]
 
 _IDLE_KEY: Final = "metadata.max.idle.interval.ms"
+_SESSION_KEY: Final = "broker.session.timeout.ms"
 
 
 class ControllerContext(Protocol):
@@ -47,11 +51,16 @@ class QuorumUpgrade:
 
 @frozen
 class ControllerResult:
-    """What a request leads to: an atomic batch, and the answer for when it is committed."""
+    """What a request leads to: records, and the answer for when they are committed."""
 
     response: Message
     records: Sequence[VersionedRecord] = field(default=())
     """Empty when nothing changes: then the answer is due at once."""
+    is_atomic: bool = True
+    """Whether the records are one batch or nothing. What concerns all partitions of a broker may
+    be more than a batch holds; it is safe in parts, from the first on."""
+    appended: Callable[[int], None] | None = None
+    """Called with the offset of the last record, once all of them stand in the log."""
     values: tuple[bytes, ...] = ()
     """The records as they are appended; `Controller.handle` fills them in."""
     quorum_upgrade: QuorumUpgrade | None = None
@@ -67,9 +76,11 @@ class Controller:
         node_id: int,
         settings: NodeSettings,
         chance: Chance,
+        cluster_id: str = "",
         image: MetadataImage = EMPTY_IMAGE,
     ) -> None:
         assert node_id >= 0, node_id
+        self.cluster_id = cluster_id
         self.node_id = node_id
         self.chance = chance
         self.leader_epoch: int | None = None
@@ -78,6 +89,12 @@ class Controller:
         """The quorum's level, told by the host; None where the host cannot raise it."""
         self.voter_ids: Sequence[int] = ()
         """The quorum's voters, told by the host: those that have not registered block upgrades."""
+        self.sessions = BrokerSessions(node_id)
+        """Of all registered brokers, while active."""
+        self.next_offset = 0
+        """Where the next batch will stand; told by the host, who appends others than ours too."""
+        self.now_ms = 0
+        """When the request that is being decided came."""
         self._loader = MetadataLoader(image)
         self._idle_since_ms = 0
         self._file_settings = settings
@@ -103,7 +120,7 @@ class Controller:
     ) -> ControllerResult:
         """Decide what a request leads to. Its API and version must be of `api_table`.
 
-        Neither clock is read by today's APIs; quotas, sessions and tokens will.
+        The wall clock is read by none of today's APIs; tokens will.
         """
         from kraft_wire.controller.api_table import handler
 
@@ -112,8 +129,9 @@ class Controller:
         if not self.is_active:
             words = "No controller appears to be active on this node."
             return ControllerResult(self.refuse(request, ErrorCode.NOT_CONTROLLER, words))
+        self.now_ms = now_ms
         result = handler(request.API_KEY)(self, context, request)
-        assert len(result.records) <= BATCH_RECORDS_MAX, len(result.records)
+        assert len(result.records) <= BATCH_RECORDS_MAX or not result.is_atomic
         return self._encoded(request, result) if result.records else result
 
     def _encoded(self, request: Message, result: ControllerResult) -> ControllerResult:
@@ -126,7 +144,7 @@ class Controller:
         except UnencodableMessage as problem:
             words = f"The change cannot be recorded: {problem}"
             return ControllerResult(self.refuse(request, ErrorCode.INVALID_REQUEST, words))
-        if sum(map(len, values)) > BATCH_BYTES_MAX:
+        if result.is_atomic and sum(map(len, values)) > BATCH_BYTES_MAX:
             words = f"The change takes more than {BATCH_BYTES_MAX} bytes of the metadata log."
             return ControllerResult(self.refuse(request, ErrorCode.RECORD_LIST_TOO_LARGE, words))
         assert len(values) == len(result.records)
@@ -160,6 +178,8 @@ class Controller:
         self.leader_epoch = leader_epoch
         self._loader = MetadataLoader(image, in_transaction=in_transaction)
         self._idle_since_ms = now_ms
+        self.sessions.begin(image.brokers, image.offset, now_ms)
+        self.next_offset = image.offset + 1
         self._follow_settings()
         return first_records(image, self.settings, bootstrap, in_transaction=in_transaction)
 
@@ -170,6 +190,8 @@ class Controller:
         self._idle_since_ms = now_ms
         before = self.image.configs
         self._loader.replay_batch([each.record for each in records], base_offset, self.leader_epoch)
+        self.sessions.follow(records, base_offset)
+        self.next_offset = base_offset + len(records)
         if self.image.configs is not before:
             self._follow_settings()
 
@@ -190,6 +212,7 @@ class Controller:
         """Stop deciding and forget what was appended and is not committed."""
         assert committed.offset <= self._loader.last_offset or not self.is_active
         self.leader_epoch = None
+        self.sessions.end()
         self._loader = MetadataLoader(committed)
         self._follow_settings()
 
@@ -210,6 +233,35 @@ class Controller:
             return []
         assert self.is_active, "only the active controller has a deadline"
         return [VersionedRecord(NoOpRecord())]
+
+    @property
+    def session_timeout_ms(self) -> int:
+        """After how much silence a broker is fenced."""
+        return self.settings.integer(_SESSION_KEY)
+
+    def session_deadline_ms(self) -> int | None:
+        """Return when `stale_broker_records` has some, None while nobody's session can end."""
+        if not self.is_active:
+            return None
+        assert self.session_timeout_ms > 0
+        return self.sessions.deadline_ms(self.image.brokers, self.session_timeout_ms)
+
+    def stale_broker_records(self, now_ms: int) -> list[VersionedRecord]:
+        """Return what fences one broker that was not heard of in time, empty where there is none.
+
+        One at a time, so that who takes over its partitions is known when the next one is judged.
+        """
+        if not self.is_active:
+            return []
+        image = self.image
+        broker_id = self.sessions.ended(image.brokers, self.session_timeout_ms, now_ms)
+        if broker_id is None:
+            return []
+        from kraft_wire.controller.broker_changes import BrokerChanges
+
+        assert not image.brokers[broker_id].fenced, broker_id
+        assert broker_id != self.node_id, "the broker beside this controller lives as long as it"
+        return BrokerChanges(image, self.settings, broker_id).fence()
 
     def _follow_settings(self) -> None:
         """Take over the brokers' dynamic values, where a change of settings concerned them."""

@@ -16,12 +16,19 @@ from kraft_wire.model import ONE_UUID, ZERO_UUID, Chance, Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.partition_record import PartitionRecord
 
-__all__ = ["new_partition", "place", "read_assignment"]
+__all__ = [
+    "MIGRATING_DIRECTORY",
+    "UNASSIGNED_DIRECTORY",
+    "default_directory",
+    "new_partition",
+    "place",
+    "read_assignment",
+]
 
 T = TypeVar("T")
 
-_MIGRATING_DIRECTORY: Final = ZERO_UUID
-_UNASSIGNED_DIRECTORY: Final = ONE_UUID
+MIGRATING_DIRECTORY: Final = ZERO_UUID
+UNASSIGNED_DIRECTORY: Final = ONE_UUID
 """Reserved directory ids (KIP-858): not known, and to be chosen by the broker."""
 
 
@@ -105,23 +112,24 @@ def new_partition(
         partition_epoch=0,
     )
     if version >= 1:
-        record.directories = [_directory(image.brokers[broker]) for broker in replicas]
+        record.directories = [default_directory(image.brokers[broker]) for broker in replicas]
     assert record.leader in record.replicas
     assert len(record.directories) in (0, len(record.replicas)), record
     return VersionedRecord(record, version)
 
 
-def _directory(broker: BrokerImage) -> Uuid:
+def default_directory(broker: BrokerImage) -> Uuid:
     """The log directory of a broker's new replica, as far as the controller can say."""
     if not broker.log_dirs:
-        return _MIGRATING_DIRECTORY
+        return MIGRATING_DIRECTORY
     cordoned = broker.cordoned_log_dirs or ()
     usable = [directory for directory in broker.log_dirs if directory not in cordoned]
-    return usable[0] if len(usable) == 1 else _UNASSIGNED_DIRECTORY
+    return usable[0] if len(usable) == 1 else UNASSIGNED_DIRECTORY
 
 
 def _takes_replicas(broker: BrokerImage) -> bool:
-    if broker.in_controlled_shutdown:
+    """Tell whether a broker may get replicas: a fenced one, stopped or not, may come back."""
+    if broker.in_controlled_shutdown and not broker.fenced:
         return False
     cordoned = broker.cordoned_log_dirs or ()
     return not broker.log_dirs or any(each not in cordoned for each in broker.log_dirs)

@@ -33,6 +33,7 @@ from kraft_wire.node.forwarding import AskedBy, Forwarder, active_controller
 from kraft_wire.node.raft_io import RaftIo
 from kraft_wire.raft.events import RequestReceived
 from kraft_wire.settings.node_settings import NodeSettings
+from kraft_wire.wire.generated.broker_heartbeat import BrokerHeartbeatRequest
 from kraft_wire.wire.generated.controller_registration import (
     ControllerRegistrationRequest,
     Feature,
@@ -55,7 +56,8 @@ _DESCRIBED: Final = (29, 32, 50)
 _ENVELOPE: Final = 58
 _DESCRIBE_CLUSTER: Final = 60
 _REGISTRATION: Final = "controller registration"
-"""Tag of a question whose answer nobody waits for."""
+_HEARTBEAT: Final = "broker heartbeat"
+"""Tags of questions whose answers nobody waits for."""
 
 
 class _Moment(NamedTuple):
@@ -193,6 +195,10 @@ class ControllerApis:
             return
         self.forwarder.ask(_REGISTRATION, _registration(record), now_ms)
 
+    def heartbeat(self, heartbeat: BrokerHeartbeatRequest, now_ms: int) -> None:
+        """Tell the active controller elsewhere that the broker of this node lives."""
+        self.forwarder.ask(_HEARTBEAT, heartbeat, now_ms)
+
     def _ask_own(self, context: RequestContext, request: Message) -> Message | Parked:
         """Let this node's own replica or controller answer."""
         reply_to = context.reply_to
@@ -254,7 +260,7 @@ class ControllerApis:
         answers, forwarder.answers = forwarder.answers, []
         for to, answer in late:
             answers.append((to, self._late(to, answer)))
-        return [(to, answer) for to, answer in answers if to != _REGISTRATION]
+        return [(to, answer) for to, answer in answers if to not in (_REGISTRATION, _HEARTBEAT)]
 
     def _late(self, to: AskedBy, answer: Message) -> Message | None:
         try:

@@ -23,6 +23,7 @@ from kraft_wire.controller.controller import (
     QuorumUpgrade,
 )
 from kraft_wire.controller.records import VersionedRecord, encode_record
+from kraft_wire.controller.refusal import BATCH_BYTES_MAX, BATCH_RECORDS_MAX
 from kraft_wire.frozen import slotted
 from kraft_wire.model import DiskFull, LeaderEpoch, Offset, sooner
 from kraft_wire.node.raft_disk import Write
@@ -98,6 +99,8 @@ class ControllerHost:
         self._upgraded_to = _BEGINNING
         """End of the batch that raised kraft.version, while it is not committed."""
         self._again_at_ms: int | None = None
+        self._fence_from_ms = 0
+        """No broker is fenced for its silence before, because the disk had no room."""
         self._left: Callable[[], None] | None = None
         """Called once this node has said farewell, or cannot."""
         self._now_ms = 0
@@ -122,6 +125,7 @@ class ControllerHost:
         voters = self._raft.replica.quorum.voters
         self.controller.kraft_version = voters.kraft_version
         self.controller.voter_ids = list(voters.latest.nodes)
+        self.controller.next_offset = self._raft.log.log_end_offset
         result = self.controller.handle(context, request, now_ms, wall_ms)
         if result.quorum_upgrade is not None:
             error = self._upgrade_quorum(result.quorum_upgrade)
@@ -161,14 +165,28 @@ class ControllerHost:
         return ticket.error_code
 
     def _write(self, result: ControllerResult, to: AnswerTo) -> Message | Parked:
-        write = self._append(result.records, result.values)
+        write = self._append_all(result.records, result.values)
         if write.disk_full is not None:
             self._disk_full(write.disk_full)
             return uncommitted(result.response)
         if write.next_offset is None:
             return not_controller(result.response)
+        if result.appended is not None:
+            result.appended(write.next_offset - 1)
         self._waiting.append(_Waiting(write.next_offset, to, result.response))
         return PARKED
+
+    def _append_all(self, records: Sequence[VersionedRecord], values: tuple[bytes, ...]) -> Write:
+        """Append what one batch may not hold in several; what is atomic fits into one."""
+        at = 0
+        for size in _batch_sizes(values):
+            part = slice(at, at + size)
+            write = self._append(records[part], values[part])
+            at += size
+            if write.next_offset is None:
+                break
+        assert at > 0, "there are records"
+        return write
 
     def _append(self, records: Sequence[VersionedRecord], encoded: tuple[bytes, ...] = ()) -> Write:
         """Append a batch, and decide by an image with it from now on."""
@@ -253,6 +271,7 @@ class ControllerHost:
         """Append the next batch of our own, or be done with them."""
         steps = self._steps
         assert steps is not None, "nothing to go on with"
+        self.controller.next_offset = self._raft.log.log_end_offset
         records = steps.refused or next(steps.batches, None)
         steps.refused = None
         if records is None:
@@ -271,24 +290,59 @@ class ControllerHost:
     # -- time ------------------------------------------------------------------------------------
 
     def tick(self, now_ms: int) -> None:
-        """Try again what found no room, and write the record that lets followers see their lag."""
+        """Try again what found no room, fence who was not heard of, show followers their lag."""
         self._now_ms = now_ms
         if self._again_at_ms is not None and self._again_at_ms <= now_ms:
             self._again_at_ms = None
             self._go_on()
+        session_ends_ms = self._session_deadline_ms()
+        if session_ends_ms is not None and session_ends_ms <= now_ms:
+            self._fence_stale_brokers()
         idle_at_ms = self._idle_deadline_ms()
         if idle_at_ms is not None and idle_at_ms <= now_ms:
             self._append(self.controller.idle_records(now_ms))
 
     def deadline_ms(self) -> int | None:
         """Return when `tick` is needed next."""
-        return sooner(self._again_at_ms, self._idle_deadline_ms())
+        soonest_ms = sooner(self._again_at_ms, self._idle_deadline_ms())
+        return sooner(soonest_ms, self._session_deadline_ms())
+
+    def _session_deadline_ms(self) -> int | None:
+        """Return when the next broker has to be fenced that was not heard of."""
+        if not self.is_active:
+            return None
+        ends_ms = self.controller.session_deadline_ms()
+        return ends_ms if ends_ms is None else max(ends_ms, self._fence_from_ms)
+
+    def _fence_stale_brokers(self) -> None:
+        """Fence one broker after the other, each by what the one before left; later if no room."""
+        while records := self.controller.stale_broker_records(self._now_ms):
+            values = tuple(encode_record(record) for record in records)
+            write = self._append_all(records, values)
+            if write.disk_full is not None:
+                self._disk_full(write.disk_full)
+                self._fence_from_ms = self._now_ms + _AGAIN_AFTER_MS
+            if write.next_offset is None:
+                return
 
     def _idle_deadline_ms(self) -> int | None:
         """Return when the next NoOp is due: none where nobody follows who could lag."""
         if not self.is_active or not _has_followers(self._raft.replica.quorum):
             return None
         return self.controller.idle_deadline_ms()
+
+
+def _batch_sizes(values: Sequence[bytes]) -> Iterator[int]:
+    """Yield how many records each batch takes, in order."""
+    size = size_bytes = 0
+    for value in values:
+        if size == BATCH_RECORDS_MAX or (size and size_bytes + len(value) > BATCH_BYTES_MAX):
+            yield size
+            size = size_bytes = 0
+        size += 1
+        size_bytes += len(value)
+    if size:
+        yield size
 
 
 def _has_followers(quorum: Quorum) -> bool:

@@ -87,15 +87,18 @@ class QuorumPart:
         )
         self.raft.wall_ms = wall_ms
         self.host = ControllerHost(
-            Controller(node_id=config.node_id, settings=config.settings, chance=chance),
+            Controller(
+                node_id=config.node_id,
+                settings=config.settings,
+                chance=chance,
+                cluster_id=_cluster_id(directories),
+            ),
             self.raft,
             bootstrap=lambda: bootstrap_records_of(fs, directories[0]),
             registration=self._arrival,
             disk_full=disk_full,
         )
-        self.registration = Registration(
-            config, random_uuid(chance), _directory_ids(directories), is_broker=config.is_broker
-        )
+        self.registration = _registration(config, directories, random_uuid(chance))
         self.has_static_voters = bool(config.voters)
         self.leaders_count = 0
         """Leaders that this node saw begin."""
@@ -114,6 +117,7 @@ class QuorumPart:
         self._outputs: list[Output] = []
         self._now_ms = now_ms
         self._is_leaving = False
+        self._heartbeat_at_ms = now_ms
 
     def start(self, now_ms: int) -> None:
         """Begin as a replica. Alone this node leads, and is registered when this returns."""
@@ -136,10 +140,8 @@ class QuorumPart:
         if self._apis is None:
             from kraft_wire.node.controller_apis import ControllerApis
 
-            meta = self._directories[0].meta
-            assert meta is not None, self._directories[0].path
             self._apis = ControllerApis(
-                meta.cluster_id,
+                _cluster_id(self._directories),
                 self.raft,
                 self.host,
                 self._link_ids,
@@ -161,6 +163,7 @@ class QuorumPart:
         self.raft.wall_ms = wall_ms
         self.raft.tick(now_ms)
         self.host.tick(now_ms)
+        self._send_heartbeat()
         if self._apis is not None:
             self._apis.forwarder.tick(now_ms)
         self.upkeep.tick(now_ms, wall_ms)
@@ -168,10 +171,26 @@ class QuorumPart:
     def deadline_ms(self) -> int:
         """Return when `tick` is needed next."""
         soonest_ms = sooner(self.raft.deadline_ms(), self.host.deadline_ms())
+        if self._has_session_elsewhere:
+            soonest_ms = sooner(soonest_ms, self._heartbeat_at_ms)
         if self._apis is not None:
             soonest_ms = sooner(soonest_ms, self._apis.forwarder.deadline_ms())
         upkeep_ms = self.upkeep.deadline_ms()
         return upkeep_ms if soonest_ms is None else min(soonest_ms, upkeep_ms)
+
+    @property
+    def _has_session_elsewhere(self) -> bool:
+        """Whether the broker of this node lives by what it tells a controller elsewhere."""
+        is_elsewhere = self.raft.replica.quorum.leader_id not in (NO_REPLICA, self._config.node_id)
+        return is_elsewhere and self.registration.broker_epoch >= 0 and not self._is_leaving
+
+    def _send_heartbeat(self) -> None:
+        """Keep the broker's session with a controller elsewhere, when it is time."""
+        if self._has_session_elsewhere and self._heartbeat_at_ms <= self._now_ms:
+            interval_ms = self._config.settings.integer("broker.heartbeat.interval.ms")
+            self._heartbeat_at_ms = self._now_ms + interval_ms
+            heartbeat = self.registration.heartbeat(self.raft.committed.image.offset)
+            self.apis.heartbeat(heartbeat, self._now_ms)
 
     def links_of(self, link_id: int) -> "RaftIo | Forwarder":
         """Return whom a link belongs to."""
@@ -262,10 +281,7 @@ class QuorumPart:
             self.apis.register(self.registration.controller_record(), self._now_ms)
 
     def _arrival(self) -> Iterator[list[VersionedRecord]]:
-        raft = self.raft
-        return self.registration.arrival(
-            lambda: raft.committed.image, lambda: raft.log.log_end_offset
-        )
+        return self.registration.arrival(self.host.controller, self._now_ms)
 
     # -- the end ---------------------------------------------------------------------------------
 
@@ -274,7 +290,7 @@ class QuorumPart:
         self._now_ms = now_ms
         if not self._is_leaving:
             self._is_leaving = True
-            farewell = self.registration.farewell(self.raft.committed.image)
+            farewell = self.registration.farewell(self.host.controller, now_ms)
             self.host.leave(farewell, self._left, now_ms)
 
     def _left(self) -> None:
@@ -293,6 +309,31 @@ class QuorumPart:
         self.raft.log.close()
 
 
+def _registration(
+    config: NodeConfig, directories: Sequence[LogDirectory], incarnation_id: Uuid
+) -> Registration:
+    return Registration(
+        config,
+        _cluster_id(directories),
+        incarnation_id,
+        _directory_ids(directories),
+        is_broker=config.is_broker,
+        previous_broker_epoch=_previous_broker_epoch(directories),
+    )
+
+
 def _directory_ids(directories: Sequence[LogDirectory]) -> list[Uuid]:
     metas = [directory.meta for directory in directories]
     return [meta.directory_id for meta in metas if meta is not None and meta.directory_id]
+
+
+def _cluster_id(directories: Sequence[LogDirectory]) -> str:
+    meta = directories[0].meta
+    assert meta is not None, directories[0].path
+    return meta.cluster_id
+
+
+def _previous_broker_epoch(directories: Sequence[LogDirectory]) -> int:
+    """Return the epoch of the broker's former life where all directories say that it ended well."""
+    epochs = {directory.previous_broker_epoch for directory in directories}
+    return epochs.pop() if len(epochs) == 1 else -1

@@ -142,6 +142,15 @@ def test_partition_that_is_offline_or_not_led_takes_nothing() -> None:
     assert produced(target, batch()).error is E.KAFKA_STORAGE_ERROR
 
 
+def test_other_members_of_the_isr_refuse_acks_all_because_nobody_waits_for_them() -> None:
+    target = partition()
+    target.replicas = target.in_sync_replicas = 2
+    assert produced(target, batch()).error is E.NOT_ENOUGH_REPLICAS
+    assert produced(target, batch(), acks=1).error is E.NONE
+    target.in_sync_replicas = 1
+    assert produced(target, batch()).error is E.NONE
+
+
 def test_too_few_replicas_in_sync_refuse_acks_all_only() -> None:
     target = partition(min_insync_replicas=2)
     target.replicas = 3

@@ -70,10 +70,12 @@ class OneNodeCluster:
             records.append(VersionedRecord(change))
         self.commit(records)
 
-    def ask(self, request: Message, version: int) -> Message:
+    def ask(self, request: Message, version: int, now_ms: int = 0) -> Message:
         """Return the answer to a request, after its records are committed."""
-        result = self.controller.handle(Context(version), request, 0, 0)
+        result = self.controller.handle(Context(version), request, now_ms, 0)
         self.commit(result.records)
+        if result.appended is not None:
+            result.appended(self.loader.last_offset)
         return result.response
 
     def commit(self, records: Sequence[VersionedRecord]) -> None:

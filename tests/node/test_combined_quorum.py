@@ -75,3 +75,27 @@ def test_logs_of_topics_newer_than_the_snapshot_are_no_strays_after_a_restart() 
     assert quorum.members[leader].running.broker.partitions["young", 0].log_end_offset == 1
     names = [name for member in quorum.members.values() for name, _ in member.lines]
     assert "stray_log_set_aside" not in names
+
+
+def test_broker_whose_own_controller_lost_the_leadership_keeps_its_session_by_heartbeats() -> None:
+    quorum = NodeQuorum(settings=COMBINED)
+    first = quorum.elect()
+    quorum.advance(100)
+    quorum.cut.add(first)
+    quorum.advance(8_000)
+    second = quorum.elect()
+    assert second != first
+    quorum.cut.clear()
+    quorum.advance(30_000)
+    for image in quorum.images():
+        assert not image.brokers[first].fenced
+        assert not image.brokers[second].fenced
+    quorum.cut.add(first)
+    quorum.advance(6_500)
+    assert not quorum.members[second].running.controller.image.brokers[first].fenced
+    quorum.advance(4_000)
+    assert quorum.members[second].running.controller.image.brokers[first].fenced
+    assert not quorum.members[second].running.controller.image.brokers[second].fenced
+    quorum.cut.clear()
+    quorum.advance(35_000)  # a heartbeat that was lost on the way is given up after 30 s
+    assert not quorum.members[second].running.controller.image.brokers[first].fenced

@@ -1,0 +1,188 @@
+"""What a broker's life does to the partitions that it has: records of fencing, stopping, returning.
+
+KIP-631 (fenced and unfenced), KIP-841 (controlled shutdown, and who may be in an ISR), KIP-858
+(directories that fail), KIP-966 (restarts that were not clean). In the order of release 4.3.1:
+who leaves gives up its partitions before it is fenced, who comes is unfenced before it leads.
+
+Not here: when these things happen (`broker_heartbeat`, `broker_registration`, sessions).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from kraft_wire.controller.features import CORDONED_FROM, DIRECTORIES_FROM, ELR_VERSION
+from kraft_wire.controller.image import NO_LEADER, BrokerImage, MetadataImage, PartitionImage
+from kraft_wire.controller.partition_changes import Elections, PartitionChange, is_active
+from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.model import Uuid
+from kraft_wire.settings.node_settings import NodeSettings
+from kraft_wire.wire.generated.broker_registration_change_record import (
+    BrokerRegistrationChangeRecord,
+)
+from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
+from kraft_wire.wire.generated.unregister_broker_record import UnregisterBrokerRecord
+
+__all__ = ["BrokerChanges"]
+
+_FENCE, _UNFENCE = 1, -1
+_Concerns = Callable[[PartitionImage], bool]
+
+
+class BrokerChanges:
+    """Changes of one broker and of its partitions, by one image."""
+
+    def __init__(self, image: MetadataImage, settings: NodeSettings, broker_id: int) -> None:
+        assert broker_id >= 0, broker_id
+        self._image = image
+        self._settings = settings
+        self._broker_id = broker_id
+
+    @property
+    def _broker(self) -> BrokerImage:
+        assert self._broker_id in self._image.brokers, self._broker_id
+        return self._image.brokers[self._broker_id]
+
+    def leads(self) -> bool:
+        """Tell whether the broker leads a partition."""
+        return any(
+            partition.leader == self._broker_id
+            for topic in self._image.topics_by_name.values()
+            for partition in topic.partitions.values()
+        )
+
+    def fence(self) -> list[VersionedRecord]:
+        """The broker leads nothing and is in no ISR, then it is fenced."""
+        records = [*self._leave(self._is_in_sync), self._change(fenced=_FENCE)]
+        assert records[-1].version == 0, records[-1]
+        return records
+
+    def unfence(self) -> list[VersionedRecord]:
+        """The broker is unfenced, then it may lead what nobody leads."""
+        broker_id, image = self._broker_id, self._image
+        assert self._broker.fenced, "only who is fenced is unfenced"
+        records = [self._change(fenced=_UNFENCE)]
+        for elections, partition in self._partitions(lambda each: each.leader == NO_LEADER):
+            change = PartitionChange(
+                elections,
+                partition,
+                accepts=lambda each: each == broker_id or is_active(image, each),
+            )
+            records += _made(change)
+        assert len(records) > 0
+        return records
+
+    def enter_controlled_shutdown(self) -> list[VersionedRecord]:
+        """The broker is about to stop: others lead, and it is in no ISR (KIP-841)."""
+        assert not self._broker.fenced, "who is fenced has stopped already"
+        records = []
+        if not self._broker.in_controlled_shutdown:
+            records.append(self._change(version=1, in_controlled_shutdown=1))
+        return [*records, *self._leave(self._is_in_sync)]
+
+    def unregister(self) -> list[VersionedRecord]:
+        """The broker leaves what it has, and is no longer one."""
+        records = [*self._leave(self._is_in_sync), *self._leave(self._is_eligible)]
+        epoch = self._broker.broker_epoch
+        assert epoch >= 0, self._broker
+        gone = UnregisterBrokerRecord(broker_id=self._broker_id, broker_epoch=epoch)
+        return [*records, VersionedRecord(gone)]
+
+    def restart(self, *, is_clean: bool) -> list[VersionedRecord]:
+        """A new incarnation begins outside every ISR; after an unclean stop it is not eligible."""
+        if is_clean or self._image.finalized_features.get(ELR_VERSION, 0) == 0:
+            return list(self._leave(self._is_in_sync))
+        return [
+            *self._leave(self._is_in_sync, is_unclean=True),
+            *self._leave(self._is_eligible, is_unclean=True),
+        ]
+
+    def directories_offline(self, directories: Sequence[Uuid]) -> list[VersionedRecord]:
+        """Replicas in directories that failed lead nothing and are in no ISR (KIP-858)."""
+        online = self._broker.log_dirs
+        assert self._image.metadata_version >= DIRECTORIES_FROM
+        failed = [each for each in online if each in directories]
+        if not failed:
+            return []
+        records = list(
+            self._leave(lambda partition: _directory(partition, self._broker_id) in failed)
+        )
+        left = [each for each in online if each not in failed]
+        assert len(left) < len(online), failed
+        return [*records, self._change(version=2, log_dirs=left)]
+
+    def directories_cordoned(self, directories: Sequence[Uuid] | None) -> list[VersionedRecord]:
+        """No new replicas go to these directories (KIP-1066); None says nothing."""
+        known = self._broker.cordoned_log_dirs
+        assert self._image.metadata_version >= CORDONED_FROM
+        if directories is None or (known is not None and {*known} == {*directories}):
+            return []
+        return [self._change(version=3, cordoned_log_dirs=list(directories))]
+
+    # -- partitions ------------------------------------------------------------------------------
+
+    def _leave(self, concerns: _Concerns, *, is_unclean: bool = False) -> Iterator[VersionedRecord]:
+        """Take the broker out of the ISR of partitions, and let others lead them."""
+        broker_id, image = self._broker_id, self._image
+        for elections, partition in self._partitions(concerns):
+            change = PartitionChange(
+                elections,
+                partition,
+                accepts=lambda each: each != broker_id and is_active(image, each),
+            )
+            change.isr = tuple(each for each in partition.isr if each != broker_id)
+            assert broker_id not in change.isr
+            if is_unclean:
+                change.unclean_shutdown = (broker_id,)
+            yield from _made(change)
+
+    def _partitions(self, concerns: _Concerns) -> Iterator[tuple[Elections, PartitionImage]]:
+        """Partitions that are concerned, topics in name order."""
+        for topic in self._image.topics():
+            elections = None
+            for partition in topic.partitions.values():
+                if concerns(partition):
+                    assert partition.replicas, partition
+                    elections = elections or Elections.of(self._image, topic, self._settings)
+                    yield elections, partition
+
+    def _is_in_sync(self, partition: PartitionImage) -> bool:
+        return self._broker_id in partition.isr
+
+    def _is_eligible(self, partition: PartitionImage) -> bool:
+        return self._broker_id in partition.eligible_leader_replicas
+
+    def _change(
+        self,
+        *,
+        version: int = 0,
+        fenced: int = 0,
+        in_controlled_shutdown: int = 0,
+        log_dirs: list[Uuid] | None = None,
+        cordoned_log_dirs: list[Uuid] | None = None,
+    ) -> VersionedRecord:
+        """Return a change of the registration, in the lowest version that has it."""
+        assert version >= 1 or not in_controlled_shutdown, version
+        assert version >= 2 or not log_dirs, version
+        assert version >= 3 or cordoned_log_dirs is None, version
+        record = BrokerRegistrationChangeRecord(
+            broker_id=self._broker_id,
+            broker_epoch=self._broker.broker_epoch,
+            fenced=fenced,
+            in_controlled_shutdown=in_controlled_shutdown,
+            log_dirs=log_dirs or [],
+            cordoned_log_dirs=cordoned_log_dirs,
+        )
+        return VersionedRecord(record, version)
+
+
+def _made(change: PartitionChange) -> list[VersionedRecord]:
+    record = change.record()
+    assert record is None or isinstance(record.record, PartitionChangeRecord)
+    return [] if record is None else [record]
+
+
+def _directory(partition: PartitionImage, broker_id: int) -> Uuid | None:
+    """Return where a broker's replica of a partition lies, None where that is not known."""
+    if broker_id not in partition.replicas or not partition.directories:
+        return None
+    assert len(partition.directories) == len(partition.replicas), partition
+    return partition.directories[partition.replicas.index(broker_id)]

@@ -1,0 +1,130 @@
+"""BrokerHeartbeat, API key 63, versions 0-2.
+
+Behaviour:   keeps a broker's session, and asks to be fenced, unfenced, or to stop; a broker is
+             unfenced once it knows its own registration; one that leads something stops when
+             others lead it and all active brokers know (KIP-631, KIP-841)
+Versions:    v1 directories that failed (KIP-858) · v2 cordoned directories (KIP-1066)
+Left out:    nothing
+"""
+
+from enum import Enum
+from functools import partial
+
+from kraft_wire.controller.broker_changes import BrokerChanges
+from kraft_wire.controller.broker_sessions import BrokerSession
+from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
+from kraft_wire.controller.features import CORDONED_FROM, DIRECTORIES_FROM
+from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.wire.generated.broker_heartbeat import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+__all__ = ["API_KEY", "VERSIONS", "BrokerState", "handle", "next_state", "refuse"]
+
+API_KEY = 63
+VERSIONS = (0, 2)
+
+
+class BrokerState(Enum):
+    """What a broker may do."""
+
+    FENCED = "fenced"
+    UNFENCED = "unfenced"
+    CONTROLLED_SHUTDOWN = "controlled shutdown"
+    SHUTDOWN_NOW = "shutdown now"
+
+
+def handle(
+    controller: Controller, context: ControllerContext, request: BrokerHeartbeatRequest
+) -> ControllerResult:
+    """Take note that a broker lives, and answer what it may do.
+
+    Errors: STALE_BROKER_EPOCH (not registered, or another epoch).
+    """
+    assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
+    image, broker_id = controller.image, request.broker_id
+    broker = image.brokers.get(broker_id)
+    if broker is None or broker.broker_epoch != request.broker_epoch:
+        return ControllerResult(refuse(request, ErrorCode.STALE_BROKER_EPOCH, None))
+    session = controller.sessions[broker_id]
+    changes = BrokerChanges(image, controller.settings, broker_id)
+    state = _state(session, is_fenced=broker.fenced)
+    lowest_offset = controller.sessions.lowest_active_offset(image.brokers)
+    assert session.registered_at >= broker.broker_epoch, session
+    following = next_state(state, request, session, changes, lowest_offset)
+    records = [] if following is state else _records(changes, following)
+    session.contact_ms, session.metadata_offset = controller.now_ms, request.current_metadata_offset
+    if image.metadata_version >= DIRECTORIES_FROM:
+        records += changes.directories_offline(request.offline_log_dirs)
+    if image.metadata_version >= CORDONED_FROM:
+        records += changes.directories_cordoned(request.cordoned_log_dirs)
+    response = BrokerHeartbeatResponse(
+        is_caught_up=request.current_metadata_offset >= session.registered_at,
+        is_fenced=following in (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW),
+        should_shut_down=following is BrokerState.SHUTDOWN_NOW,
+    )
+    assert response.is_fenced or not response.should_shut_down, response
+    begins = following is BrokerState.CONTROLLED_SHUTDOWN and following is not state
+    appended = partial(_begin_shutdown, session) if begins else None
+    return ControllerResult(response, records, is_atomic=False, appended=appended)
+
+
+def refuse(
+    request: BrokerHeartbeatRequest, error: ErrorCode, message: str | None
+) -> BrokerHeartbeatResponse:
+    """Return the answer that refuses the request; it has no room for words."""
+    assert error is not ErrorCode.NONE
+    return BrokerHeartbeatResponse(error_code=error)
+
+
+def next_state(
+    state: BrokerState,
+    request: BrokerHeartbeatRequest,
+    session: BrokerSession,
+    changes: BrokerChanges,
+    lowest_active_offset: int,
+) -> BrokerState:
+    """Return what a broker becomes that wants what its heartbeat says."""
+    assert state is not BrokerState.SHUTDOWN_NOW, "who stops says no more"
+    if state is BrokerState.FENCED:
+        if request.want_shut_down:
+            return BrokerState.SHUTDOWN_NOW
+        is_caught_up = request.current_metadata_offset >= session.registered_at
+        return BrokerState.UNFENCED if is_caught_up and not request.want_fence else state
+    if state is BrokerState.UNFENCED:
+        if request.want_fence:
+            return BrokerState.SHUTDOWN_NOW if request.want_shut_down else BrokerState.FENCED
+        if not request.want_shut_down:
+            return state
+        return BrokerState.CONTROLLED_SHUTDOWN if changes.leads() else BrokerState.SHUTDOWN_NOW
+    assert state is BrokerState.CONTROLLED_SHUTDOWN, state
+    if changes.leads() or session.controlled_shutdown_offset > lowest_active_offset:
+        return state
+    return BrokerState.SHUTDOWN_NOW
+
+
+def _state(session: BrokerSession, *, is_fenced: bool) -> BrokerState:
+    if is_fenced:
+        assert session.controlled_shutdown_offset < 0, session
+        return BrokerState.FENCED
+    if session.controlled_shutdown_offset >= 0:
+        return BrokerState.CONTROLLED_SHUTDOWN
+    return BrokerState.UNFENCED
+
+
+def _records(changes: BrokerChanges, following: BrokerState) -> list[VersionedRecord]:
+    """Return what a broker's new state does to its registration and its partitions."""
+    if following is BrokerState.UNFENCED:
+        return changes.unfence()
+    if following is BrokerState.CONTROLLED_SHUTDOWN:
+        assert changes.leads(), "who leads nothing stops at once"
+        return changes.enter_controlled_shutdown()
+    return changes.fence()
+
+
+def _begin_shutdown(session: BrokerSession, offset: int) -> None:
+    """Who leaves may stop when the others know of it, which is behind these records."""
+    assert session.controlled_shutdown_offset < 0 <= offset, session
+    session.controlled_shutdown_offset = offset
