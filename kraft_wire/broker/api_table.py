@@ -85,6 +85,7 @@ FORWARDED: Final[dict[int, tuple[int, int]]] = {
     51: (0, 0),  # AlterUserScramCredentials
     55: (0, 2),  # DescribeQuorum
     57: (0, 2),  # UpdateFeatures
+    64: (0, 0),  # UnregisterBroker
     80: (0, 1),  # AddRaftVoter
     81: (0, 0),  # RemoveRaftVoter
 }

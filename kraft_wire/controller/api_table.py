@@ -39,6 +39,7 @@ _ENTRIES: Final = (
     ControllerApi(57, 0, 2, "update_features"),
     ControllerApi(62, 0, 4, "broker_registration"),
     ControllerApi(63, 0, 2, "broker_heartbeat"),
+    ControllerApi(64, 0, 0, "unregister_broker"),
     ControllerApi(67, 0, 0, "allocate_producer_ids"),
     ControllerApi(70, 0, 0, "controller_registration"),
 )

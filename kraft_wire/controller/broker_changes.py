@@ -182,7 +182,6 @@ def _made(change: PartitionChange) -> list[VersionedRecord]:
 
 def _directory(partition: PartitionImage, broker_id: int) -> Uuid | None:
     """Return where a broker's replica of a partition lies, None where that is not known."""
-    if broker_id not in partition.replicas or not partition.directories:
-        return None
-    assert len(partition.directories) == len(partition.replicas), partition
-    return partition.directories[partition.replicas.index(broker_id)]
+    by_replica = dict(zip(partition.replicas, partition.directories, strict=False))
+    assert len(by_replica) <= len(partition.replicas), partition
+    return by_replica.get(broker_id)

@@ -32,13 +32,22 @@ from kraft_wire.model import Uuid
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
 
-__all__ = ["Accepts", "Election", "Elections", "PartitionChange", "is_active"]
+__all__ = [
+    "RECOVERED",
+    "RECOVERING",
+    "Accepts",
+    "Election",
+    "Elections",
+    "PartitionChange",
+    "is_active",
+]
 
 Accepts = Callable[[int], bool]
 """Whether a broker may lead, as far as the brokers' lives say."""
 
 RECOVERED: Final = 0
 RECOVERING: Final = 1
+"""States of a leader after an unclean election (KIP-704)."""
 _ISR_SHRINK_KEEPS_EPOCH_FROM: Final = 12
 """metadata.version since which a smaller ISR does not raise the leader epoch (KAFKA-15021)."""
 _LOST_DIRECTORY: Final = Uuid(bytes(15) + b"\x02")
@@ -132,7 +141,7 @@ class PartitionChange:
         self._election = elections.usual if election is None else election
         self._accepts: Accepts = accepts or (lambda broker_id: is_active(image, broker_id))
         self._elr = before.eligible_leader_replicas
-        assert len(self.directories) in (0, len(self.replicas)), before
+        assert before.replicas, before
         self._made = PartitionChangeRecord(
             topic_id=elections.topic.topic_id, partition_id=before.partition
         )
@@ -287,7 +296,6 @@ class PartitionChange:
         if replica in self.directories:
             return self.directories[replica]
         if replica in self.before.replicas:
-            assert not self.before.directories, self.before
             return MIGRATING_DIRECTORY
         return default_directory(self._image.brokers[replica])
 

@@ -1,0 +1,43 @@
+"""UnregisterBroker, API key 64, version 0.
+
+Behaviour:   a broker that is gone for good leaves the metadata, and every ISR before that (KIP-631)
+Versions:    v0
+Left out:    nothing
+"""
+
+from kraft_wire.controller.broker_changes import BrokerChanges
+from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.unregister_broker import (
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
+)
+
+__all__ = ["API_KEY", "VERSIONS", "handle", "refuse"]
+
+API_KEY = 64
+VERSIONS = (0, 0)
+
+
+def handle(
+    controller: Controller, context: ControllerContext, request: UnregisterBrokerRequest
+) -> ControllerResult:
+    """Forget a broker, alive or not: one that lives is told STALE_BROKER_EPOCH and starts anew.
+
+    Errors: BROKER_ID_NOT_REGISTERED.
+    """
+    assert context.api_version == 0, context.api_version
+    broker_id = request.broker_id
+    if broker_id not in controller.image.brokers:
+        return ControllerResult(refuse(request, ErrorCode.BROKER_ID_NOT_REGISTERED, None))
+    records = BrokerChanges(controller.image, controller.settings, broker_id).unregister()
+    assert records, broker_id
+    return ControllerResult(UnregisterBrokerResponse(), records, is_atomic=False)
+
+
+def refuse(
+    request: UnregisterBrokerRequest, error: ErrorCode, message: str | None
+) -> UnregisterBrokerResponse:
+    """Return the answer that refuses the request; 4.3.1 says no more than the code."""
+    assert error is not ErrorCode.NONE
+    return UnregisterBrokerResponse(error_code=error)
