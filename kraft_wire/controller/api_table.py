@@ -36,6 +36,7 @@ _ENTRIES: Final = (
     ControllerApi(44, 0, 1, "incremental_alter_configs"),
     ControllerApi(49, 0, 1, "alter_client_quotas"),
     ControllerApi(51, 0, 0, "alter_user_scram_credentials"),
+    ControllerApi(56, 2, 3, "alter_partition"),
     ControllerApi(57, 0, 2, "update_features"),
     ControllerApi(62, 0, 4, "broker_registration"),
     ControllerApi(63, 0, 2, "broker_heartbeat"),
