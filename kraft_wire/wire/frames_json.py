@@ -7,6 +7,7 @@ members exchange: int16 version, then the body.
 
 import re
 import struct
+from functools import cache
 from typing import Final
 
 from kraft_wire.wire.generated.registry import (
@@ -121,6 +122,7 @@ def metadata_frame_from_json(json: Json) -> bytes:
     return encode_metadata_frame(message, version)
 
 
+@cache
 def record_type_name(name: str) -> str:
     """Return the upper snake case of a record's name: TopicRecord is TOPIC_RECORD."""
     return "".join(f"_{letter}" if letter.isupper() else letter for letter in name)[1:].upper()

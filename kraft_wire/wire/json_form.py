@@ -41,6 +41,8 @@ _RANGES: Final[dict[str, tuple[int, int]]] = {
     "int64": (-(1 << 63), (1 << 63) - 1),
 }
 
+_SPELLED: Final = frozenset({"uuid", "bytes", "records", "float64"})
+"""Kinds whose values do not stand in JSON as they are in a message."""
 
 _UUID_TEXT: Final = re.compile("[A-Za-z0-9_-]*={0,2}")
 
@@ -78,10 +80,11 @@ def _struct_to_json(value: object, table: StructTable, version: int) -> dict[str
     json: dict[str, Json] = {}
     for field in table.fields:
         inner = getattr(value, field.name)
-        if not includes(field.versions, version):
+        first, last = field.versions
+        if not first <= version <= last:  # `includes` costs a call a field
             if not field.ignorable and not is_default(field, inner):
                 raise UnencodableMessage(field.name, version, "the version lacks this field")
-        elif not includes(field.tagged, version) or not is_default(field, inner):
+        elif field.tag < 0 or not includes(field.tagged, version) or not is_default(field, inner):
             json[field.json_name] = _value_to_json(inner, field, version)
     return json
 
@@ -89,6 +92,8 @@ def _struct_to_json(value: object, table: StructTable, version: int) -> dict[str
 def _value_to_json(value: object, field: FieldTable, version: int) -> Json:
     if value is None:
         return None
+    if field.struct is None and field.kind not in _SPELLED:
+        return cast("Json", list(cast("list[Json]", value)) if field.is_array else value)
     if not field.is_array:
         return _element_to_json(value, field, version)
     return [_element_to_json(element, field, version) for element in cast("list[object]", value)]
@@ -102,9 +107,9 @@ def _element_to_json(value: object, field: FieldTable, version: int) -> Json:
     if field.kind in ("bytes", "records"):
         content = value.read() if isinstance(value, FileSlice) else cast(bytes, value)
         return base64_of(content)
-    if field.kind == "float64" and not math.isfinite(cast(float, value)):
-        return _not_finite(cast(float, value))
-    return cast("bool | int | float | str", value)
+    assert field.kind == "float64", field
+    number = cast(float, value)
+    return number if math.isfinite(number) else _not_finite(number)
 
 
 def _not_finite(value: float) -> str:
