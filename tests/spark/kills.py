@@ -37,6 +37,8 @@ WEIGHTS = (1, 1, 5, 6, 1)
 """Whoever takes the query with it costs a start of Spark."""
 COMMIT_SECONDS_MAX = 900.0
 DRAIN_SECONDS_MAX = 3600.0
+QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For JVMs that live for a minute: most of a start is compiling."""
 EARLY = 0.25
 """How often a kill does not wait for progress, but may hit a start or a recovery."""
 LATER_S = 6.0
@@ -110,10 +112,12 @@ class Campaign:
         words += ["--option", f"maxOffsetsPerTrigger={given.per_trigger}"]
         words += ["--master", cluster.url, "--conf", "spark.driver.memory=1g"]
         words += ["--conf", "spark.executor.memory=700m", "--conf", "spark.cores.max=2"]
+        for each in ("driver", "executor"):
+            words += ["--conf", f"spark.{each}.extraJavaOptions={QUICK_START}"]
         return words + (["--jars", self.jars] if self.jars else [])
 
     def _kill(self, number: int, kind: str, ingesting: Ingesting, cluster: Standalone) -> None:
-        """Wait for a moment and kill somebody of a kind; a driver where nobody else is there."""
+        """Wait for a moment, and for somebody of a kind, and kill them."""
         ingesting.keep()
         before = ingesting.commits
         deadline = time.monotonic() + COMMIT_SECONDS_MAX
@@ -121,20 +125,22 @@ class Campaign:
             time.sleep(self._draw.uniform(0, 4 * LATER_S))
         else:
             while ingesting.commits <= before:
-                ingesting.keep()
-                assert time.monotonic() < deadline, ingesting.log.read_text()[-3000:]
-                time.sleep(0.1)
+                self._wait(ingesting, deadline)
             time.sleep(self._draw.uniform(0, LATER_S))
         ingesting.keep()
-        victims = self._victims(kind, ingesting, cluster)
-        if not victims:
-            kind, victims = "driver", [ingesting.pid]
+        while not (victims := self._victims(kind, ingesting, cluster)):
+            self._wait(ingesting, deadline)
         victim = self._draw.choice(sorted(victims))
         os.kill(victim, signal.SIGKILL)
         if victim == ingesting.pid and ingesting.process is not None:
             ingesting.process.wait()
         self.killed[kind] += 1
         say(f"{number:3} kill -9 {kind} {victim}; {ingesting.commits + 1} batches so far")
+
+    def _wait(self, ingesting: Ingesting, deadline: float) -> None:
+        ingesting.keep()
+        assert time.monotonic() < deadline, ingesting.log.read_text()[-3000:]
+        time.sleep(0.1)
 
     def _victims(self, kind: str, ingesting: Ingesting, cluster: Standalone) -> list[int]:
         if kind == "driver":
@@ -151,7 +157,7 @@ class Campaign:
             return of(workers, "CoarseGrainedExecutorBackend")
         if kind == "worker's Python":
             return of(workers, "pyspark.daemon")
-        return of(driver, "streaming_source") or of(driver, "pyspark.daemon")
+        return of(driver, "streaming_source")
 
     def _drain(self, ingesting: Ingesting) -> None:
         """End what goes on for ever, and let one run take what is left."""
@@ -210,7 +216,7 @@ def main() -> int:
     parser.add_argument("--sink", choices=("parquet", "delta"), default="parquet")
     parser.add_argument("--connector", choices=("kraftwire", "kafka"), default="kraftwire")
     parser.add_argument("--partitions", type=int, default=4, help="before the topic grows by two")
-    parser.add_argument("--per-trigger", type=int, default=50_000)
+    parser.add_argument("--per-trigger", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
         "--python", default="", help="of driver and workers; for Delta one that has the wheel"
