@@ -43,6 +43,7 @@ _ENTRIES: Final = (
     ControllerApi(64, 0, 0, "unregister_broker"),
     ControllerApi(67, 0, 0, "allocate_producer_ids"),
     ControllerApi(70, 0, 0, "controller_registration"),
+    ControllerApi(73, 0, 0, "assign_replicas_to_dirs"),
 )
 
 API_TABLE: Final[dict[int, ControllerApi]] = {entry.api_key: entry for entry in _ENTRIES}

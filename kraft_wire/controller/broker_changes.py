@@ -7,7 +7,7 @@ who leaves gives up its partitions before it is fenced, who comes is unfenced be
 Not here: when these things happen (`broker_heartbeat`, `broker_registration`, sessions).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from kraft_wire.controller.features import CORDONED_FROM, DIRECTORIES_FROM, ELR_VERSION
 from kraft_wire.controller.image import NO_LEADER, BrokerImage, MetadataImage, PartitionImage
@@ -102,12 +102,20 @@ class BrokerChanges:
         failed = [each for each in online if each in directories]
         if not failed:
             return []
-        records = list(
-            self._leave(lambda partition: _directory(partition, self._broker_id) in failed)
-        )
+        records = list(self._leave(lambda each: _directory(each, self._broker_id) in failed))
         left = [each for each in online if each not in failed]
         assert len(left) < len(online), failed
         return [*records, self._change(version=2, log_dirs=left)]
+
+    def leave(self, partitions: Iterable[tuple[str, int]]) -> list[VersionedRecord]:
+        """The broker is in the ISR of none of these partitions, by topic and number."""
+        records = []
+        for topic_name, number in partitions:
+            topic = self._image.topics_by_name[topic_name]
+            elections = Elections.of(self._image, topic, self._settings)
+            records += _made(self._without_broker(elections, topic.partitions[number]))
+        assert all(each.record.RECORD_TYPE == 5 for each in records), records
+        return records
 
     def directories_cordoned(self, directories: Sequence[Uuid] | None) -> list[VersionedRecord]:
         """No new replicas go to these directories (KIP-1066); None says nothing."""
@@ -121,18 +129,23 @@ class BrokerChanges:
 
     def _leave(self, concerns: _Concerns, *, is_unclean: bool = False) -> Iterator[VersionedRecord]:
         """Take the broker out of the ISR of partitions, and let others lead them."""
-        broker_id, image = self._broker_id, self._image
         for elections, partition in self._partitions(concerns):
-            change = PartitionChange(
-                elections,
-                partition,
-                accepts=lambda each: each != broker_id and is_active(image, each),
-            )
-            change.isr = tuple(each for each in partition.isr if each != broker_id)
-            assert broker_id not in change.isr
+            change = self._without_broker(elections, partition)
             if is_unclean:
-                change.unclean_shutdown = (broker_id,)
+                change.unclean_shutdown = (self._broker_id,)
             yield from _made(change)
+
+    def _without_broker(self, elections: Elections, partition: PartitionImage) -> PartitionChange:
+        """Return the change of a partition that the broker may not lead: it leaves the ISR."""
+        broker_id, image = self._broker_id, self._image
+        change = PartitionChange(
+            elections,
+            partition,
+            accepts=lambda each: each != broker_id and is_active(image, each),
+        )
+        change.isr = tuple(each for each in partition.isr if each != broker_id)
+        assert broker_id not in change.isr
+        return change
 
     def _partitions(self, concerns: _Concerns) -> Iterator[tuple[Elections, PartitionImage]]:
         """Partitions that are concerned, topics in name order."""

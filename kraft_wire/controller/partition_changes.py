@@ -136,6 +136,7 @@ class PartitionChange:
         self.unclean_shutdown: _Ids = ()
         """Brokers whose logs may have lost their ends: they are eligible no more."""
         self.directories = dict(zip(before.replicas, before.directories, strict=False))
+        self._known_directories = dict(self.directories)
         self._elections = elections
         self._image = image
         self._election = elections.usual if election is None else election
@@ -234,11 +235,11 @@ class PartitionChange:
         return replica in eligible and self._is_acceptable(replica)
 
     def _is_acceptable(self, replica: int) -> bool:
-        """Tell whether the broker may lead and the replica's directory is online."""
+        """Tell whether the broker may lead and the replica lay in a directory that is online."""
         broker = self._image.brokers.get(replica)
-        if broker is None or not self._accepts(replica):
+        if broker is None or replica not in self.before.replicas or not self._accepts(replica):
             return False
-        directory = self.directories.get(replica, MIGRATING_DIRECTORY)
+        directory = self._known_directories.get(replica, MIGRATING_DIRECTORY)
         if directory == _LOST_DIRECTORY:
             return False
         if directory in (MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY) or not broker.log_dirs:

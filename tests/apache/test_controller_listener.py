@@ -46,7 +46,6 @@ NOT_SERVED = {
     *(17, 36),  # SaslHandshake, SaslAuthenticate: listeners are plain text
     *(38, 39, 40, 41),  # delegation tokens
     *(43, 45, 46),  # elections and reassignments: there is one replica
-    73,  # directories of replicas
 }
 """Keys that 4.3.1 advertises on its controller listener and this node does not (DEVIATIONS)."""
 

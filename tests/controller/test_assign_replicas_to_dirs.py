@@ -1,0 +1,89 @@
+"""AssignReplicasToDirs: brokers of several log directories say where their replicas lie."""
+
+from kraft_wire.model import Uuid
+from kraft_wire.wire.generated.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+    DirectoryData,
+    PartitionData,
+    TopicData,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode as E
+from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
+from tests.controller.broker_cluster import BrokerCluster, directory
+
+FIRST, SECOND, FAILED = directory(2, 0), directory(2, 1), directory(2, 9)
+
+
+def cluster_of_two() -> BrokerCluster:
+    """Broker 2 has two directories, 3 one; they have the two partitions of t."""
+    cluster = BrokerCluster()
+    cluster.register(2, log_dirs=[FIRST, SECOND])
+    cluster.register(3)
+    for broker_id in (2, 3):
+        cluster.heartbeat(broker_id)
+    cluster.create("t", [2, 3], [2, 3])
+    cluster.create("u", [3])
+    return cluster
+
+
+def assign(cluster: BrokerCluster, where: Uuid, topic: str | Uuid, *partitions: int) -> list[E]:
+    """Let broker 2 say that partitions of a topic are in a directory; the answer's errors."""
+    topics = cluster.loader.image.topics_by_name
+    topic_id = topics[topic].topic_id if isinstance(topic, str) else topic
+    asked = TopicData(
+        topic_id=topic_id, partitions=[PartitionData(partition_index=each) for each in partitions]
+    )
+    request = AssignReplicasToDirsRequest(
+        broker_id=2,
+        broker_epoch=cluster.epochs[2],
+        directories=[DirectoryData(id=where, topics=[asked])],
+    )
+    answer = cluster.request(request)
+    assert isinstance(answer, AssignReplicasToDirsResponse)
+    assert answer.error_code == E.NONE
+    assert [each.id for each in answer.directories] == [where]
+    assert [each.topic_id for each in answer.directories[0].topics] == [topic_id]
+    told = answer.directories[0].topics[0].partitions
+    assert [each.partition_index for each in told] == list(partitions)
+    return [E(each.error_code) for each in told]
+
+
+def test_directory_of_a_replica_is_recorded_once() -> None:
+    cluster = cluster_of_two()
+    since = len(cluster.committed)
+    assert assign(cluster, SECOND, "t", 1, 0) == [E.NONE, E.NONE]
+    for number in (0, 1):
+        assert cluster.partition("t", number).directories == (SECOND, directory(3))
+        assert cluster.partition("t", number).leader_epoch == 0
+    assert [type(each) for each in cluster.written(since)] == [PartitionChangeRecord] * 2
+    assert assign(cluster, SECOND, "t", 1, 0) == [E.NONE, E.NONE]
+    assert len(cluster.written(since)) == 2
+
+
+def test_what_the_broker_has_no_replica_of_is_refused_one_by_one() -> None:
+    cluster = cluster_of_two()
+    assert assign(cluster, FIRST, Uuid(b"?" * 16), 0, 1) == [E.UNKNOWN_TOPIC_ID] * 2
+    assert assign(cluster, FIRST, "t", 0, 7, -1) == [
+        E.NONE,
+        E.UNKNOWN_TOPIC_OR_PARTITION,
+        E.UNKNOWN_TOPIC_OR_PARTITION,
+    ]
+    assert assign(cluster, FIRST, "u", 0) == [E.NOT_LEADER_OR_FOLLOWER]
+
+
+def test_replica_in_a_directory_that_failed_leaves_the_isr_under_one_new_leader_epoch() -> None:
+    cluster = cluster_of_two()
+    assert assign(cluster, FAILED, "t", 0) == [E.NONE]
+    partition = cluster.partition("t", 0)
+    assert partition.directories == (FAILED, directory(3))
+    assert (partition.leader, partition.isr, partition.leader_epoch) == (3, (3,), 1)
+    assert cluster.partition("t", 1).leader == 2
+
+
+def test_broker_of_a_former_life_and_one_that_never_was_assign_nothing() -> None:
+    cluster = cluster_of_two()
+    stale = AssignReplicasToDirsResponse(error_code=E.STALE_BROKER_EPOCH)
+    for broker_id, broker_epoch in ((2, cluster.epochs[2] + 1), (9, 0)):
+        request = AssignReplicasToDirsRequest(broker_id=broker_id, broker_epoch=broker_epoch)
+        assert cluster.request(request) == stale
