@@ -80,6 +80,7 @@ FORWARDED: Final[dict[int, tuple[int, int]]] = {
     31: (1, 3),  # DeleteAcls
     33: (0, 2),  # AlterConfigs
     37: (0, 3),  # CreatePartitions
+    43: (0, 2),  # ElectLeaders
     44: (0, 1),  # IncrementalAlterConfigs
     49: (0, 1),  # AlterClientQuotas
     51: (0, 0),  # AlterUserScramCredentials

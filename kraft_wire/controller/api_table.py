@@ -33,6 +33,7 @@ _ENTRIES: Final = (
     ControllerApi(31, 1, 3, "delete_acls"),
     ControllerApi(33, 0, 2, "alter_configs"),
     ControllerApi(37, 0, 3, "create_partitions"),
+    ControllerApi(43, 0, 2, "elect_leaders"),
     ControllerApi(44, 0, 1, "incremental_alter_configs"),
     ControllerApi(49, 0, 1, "alter_client_quotas"),
     ControllerApi(51, 0, 0, "alter_user_scram_credentials"),

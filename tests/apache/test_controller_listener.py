@@ -45,7 +45,7 @@ pytestmark = pytest.mark.java
 NOT_SERVED = {
     *(17, 36),  # SaslHandshake, SaslAuthenticate: listeners are plain text
     *(38, 39, 40, 41),  # delegation tokens
-    *(43, 45, 46),  # elections and reassignments: there is one replica
+    *(45, 46),  # reassignments
 }
 """Keys that 4.3.1 advertises on its controller listener and this node does not (DEVIATIONS)."""
 

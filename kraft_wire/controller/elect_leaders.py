@@ -1,0 +1,138 @@
+"""ElectLeaders, API key 43, versions 0-2.
+
+Behaviour:   the first replica leads again where it is in the ISR, or any active one where nobody
+             leads, at the price of records; null means all partitions, of which the answer leaves
+             out those that need no election (KIP-183, KIP-460)
+Versions:    v1 the kind of election, an error for the whole · v2 flexible
+Left out:    nothing
+"""
+
+from typing import Final
+
+from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
+from kraft_wire.controller.image import NO_LEADER, TopicImage
+from kraft_wire.controller.partition_changes import Election, Elections, PartitionChange
+from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.controller.refusal import Refusal, check_room
+from kraft_wire.wire.generated.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+__all__ = ["API_KEY", "VERSIONS", "handle", "refuse"]
+
+API_KEY = 43
+VERSIONS = (0, 2)
+
+_ELECTIONS: Final = {0: Election.PREFERRED, 1: Election.UNCLEAN}
+_NOT_NEEDED: Final = (
+    ErrorCode.ELECTION_NOT_NEEDED,
+    "Leader election not needed for topic partition.",
+)
+_NO_PREFERRED: Final = (
+    ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+    "The preferred leader was not available.",
+)
+_NO_ELIGIBLE: Final = (
+    ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+    "Eligible topic partition leaders are not available.",
+)
+"""Errors in the words of 4.3.1, which clients show to people."""
+
+
+def handle(
+    controller: Controller, context: ControllerContext, request: ElectLeadersRequest
+) -> ControllerResult:
+    """Elect leaders.
+
+    Errors of the request: INVALID_REQUEST (election type). Errors per partition, first match wins:
+    UNKNOWN_TOPIC_OR_PARTITION, ELECTION_NOT_NEEDED, PREFERRED_LEADER_NOT_AVAILABLE or
+    ELIGIBLE_LEADERS_NOT_AVAILABLE, POLICY_VIOLATION (too many records).
+    """
+    assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
+    election = _ELECTIONS.get(request.election_type)
+    if election is None:
+        return ControllerResult(refuse(request, ErrorCode.INVALID_REQUEST, None))
+    topics, records = controller.image.topics_by_name, list[VersionedRecord]()
+    asked = request.topic_partitions
+    if asked is None:
+        wanted = [(topic.name, list(topic.partitions)) for topic in controller.image.topics()]
+    else:
+        wanted = [(each.topic, each.partitions) for each in asked]
+    response = ElectLeadersResponse()
+    for name, partitions in wanted:
+        results = [
+            _result(controller, topics.get(name), name, number, election, records)
+            for number in partitions
+        ]
+        if asked is None:
+            unneeded = ErrorCode.ELECTION_NOT_NEEDED
+            results = [each for each in results if each.error_code != unneeded]
+        result = ReplicaElectionResult(topic=name, partition_result=results)
+        response.replica_election_results.append(result)
+    assert len(response.replica_election_results) == len(wanted)
+    return ControllerResult(response, records, is_atomic=False)
+
+
+def refuse(
+    request: ElectLeadersRequest, error: ErrorCode, message: str | None
+) -> ElectLeadersResponse:
+    """Return the answer that refuses the request; version 0 has room for it at partitions alone."""
+    assert error is not ErrorCode.NONE
+    return ElectLeadersResponse(
+        error_code=error,
+        replica_election_results=[
+            ReplicaElectionResult(
+                topic=each.topic,
+                partition_result=[
+                    PartitionResult(partition_id=number, error_code=error, error_message=message)
+                    for number in each.partitions
+                ],
+            )
+            for each in request.topic_partitions or ()
+        ],
+    )
+
+
+def _result(
+    controller: Controller,
+    topic: TopicImage | None,
+    name: str,
+    number: int,
+    election: Election,
+    records: list[VersionedRecord],
+) -> PartitionResult:
+    """Elect the leader of one partition, and return what is said of it."""
+    result = PartitionResult(partition_id=number, error_message=None)
+    try:
+        record = _elected(controller, topic, name, number, election)
+        check_room(len(records) + 1, "elections")
+        records.append(record)
+    except Refusal as refusal:
+        result.error_code, result.error_message = refusal.error, refusal.message
+    assert len(records) > 0 or result.error_code != ErrorCode.NONE
+    return result
+
+
+def _elected(
+    controller: Controller, topic: TopicImage | None, name: str, number: int, election: Election
+) -> VersionedRecord:
+    if topic is None:
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
+    partition = topic.partitions.get(number)
+    if partition is None:
+        words = f"No such partition as {name}-{number}"
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words)
+    is_preferred = election is Election.PREFERRED
+    has_leader = partition.leader != NO_LEADER
+    if partition.leader == partition.replicas[0] if is_preferred else has_leader:
+        raise Refusal(*_NOT_NEEDED)
+    elections = Elections.of(controller.image, topic, controller.settings)
+    record = PartitionChange(elections, partition, election=election).record()
+    if record is None:
+        raise Refusal(*(_NO_PREFERRED if is_preferred else _NO_ELIGIBLE))
+    assert record.record.RECORD_TYPE == 5, record
+    return record
