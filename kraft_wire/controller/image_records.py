@@ -11,7 +11,6 @@ Not here: header, footer and voters of the file, which are the quorum's (`storag
 """
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Final
 
 from kraft_wire.controller.features import (
@@ -52,17 +51,12 @@ from kraft_wire.wire.generated.user_scram_credential_record import UserScramCred
 from kraft_wire.wire.generated.zk_migration_state_record import ZkMigrationStateRecord
 
 __all__ = [
-    "SNAPSHOT_BATCH_RECORDS",
     "ImageOrder",
     "UnwritableImage",
     "acl_record",
-    "snapshot_batches",
     "snapshot_records",
     "snapshot_values",
 ]
-
-SNAPSHOT_BATCH_RECORDS: Final = 1_024
-"""Records of one batch of a snapshot, as Apache's writer groups them."""
 
 _ELR_RECORD_VERSION: Final = 2
 """PartitionRecord's first version with eligible leader replicas."""
@@ -99,14 +93,6 @@ def _quota_rank(entity: QuotaEntity) -> list[tuple[str, bool, str]]:
     """A default entity, whose name is None, stands before the named ones."""
     assert entity, "it names somebody"
     return [(kind, name is not None, name or "") for kind, name in entity]
-
-
-def snapshot_batches(image: MetadataImage) -> Iterator[list[VersionedRecord]]:
-    """Yield the records of a snapshot in batches of at most `SNAPSHOT_BATCH_RECORDS`."""
-    records = snapshot_records(image)
-    while batch := list(islice(records, SNAPSHOT_BATCH_RECORDS)):
-        assert len(batch) <= SNAPSHOT_BATCH_RECORDS
-        yield batch
 
 
 def snapshot_records(

@@ -7,9 +7,7 @@ import pytest
 
 from kraft_wire.controller.image import EMPTY_IMAGE, MetadataImage, QuotaEntity
 from kraft_wire.controller.image_records import (
-    SNAPSHOT_BATCH_RECORDS,
     UnwritableImage,
-    snapshot_batches,
     snapshot_records,
 )
 from kraft_wire.controller.loader import MetadataLoader
@@ -85,18 +83,6 @@ def test_equal_images_have_equal_snapshots_whatever_the_order_of_their_making() 
     ]
     forth, back = leveled(30, *settings), leveled(30, *reversed(settings))
     assert list(snapshot_records(forth)) == list(snapshot_records(back))
-
-
-def test_batches_of_a_large_image_are_full_and_complete() -> None:
-    topics = [TopicRecord(name=f"t{n}", topic_id=Uuid(n.to_bytes(16))) for n in range(1, 3_000)]
-    image = leveled(30, *topics)
-    batches = list(snapshot_batches(image))
-    assert [len(batch) for batch in batches] == [
-        SNAPSHOT_BATCH_RECORDS,
-        SNAPSHOT_BATCH_RECORDS,
-        952,
-    ]
-    assert [record for batch in batches for record in batch] == list(snapshot_records(image))
 
 
 def test_record_of_a_snapshot_stays_as_it_is_when_the_next_one_is_asked_for() -> None:
