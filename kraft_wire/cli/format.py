@@ -21,6 +21,7 @@ from kraft_wire.cli.format_plan import (
     parse_voters,
     quorum_kind,
 )
+from kraft_wire.cli.properties_file import UnreadableFile, read_properties
 from kraft_wire.cli.scram import parse_scram
 from kraft_wire.controller.features import (
     METADATA_VERSION,
@@ -42,7 +43,7 @@ from kraft_wire.node.checkpoint_files import (
     bootstrap_checkpoint_bytes,
     quorum_checkpoint_bytes,
 )
-from kraft_wire.node.config import ConfigError, NodeConfig, load_config, settings_of_file
+from kraft_wire.node.config import ConfigError, NodeConfig, load_config
 from kraft_wire.node.metadata_opening import BOOTSTRAP_CHECKPOINT
 from kraft_wire.settings.topic_names import METADATA_TOPIC
 from kraft_wire.storage.files import FileSystem, replace_file
@@ -116,7 +117,7 @@ def format_command(
 ) -> None:
     """Prepare the log directories of a node for a cluster."""
     try:
-        node = _load(config)
+        node = load_config(read_properties(config), os.environ, file_name=config)
         voters = None if initial_controllers is None else parse_voters(initial_controllers)
         kind = quorum_kind(
             static_voters=bool(node.settings.strings("controller.quorum.voters")),
@@ -133,23 +134,12 @@ def format_command(
         records = [*bootstrap_records(levels), *_credentials(add_scram or (), levels)]
         plan = _plan(node, cluster_id, records, _voters(node, voters, standalone))
         _run(OsFileSystem(), plan, ignore_formatted=ignore_formatted)
-    except (FormatRefused, ConfigError, StorageError) as error:
+    except (FormatRefused, UnreadableFile, ConfigError, StorageError) as error:
         sys.stderr.write(f"kraft-wire format: {error}\n")
         raise typer.Exit(_COULD_NOT_RUN) from error
     except _AlreadyFormatted as error:
         sys.stderr.write(f"kraft-wire format: {error}\n")
         raise typer.Exit(_ALREADY_FORMATTED) from error
-
-
-def _load(path: str) -> NodeConfig:
-    try:
-        with open(path, encoding="utf-8") as file:
-            settings = settings_of_file(file.read(), path)
-            return load_config(settings, os.environ, file_name=path)
-    except OSError as error:
-        raise FormatRefused(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise FormatRefused(f"{path}: not a text file ({error.reason})") from error
 
 
 def _credentials(texts: Sequence[str], levels: dict[str, int]) -> list[VersionedRecord]:

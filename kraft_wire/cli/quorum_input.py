@@ -6,9 +6,10 @@ from typing import Final
 
 from kraft_wire.cli.chance import SystemChance
 from kraft_wire.cli.format_plan import FormatRefused, parse_voters
+from kraft_wire.cli.properties_file import UnreadableFile, read_properties
 from kraft_wire.cli.quorum_admin import NewVoter, QuorumAdmin
 from kraft_wire.model import StorageError, Uuid, random_uuid, uuid_from_text, uuid_to_text
-from kraft_wire.node.config import ConfigError, NodeConfig, load_config, settings_of_file
+from kraft_wire.node.config import ConfigError, load_config
 from kraft_wire.storage.meta_properties import read_meta_properties
 from kraft_wire.storage.os_files import OsFileSystem
 
@@ -42,7 +43,10 @@ def voter_of(config: str | None, voter: str | None, listener: str) -> NewVoter:
 
 def _configured(path: str) -> NewVoter:
     """Read what kafka-metadata-quorum reads: node.id, listeners, and directory.id on the disk."""
-    config = _load(path)
+    try:
+        config = load_config(read_properties(path), os.environ, file_name=path)
+    except (UnreadableFile, ConfigError) as error:
+        raise BadInput(str(error)) from error
     if not config.controller_listeners:
         raise BadInput(f"{path}: the node has no listener for a controller")
     directory = config.log_dirs[0]
@@ -57,19 +61,6 @@ def _configured(path: str) -> NewVoter:
         for each in config.controller_listeners
     ]
     return NewVoter(config.node_id, meta.directory_id, tuple(listeners))
-
-
-def _load(path: str) -> NodeConfig:
-    try:
-        with open(path, encoding="utf-8") as file:
-            settings = settings_of_file(file.read(), path)
-            return load_config(settings, os.environ, file_name=path)
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: not a text file ({error.reason})") from error
-    except ConfigError as error:
-        raise BadInput(str(error)) from error
 
 
 def removed_voter(admin: QuorumAdmin, node_id: int, directory_id: str | None) -> Uuid:

@@ -15,6 +15,7 @@ from kraft_wire.cli.chance import SystemChance
 from kraft_wire.cli.descriptors import connections_possible
 from kraft_wire.cli.listening import bound_sockets
 from kraft_wire.cli.process import ServerProcess
+from kraft_wire.cli.properties_file import UnreadableFile, read_properties
 from kraft_wire.frozen import slotted
 from kraft_wire.model import StorageError
 from kraft_wire.node.config import (
@@ -23,7 +24,6 @@ from kraft_wire.node.config import (
     NodeConfig,
     Setting,
     load_config,
-    settings_of_file,
 )
 from kraft_wire.node.event_log import EventLog, Line
 from kraft_wire.node.node import Node
@@ -77,7 +77,7 @@ def run_server(arguments: Sequence[str]) -> int:
         parsed = _parse(arguments)
         _check_ready_file(parsed.ready_file)
         _serve(parsed, _load(parsed))
-    except (_UsageError, ConfigError, StartError) as error:
+    except (_UsageError, UnreadableFile, ConfigError, StartError) as error:
         sys.stderr.write(f"kraft-wire server: {error}\n")
         return _COULD_NOT_RUN
     return 0
@@ -134,15 +134,7 @@ def _take_option(parsed: _Arguments, name: str, value: str) -> None:
 
 
 def _load(parsed: _Arguments) -> NodeConfig:
-    file = None
-    if parsed.file is not None:
-        try:
-            with open(parsed.file, encoding="utf-8") as opened:
-                file = settings_of_file(opened.read(), parsed.file)
-        except OSError as error:
-            raise _UsageError(f"{parsed.file}: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise _UsageError(f"{parsed.file}: not a text file ({error.reason})") from error
+    file = None if parsed.file is None else read_properties(parsed.file)
     name = parsed.file or "configuration"
     config = load_config(file, os.environ, parsed.overrides, file_name=name)
     return replace(config, connections_possible=connections_possible())
