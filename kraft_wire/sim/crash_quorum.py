@@ -34,7 +34,7 @@ from kraft_wire.sim.crash_service import what_is_refused
 from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.sim.invariants import SAFETY
 from kraft_wire.sim.judge import Judge
-from kraft_wire.sim.log_watch import LogWatch, SeenBatch
+from kraft_wire.sim.log_watch import LogWatch, newest_voters
 from kraft_wire.sim.machine import Machine
 from kraft_wire.sim.script import Player, StoryError
 from kraft_wire.sim.setup import ROOT, node_config
@@ -43,8 +43,6 @@ from kraft_wire.storage.damage import inspect
 from kraft_wire.storage.log_directory import METADATA_PARTITION, LogDirectory
 from kraft_wire.storage.repair import cut
 from kraft_wire.storage.segment import CorruptLog
-from kraft_wire.wire.control_records import ControlRecordType
-from kraft_wire.wire.generated.voters_record import VotersRecord
 
 __all__ = ["QuorumScenario", "Telling"]
 
@@ -317,33 +315,15 @@ def _lost_records(seen: LogWatch, opened: OpenedMetadata, owed: Promise) -> Iter
 
 def _wrong_voters(seen: LogWatch, opened: OpenedMetadata) -> Iterator[str]:
     """S17: the voter set in force is that of the newest record, committed or not."""
-    record = _newest_voters(seen)
-    if record is None:
+    newest = newest_voters(seen)
+    if newest is None:
         return
+    record, _ = newest
     expected = [(voter.voter_id, bytes(voter.voter_directory_id)) for voter in record.voters]
     nodes = opened.voters.latest.nodes.values()
     found = [(node.key.id, bytes(node.key.directory_id)) for node in nodes]
     if sorted(found) != sorted(expected):
         yield f"the voters are {found} instead of {expected}"
-
-
-def _newest_voters(seen: LogWatch) -> VotersRecord | None:
-    """Read the newest voter set on a disk: of the log, else of the newest snapshot."""
-    newest = seen.snapshots.get(max(seen.snapshots, key=lambda key: key[::-1], default=(-1, -1)))
-    for batches in (seen.batches, [] if newest is None else newest.batches()):
-        found = _voters_in(batches)
-        if found is not None:
-            return found
-    return None
-
-
-def _voters_in(batches: list[SeenBatch]) -> VotersRecord | None:
-    for batch in reversed(batches):
-        for _, kind, message in reversed(list(batch.controls())):
-            if kind == ControlRecordType.KRAFT_VOTERS:
-                assert isinstance(message, VotersRecord), message
-                return message
-    return None
 
 
 def _digest(opened: OpenedMetadata, seen: LogWatch) -> int:

@@ -18,13 +18,12 @@ from kraft_wire.raft.roles import Candidate, Leader, Prospective, Role
 from kraft_wire.raft.voters import VoterSet
 from kraft_wire.sim.judge import Judge, NodeWatch, Signals
 from kraft_wire.sim.ledger import Register, changes_of
-from kraft_wire.sim.log_watch import Election, LogWatch, SeenBatch, SeenSnapshot
+from kraft_wire.sim.log_watch import Election, LogWatch, SeenBatch, SeenSnapshot, newest_voters
 from kraft_wire.wire.control_records import ControlRecordType
 from kraft_wire.wire.generated.begin_quorum_epoch import BeginQuorumEpochRequest
 from kraft_wire.wire.generated.end_quorum_epoch import EndQuorumEpochRequest
 from kraft_wire.wire.generated.fetch import FetchRequest
 from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
-from kraft_wire.wire.generated.voters_record import VotersRecord
 from kraft_wire.wire.message import Message
 
 __all__ = ["SAFETY", "Canary"]
@@ -517,19 +516,11 @@ def _snapshot_end(log: LogWatch) -> int:
 
 def voters_on_disk(judge: Judge, watch: NodeWatch) -> tuple[VoterSet, int]:
     """Return the last voter set that a disk speaks of, and where: the dumb twin of the history."""
-    log = watch.log
-    for batch in reversed(log.batches):
-        if batch.is_control:
-            found = [m for _, _, m in batch.controls() if isinstance(m, VotersRecord)]
-            if found:
-                return VoterSet.from_record(found[-1]), batch.base_offset
-    if log.snapshots:
-        newest = max(log.snapshots, key=lambda key: (key[1], key[0]))
-        for batch in log.snapshots[newest].batches():
-            for _, _, message in batch.controls():
-                if isinstance(message, VotersRecord):
-                    return VoterSet.from_record(message), newest[0] - 1
-    return judge.first_voters, -1
+    found = newest_voters(watch.log)
+    if found is None:
+        return judge.first_voters, -1
+    record, offset = found
+    return VoterSet.from_record(record), offset
 
 
 def _difference_of_sets(obeyed: VoterSet | None, written: VoterSet) -> tuple[object, ...]:

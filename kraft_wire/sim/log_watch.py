@@ -23,10 +23,11 @@ from kraft_wire.wire.control_records import (
     parse_control_value,
 )
 from kraft_wire.wire.crc32c import crc32c
+from kraft_wire.wire.generated.voters_record import VotersRecord
 from kraft_wire.wire.message import Message
 from kraft_wire.wire.record_batch import RecordBatch
 
-__all__ = ["Election", "LogChanges", "LogWatch", "SeenBatch", "SeenSnapshot"]
+__all__ = ["Election", "LogChanges", "LogWatch", "SeenBatch", "SeenSnapshot", "newest_voters"]
 
 _HEAD: Final = Struct(">qiibIhi")
 _CHECKED_FROM: Final = 21
@@ -309,6 +310,33 @@ class LogWatch:
             fields["votedId"],
             fields.get("votedDirectoryId", ""),
         )
+
+
+def newest_voters(log: LogWatch) -> tuple[VotersRecord, int] | None:
+    """Return the last voter set that a disk speaks of, and the offset of its batch.
+
+    It stands in the log, or else in the newest snapshot, and there before the snapshot's end.
+    """
+    for batch in reversed(log.batches):
+        found = _voters_in(batch)
+        if found is not None:
+            return found, batch.base_offset
+    if not log.snapshots:
+        return None
+    newest = max(log.snapshots, key=lambda key: (key[1], key[0]))
+    for batch in log.snapshots[newest].batches():
+        found = _voters_in(batch)
+        if found is not None:
+            return found, newest[0] - 1
+    return None
+
+
+def _voters_in(batch: SeenBatch) -> VotersRecord | None:
+    found = None
+    for _, _, message in batch.controls():
+        if isinstance(message, VotersRecord):
+            found = message
+    return found
 
 
 def _snapshots_in(directory: DirectoryNode) -> Iterator[tuple[tuple[int, int], FileNode]]:
