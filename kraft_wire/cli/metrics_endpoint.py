@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from kraft_wire.node.families import Family
+from kraft_wire.node.metric_families import Family
 from kraft_wire.node.metrics import node_metrics
 from kraft_wire.server.host import Host
 

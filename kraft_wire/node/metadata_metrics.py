@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from kraft_wire.controller.image import NO_LEADER, MetadataImage, PartitionImage
-from kraft_wire.node.families import Family
+from kraft_wire.node.metric_families import Family
 from kraft_wire.node.quorum_part import QuorumPart
 
 __all__ = ["metadata_metrics"]

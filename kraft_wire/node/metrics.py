@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kraft_wire.node.decoding import api_name
-from kraft_wire.node.families import Family
 from kraft_wire.node.metadata_metrics import metadata_metrics
+from kraft_wire.node.metric_families import Family
 from kraft_wire.node.quorum_metrics import quorum_metrics
 
 if TYPE_CHECKING:

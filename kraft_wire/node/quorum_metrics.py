@@ -8,7 +8,7 @@ an id that is a text is a label with the value 1. What the log's contents tell i
 from collections.abc import Iterator
 from typing import Final
 
-from kraft_wire.node.families import Family
+from kraft_wire.node.metric_families import Family
 from kraft_wire.raft.figures import numbers, state_name, voted_directory
 from kraft_wire.raft.quorum import Quorum
 

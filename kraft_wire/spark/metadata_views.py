@@ -18,8 +18,8 @@ from kraft_wire.controller.image_draft import MetadataFault
 from kraft_wire.controller.loader import MetadataLoader
 from kraft_wire.controller.records import decode_record
 from kraft_wire.model import StorageError, uuid_to_text
-from kraft_wire.spark.collector import uncollected
 from kraft_wire.spark.failure import PipelineError
+from kraft_wire.spark.garbage_collection import uncollected
 from kraft_wire.spark.log_walk import LogWindow, complain, judge_damage, walk
 from kraft_wire.spark.options import LogOptions
 from kraft_wire.spark.planning import LogPart

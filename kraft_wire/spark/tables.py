@@ -11,8 +11,8 @@ from pathlib import Path
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
-from kraft_wire.spark.collector import uncollected
 from kraft_wire.spark.failure import PipelineError
+from kraft_wire.spark.garbage_collection import uncollected
 from kraft_wire.spark.history_reading import AsOf, ReadHistory, parse_as_of, read_history
 from kraft_wire.spark.metadata_tables import TABLES, tables_of
 from kraft_wire.spark.options import parse_log_options

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kraft_wire.spark.collector import uncollected
+from kraft_wire.spark.garbage_collection import uncollected
 
 
 @pytest.fixture(autouse=True)
