@@ -43,6 +43,20 @@ _NO_ELIGIBLE: Final = (
 """Errors in the words of 4.3.1, which clients show to people."""
 
 
+class _Answer(ElectLeadersResponse):
+    """An answer whose error for the whole is left out of version 0, which has no room for it."""
+
+    __slots__ = ()
+
+    def encode(self, version: int) -> bytes:
+        """Return the answer's bytes; what it says of each partition is the same in all versions."""
+        error, self.error_code = self.error_code, self.error_code if version else ErrorCode.NONE
+        try:
+            return super().encode(version)
+        finally:
+            self.error_code = error
+
+
 def handle(
     controller: Controller, context: ControllerContext, request: ElectLeadersRequest
 ) -> ControllerResult:
@@ -62,7 +76,7 @@ def handle(
         wanted = [(topic.name, list(topic.partitions)) for topic in controller.image.topics()]
     else:
         wanted = [(each.topic, each.partitions) for each in asked]
-    response = ElectLeadersResponse()
+    response = _Answer()
     for name, partitions in wanted:
         results = [
             _result(controller, topics.get(name), name, number, election, records)
@@ -82,7 +96,7 @@ def refuse(
 ) -> ElectLeadersResponse:
     """Return the answer that refuses the request; version 0 has room for it at partitions alone."""
     assert error is not ErrorCode.NONE
-    return ElectLeadersResponse(
+    return _Answer(
         error_code=error,
         replica_election_results=[
             ReplicaElectionResult(
