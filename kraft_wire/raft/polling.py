@@ -83,9 +83,9 @@ def _act_unattached(quorum: Quorum, role: Unattached) -> None:
 
 def _act_prospective(quorum: Quorum, role: Prospective) -> None:
     standing = outcome(quorum.voters.latest, role.answers)
-    can_rise = quorum.epoch < EPOCH_MAX
+    is_first = role.stands_from_ms is None or role.stands_from_ms <= quorum.now_ms
     assert quorum.is_voter, "observers do not campaign"
-    if standing is Outcome.WON and can_rise:
+    if standing is Outcome.WON and is_first and quorum.epoch < EPOCH_MAX:
         quorum.become_candidate(Trigger.PRE_VOTE_WON)
     elif standing is Outcome.LOST or role.election_deadline_ms <= quorum.now_ms:
         lose_pre_vote(quorum, role)
@@ -287,7 +287,9 @@ def deadline_ms(quorum: Quorum) -> int | None:
 
 def _role_deadlines(quorum: Quorum, role: Role) -> tuple[int | None, ...]:
     match role:
-        case Unattached() | Prospective() | Candidate() | Resigned():
+        case Prospective():
+            return (role.election_deadline_ms, role.stands_from_ms)
+        case Unattached() | Candidate() | Resigned():
             return (role.election_deadline_ms,)
         case Follower():
             return (role.fetch_deadline_ms, role.voter_update_deadline_ms)

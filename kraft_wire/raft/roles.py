@@ -52,6 +52,10 @@ class Prospective:
     """Where the leader that went silent was: the way back when the pre-vote is lost."""
     answers: dict[ReplicaId, bool] = field(default_factory=dict)
     """Who would vote for this replica, itself included."""
+    stands_from_ms: int | None = None
+    """When it may stand for election: later once it has told another one to go ahead."""
+    rivals: dict[ReplicaId, bool] = field(default_factory=dict)
+    """Those refused that miss the leader as well, and whose own refusal may be older than that."""
 
 
 @slotted

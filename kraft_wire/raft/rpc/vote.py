@@ -102,12 +102,31 @@ def _decide(quorum: Quorum, asked: PartitionData) -> bool:
     ours = OffsetAndEpoch(quorum.log.log_end_offset, quorum.log.last_epoch)
     up_to_date = is_up_to_date(theirs, ours)
     if asked.pre_vote:
-        return grants_pre_vote(quorum.role, up_to_date)
+        granted = grants_pre_vote(quorum.role, up_to_date)
+        if isinstance(quorum.role, Prospective):
+            _heed_rival(quorum, quorum.role, ReplicaId(asked.replica_id), granted=granted)
+        return granted
     asker = ReplicaKey(ReplicaId(asked.replica_id), asked.replica_directory_id)
     granted = grants_vote(quorum.role, quorum.election, asker, up_to_date)
     if granted and quorum.election.voted_id < 0:
         quorum.become_unattached_voted(asker)
     return granted
+
+
+def _heed_rival(quorum: Quorum, role: Prospective, rival: ReplicaId, *, granted: bool) -> None:
+    """Make use of what a pre-vote says of its sender: it misses the leader as well.
+
+    Who was told to go ahead goes first for a moment: two that stand at the same time take the votes
+    from each other, and wait for an election timeout. Who may not go ahead may have refused us only
+    because it still believed in the leader, and is asked again.
+    """
+    assert quorum.role is role, quorum.role
+    if granted and role.stands_from_ms is None:
+        role.stands_from_ms = quorum.now_ms + quorum.config.timing.draw_precedence_ms(quorum.chance)
+    elif not granted and role.answers.get(rival) is False:
+        del role.answers[rival]
+    elif not granted and rival not in role.answers:
+        role.rivals[rival] = True
 
 
 def _refuse(quorum: Quorum, event: RequestReceived, error: ErrorCode) -> None:
@@ -149,4 +168,7 @@ def on_response(quorum: Quorum, sent: SendRequest, response: VoteResponse) -> No
     if quorum.role is not asked_role or not isinstance(asked_role, Candidate | Prospective):
         quorum.ignored.count(Ignored.ROLE_CHANGED)
     else:
-        asked_role.answers[ReplicaId(sent.node_id)] = answer.vote_granted
+        voter = ReplicaId(sent.node_id)
+        is_outdated = isinstance(asked_role, Prospective) and asked_role.rivals.pop(voter, False)
+        if answer.vote_granted or not is_outdated:
+            asked_role.answers[voter] = answer.vote_granted
