@@ -1,1 +1,1 @@
-"""The asyncio host of a node: sockets, timers, threads for flushing, signals, metrics."""
+"""The asyncio host of a node: sockets, timers, one thread for flushing, the order of a stop."""

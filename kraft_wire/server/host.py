@@ -1,4 +1,4 @@
-"""Hosts one node on an event loop: connections, timers, flush threads, limits.
+"""Hosts one node on an event loop: connections, timers, one flush thread, limits.
 
 Every wake-up ends the same way: drain the node's outputs, write the answers of all connections that
 got one, arm the timer. Wake-ups of readable connections end together, before the loop waits again,
