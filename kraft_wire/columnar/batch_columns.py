@@ -144,7 +144,7 @@ def batch_columns(window: Window, limits: DecompressionLimits = DEFAULT_LIMITS) 
     is_batch = (window.status == Status.OK) | (window.status == Status.CRC)
     starts = np.where(is_batch, window.starts, 0)
     raw = as_bytes(window.data)[starts[:, np.newaxis] + np.arange(HEADER_BYTES)]
-    header = raw.view(_HEADER)[:, 0]
+    header = np.ndarray(len(starts), _HEADER, buffer=raw)  # `view` compares all of both layouts
     fields = {name: header[name].astype(np.int64) for name in _HEADER.names or ()}
     base_offset = fields["base_offset"]
     columns = BatchColumns(
@@ -212,7 +212,7 @@ def _array(values: object, kind: pa.DataType, unknown: Bools | None) -> pa.Array
     array = values if isinstance(values, pa.Array) else pa.array(values, from_pandas=False)
     if unknown is not None and unknown.any():
         array = pa.compute.if_else(pa.array(unknown), pa.scalar(None, array.type), array)
-    return array.cast(kind)
+    return array if array.type == kind else array.cast(kind)
 
 
 def _names(ids: Int64s, names: tuple[str, ...]) -> pa.Array:

@@ -35,7 +35,9 @@ def read_batches_view(
     """Yield the rows of a part's batches, damage among them as rows of its own."""
     for found in walk(fs, part, fail_on_loss=options.fail_on_data_loss):
         place = _place(found)
-        table = batches_table(found.columns, place).select(schema.names).cast(schema)
+        table = batches_table(found.columns, place).select(schema.names)
+        if not table.schema.equals(schema, check_metadata=True):
+            table = table.cast(schema)
         if not found.in_range.all():
             table = table.filter(pa.array(found.in_range))
         yield from _in_batches(table, options)
