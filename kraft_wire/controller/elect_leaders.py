@@ -69,7 +69,8 @@ def handle(
     assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
     election = _ELECTIONS.get(request.election_type)
     if election is None:
-        return ControllerResult(refuse(request, ErrorCode.INVALID_REQUEST, None))
+        words = f"Unknown election type {request.election_type}"
+        return ControllerResult(refuse(request, ErrorCode.INVALID_REQUEST, words))
     topics, records = controller.image.topics_by_name, list[VersionedRecord]()
     asked = request.topic_partitions
     if asked is None:

@@ -29,7 +29,8 @@ def handle(
     assert context.api_version == 0, context.api_version
     broker_id = request.broker_id
     if broker_id not in controller.image.brokers:
-        return ControllerResult(refuse(request, ErrorCode.BROKER_ID_NOT_REGISTERED, None))
+        words = f"Broker ID {broker_id} is not currently registered"
+        return ControllerResult(refuse(request, ErrorCode.BROKER_ID_NOT_REGISTERED, words))
     records = BrokerChanges(controller.image, controller.settings, broker_id).unregister()
     assert records, broker_id
     return ControllerResult(UnregisterBrokerResponse(), records, is_atomic=False)
@@ -38,6 +39,6 @@ def handle(
 def refuse(
     request: UnregisterBrokerRequest, error: ErrorCode, message: str | None
 ) -> UnregisterBrokerResponse:
-    """Return the answer that refuses the request; 4.3.1 says no more than the code."""
+    """Return the answer that refuses the request."""
     assert error is not ErrorCode.NONE
-    return UnregisterBrokerResponse(error_code=error)
+    return UnregisterBrokerResponse(error_code=error, error_message=message)

@@ -23,8 +23,9 @@ def elect(
     version: int = 2,
 ) -> dict[tuple[str, int], E]:
     """Ask for elections; the errors by topic and partition."""
-    topics = asked and [TopicPartitions(topic=name, partitions=each) for name, each in asked]
-    request = ElectLeadersRequest(election_type=kind, topic_partitions=topics)
+    request = ElectLeadersRequest(election_type=kind, topic_partitions=None)
+    if asked is not None:
+        request.topic_partitions = [TopicPartitions(topic=t, partitions=each) for t, each in asked]
     answer = cluster.request(request, version)
     assert isinstance(answer, ElectLeadersResponse)
     assert answer.error_code == E.NONE

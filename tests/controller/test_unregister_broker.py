@@ -17,7 +17,10 @@ from tests.controller.broker_cluster import BrokerCluster
 def test_broker_that_is_not_registered_cannot_be_forgotten(broker_id: int) -> None:
     cluster = BrokerCluster([2])
     answer = cluster.request(UnregisterBrokerRequest(broker_id=broker_id))
-    assert answer == UnregisterBrokerResponse(error_code=ErrorCode.BROKER_ID_NOT_REGISTERED)
+    assert answer == UnregisterBrokerResponse(
+        error_code=ErrorCode.BROKER_ID_NOT_REGISTERED,
+        error_message=f"Broker ID {broker_id} is not currently registered",
+    )
 
 
 def test_forgotten_broker_leads_nothing_is_in_no_isr_and_has_to_register_anew() -> None:
