@@ -66,7 +66,10 @@ def turn_to_snapshot(
         return
     assert quorum.role is role, quorum.role
     if role.transfer is None or role.transfer.snapshot_id != wanted:
-        role.transfer = SnapshotTransfer(wanted)
+        left, quorum.left_transfer = quorum.left_transfer, None
+        if left is None or not left.is_of(wanted, quorum.leader_id, quorum.epoch):
+            left = SnapshotTransfer(wanted, quorum.leader_id, quorum.epoch)
+        role.transfer = left
 
 
 def _floor(quorum: Quorum) -> Offset:
@@ -154,6 +157,7 @@ def install_snapshot(
 def refuse_snapshot(quorum: Quorum) -> None:
     """Begin again with the leader after a rest: it names a snapshot, perhaps a better one."""
     quorum.ignored.count(Ignored.SNAPSHOT_REFUSED)
+    quorum.left_transfer = None
     role = quorum.role
     if isinstance(role, Follower):
         role.transfer = None

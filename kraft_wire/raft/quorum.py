@@ -38,6 +38,7 @@ from kraft_wire.raft.roles import (
     Prospective,
     Resigned,
     Role,
+    SnapshotTransfer,
     Unattached,
 )
 from kraft_wire.raft.transitions import EpochStep, Trigger, rule_for
@@ -83,6 +84,8 @@ class Quorum:
         """Whether an effect of this step moves the log: what LogView says is then out of date."""
         self.woken: list[ParkedFetch] = []
         """Parked fetches that this step has to answer."""
+        self.left_transfer: SnapshotTransfer | None = None
+        """What had come of a snapshot when this replica last ceased to follow: it may go on."""
         self.abandoned_change: PendingChange | None = None
         """A voter change whose leadership ended in this step."""
         self.shutdown_deadline_ms: int | None = None
@@ -274,6 +277,8 @@ class Quorum:
     def _leave(self) -> None:
         """Throw away what belongs to the present role only."""
         self.peers.forget_all()
+        if isinstance(self.role, Follower) and self.role.transfer is not None:
+            self.left_transfer = self.role.transfer
         if isinstance(self.role, Leader):
             self.measures.appends.clear()
             self.effects.append(LeadershipEnded(self.epoch))

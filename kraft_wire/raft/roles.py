@@ -11,7 +11,7 @@ from dataclasses import field
 from typing import Final, TypeAlias
 
 from kraft_wire.frozen import slotted
-from kraft_wire.model import Offset, OffsetAndEpoch, ReplicaId, ReplicaKey
+from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, ReplicaId, ReplicaKey
 from kraft_wire.raft.membership import PendingChange
 from kraft_wire.raft.voters import Address, VoterNode
 
@@ -72,7 +72,15 @@ class SnapshotTransfer:
     """A snapshot that is being fetched in chunks (KIP-630)."""
 
     snapshot_id: OffsetAndEpoch
+    leader_id: ReplicaId
+    leader_epoch: LeaderEpoch
+    """Whose file it is: that of another leader has the same records, and may have other bytes."""
     received_bytes: int = 0
+
+    def is_of(self, snapshot_id: OffsetAndEpoch, leader_id: ReplicaId, epoch: LeaderEpoch) -> bool:
+        """Tell whether it is that file: a leader that restarts does not lead its epoch again."""
+        found = (self.snapshot_id, self.leader_id, self.leader_epoch)
+        return found == (snapshot_id, leader_id, epoch)
 
 
 @slotted

@@ -159,3 +159,28 @@ def test_committed_metadata_that_cannot_be_replayed_stop_the_process_with_the_re
     monkeypatch.setattr(committed_metadata, "advance", contradicts)
     with pytest.raises(AssertionError, match="topic t exists already"):  # the pump's own check
         quorum.advance(1_000)
+
+
+def test_a_snapshot_of_which_half_has_come_goes_on_where_a_long_silence_broke_it_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    quorum, victim = without_a_disk({**OFTEN, "controller.quorum.fetch.snapshot.max.bytes": "100"})
+    leader, positions = quorum.elect(), []
+    whole = MetadataSnapshots.append_chunk
+
+    def cut_off(
+        snapshots: MetadataSnapshots, snapshot_id: OffsetAndEpoch, position: int, data: Part
+    ) -> None:
+        whole(snapshots, snapshot_id, position, data)
+        positions.append(position)
+        if len(positions) == 4:
+            quorum.cut = {victim}
+
+    monkeypatch.setattr(MetadataSnapshots, "append_chunk", cut_off)
+    quorum.start(victim)
+    quorum.advance(4_500)
+    assert positions == [0, 100, 200, 300]
+    quorum.cut = set()
+    assert configs(quorum) == ["19"] * 3
+    assert quorum.elect() == leader
+    assert positions == [100 * number for number in range(len(positions))]

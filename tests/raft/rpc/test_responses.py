@@ -4,8 +4,9 @@ import random
 
 import pytest
 
+from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
 from kraft_wire.raft.effects import AppendFetched, AppendSnapshotChunk, InstallSnapshot, TruncateLog
-from kraft_wire.raft.events import RequestFailed, ResponseReceived
+from kraft_wire.raft.events import RequestFailed, ResponseReceived, SnapshotRefused
 from kraft_wire.raft.ignored import Ignored
 from kraft_wire.raft.roles import Candidate, Follower, Leader, Prospective, Unattached
 from kraft_wire.wire.generated.error_code import ErrorCode as E
@@ -26,8 +27,9 @@ from kraft_wire.wire.generated.fetch_snapshot import (
     ResponseTopicSnapshot,
 )
 from kraft_wire.wire.generated.fetch_snapshot import LeaderIdAndEpoch as SnapshotLeader
+from kraft_wire.wire.generated.update_raft_voter import UpdateRaftVoterRequest
 from kraft_wire.wire.generated.vote import VoteRequest, VoteResponse
-from tests.raft.small import TOPIC, TOPIC_ID, Small, vote_response
+from tests.raft.small import TOPIC, TOPIC_ID, Small, begin_request, vote_response
 
 
 def fetch_response(**fields: object) -> FetchResponse:
@@ -209,6 +211,76 @@ def test_position_out_of_range_keeps_the_partial_file() -> None:
     small.answer(small.sent(FetchSnapshotRequest)[-1], chunk(0, b"", error_code=99))
     assert isinstance(small.role, Follower)
     assert small.role.transfer is not None
+
+
+def lapsed(small: Small) -> Small:
+    """The leader's answers stay away for a fetch timeout; it leads on, as the others say."""
+    small.pass_ms(200)
+    for sent in small.sent(VoteRequest):
+        small.answer(sent, vote_response(small.quorum.epoch))
+    assert isinstance(small.role, Follower)
+    assert small.role.transfer is None
+    return without_update(small)
+
+
+def without_update(small: Small) -> Small:
+    """The update that a follower begins with gets no answer."""
+    (update,) = small.sent(UpdateRaftVoterRequest)
+    small.step(RequestFailed(update.request_id))
+    return small
+
+
+def asks_again_from(small: Small, leader_epoch: int = 3, named: tuple[int, int] = (20, 2)) -> int:
+    """Fetch once more, and be told of a snapshot; the position that is asked for."""
+    small.pass_ms(50)
+    end_offset, epoch = named
+    leader = LeaderIdAndEpoch(leader_id=2, leader_epoch=leader_epoch)
+    snapshot = SnapshotId(end_offset=end_offset, epoch=epoch)
+    answered(small, fetch_response(snapshot_id=snapshot, current_leader=leader))
+    (sent,) = small.sent(FetchSnapshotRequest)
+    position: int = sent.request.topics[0].partitions[0].position  # type: ignore[attr-defined]  # its request
+    return position
+
+
+def half_way() -> Small:
+    """Six of ten bytes have come."""
+    small = transferring()
+    small.answer(small.sent(FetchSnapshotRequest)[-1], chunk(0, b"abcdef"))
+    return small
+
+
+def test_transfer_goes_on_after_a_lapse_where_the_same_leader_names_the_same_snapshot() -> None:
+    small = half_way()
+    for _ in range(3):
+        assert asks_again_from(lapsed(small)) == 6
+    small.answer(small.sent(FetchSnapshotRequest)[-1], chunk(6, b"ghij"))
+    assert [type(e) for e in small.effects][:2] == [AppendSnapshotChunk, InstallSnapshot]
+
+
+def test_transfer_goes_on_after_two_lapses_without_an_answer_in_between() -> None:
+    assert asks_again_from(lapsed(lapsed(half_way()))) == 6
+
+
+@pytest.mark.parametrize("other", [(21, 2), (20, 3)])
+def test_transfer_of_another_snapshot_begins_anew_and_forgets_the_first(
+    other: tuple[int, int],
+) -> None:
+    small = lapsed(half_way())
+    assert asks_again_from(small, named=other) == 0
+    assert asks_again_from(lapsed(small)) == 0
+
+
+def test_transfer_from_the_same_leader_of_a_later_epoch_begins_anew() -> None:
+    small = half_way()
+    small.ask(begin_request(4, 2))
+    without_update(small)
+    assert asks_again_from(small, leader_epoch=4) == 0
+
+
+def test_transfer_that_the_disk_refused_begins_anew_after_a_lapse() -> None:
+    small = lapsed(half_way())
+    small.step(SnapshotRefused(OffsetAndEpoch(Offset(20), LeaderEpoch(2))))
+    assert asks_again_from(small) == 0
 
 
 def test_vote_of_one_who_takes_the_candidate_for_the_leader_counts() -> None:
