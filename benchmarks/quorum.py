@@ -11,9 +11,11 @@ import argparse
 import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -36,6 +38,8 @@ SNAPSHOT_STEPS = 1 + 2 * 3
 """The state that both begin with; then both load, write and transfer."""
 KILLS = 15
 LOST_ROUNDS_MAX = 5
+FAILURES = (AssertionError, RuntimeError, OSError, subprocess.SubprocessError)
+"""What a busy machine makes of a round: nobody answers, nobody leads, a process does not end."""
 
 
 @dataclass
@@ -64,18 +68,27 @@ class Parts:
 
     def __init__(self, bars: Progress) -> None:
         self.seconds: dict[str, float] = {}
+        self.failed: list[str] = []
         self.bars = bars
         self._task = bars.add_task("", visible=False)
 
     @contextmanager
     def part(self, name: str, steps: int) -> Iterator[None]:
-        """Run one part of so many steps."""
+        """Run one part of so many steps; one that fails is noted, and the others go on."""
         self._task = self.bars.add_task(name, total=steps)
         begun = time.perf_counter()
-        yield
+        try:
+            yield
+        except FAILURES:
+            self.fail(name)
         self.seconds[name] = round(time.perf_counter() - begun, 1)
         self.bars.console.print(f"{name}: {self.seconds[name]:.0f} s", style="dim")
         self.bars.update(self._task, completed=steps)
+
+    def fail(self, name: str) -> None:
+        """Note what failed, with the exception that is being handled."""
+        self.failed.append(name)
+        traceback.print_exc()
 
     def step(self, name: str = "") -> None:
         """One step of the present part is done, or begins where it is named."""
@@ -100,12 +113,17 @@ class Turns:
     parts: Parts
 
     def measure(self, rounds: int, measure: Callable[[Side], float]) -> Samples:
-        """Ask for a figure of each side, so many times."""
+        """Ask for a figure of each side, so many times; what came before a failure counts."""
         samples: Samples = {name: [] for name in self.both}
-        for _ in range(rounds):
-            for name, side in self.both.items():
-                samples[name].append(measure(side))
-                self.parts.step()
+        try:
+            for _ in range(rounds):
+                for name, side in self.both.items():
+                    samples[name].append(measure(side))
+                    self.parts.step()
+        except FAILURES:
+            if not all(samples.values()):
+                raise
+            self.parts.fail(f"round {len(samples['ours'])} of {rounds}")
         return samples
 
     def memory_row(self, when: str) -> Row:
@@ -195,8 +213,8 @@ def failover_rows(turns: Turns, rounds: int) -> list[Row]:
     samples = turns.measure(rounds, failover_seconds)
     worst = {name: [max(times)] for name, times in samples.items()}
     return [
-        row(f"failover p50 of {rounds}", "s", samples),
-        row(f"failover, slowest of {rounds}", "s", worst),
+        row(f"failover p50 of {len(samples['apache'])}", "s", samples),
+        row(f"failover, slowest of {len(samples['apache'])}", "s", worst),
     ]
 
 
@@ -211,7 +229,7 @@ def snapshot_rows(home: Path, records: int, parts: Parts) -> list[Row]:
         if not times.was_snapshot:
             print(f"{name}: the empty controller was given the log", file=sys.stderr)
     label = f"snapshot of {records:,} records"
-    figures = ("load", "write", "transfer", "slowest_change", "longest_silence")
+    figures = ("load", "write", "write_cpu", "transfer", "slowest_change", "longest_silence")
     rows = [
         row(
             f"{label}: {each.replace('_', ' ')}",
@@ -251,8 +269,11 @@ def measure_quorums(
     with both["ours"], both["apache"]:
         with parts.part("boot", 2 * boots):
             rows += boot_rows(turns, boots)
-        for side in both.values():
-            at_leader(side, lambda address: quorum_load.rate(address, 8, seconds))  # warm
+        if parts.failed:
+            return  # nothing runs that could be measured
+        with parts.part("warm", len(both)):
+            for side in both.values():
+                at_leader(side, lambda address: quorum_load.rate(address, 8, seconds))
         for name, steps, figures in measured:
             if (arguments.only or "") in name:
                 with parts.part(name, 2 * steps):
@@ -285,7 +306,7 @@ def print_table(rows: list[Row]) -> None:
 
 
 def main() -> int:
-    """Print the table; return 0 also where a ratio is short: figures are not gates."""
+    """Print the table; return 0 also where a ratio is short, 1 where a part failed."""
     parser = argparse.ArgumentParser(prog="make bench-quorum")
     parser.add_argument("--quick", action="store_true", help="two short rounds, a small snapshot")
     parser.add_argument("--only", help="boot and rows whose name contains this; `snapshot` alone")
@@ -303,9 +324,11 @@ def main() -> int:
         print_table(rows)
         took = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in parts.seconds.items())
         print(f"load average {load:.1f} before, {os.getloadavg()[0]:.1f} after; {took}")
+        for name in parts.failed:
+            print(f"{name} FAILED: its figures are missing, see above")
         if arguments.json:
             print(json.dumps({"rows": [asdict(each) for each in rows], "seconds": parts.seconds}))
-    return 0
+    return 1 if parts.failed else 0
 
 
 if __name__ == "__main__":

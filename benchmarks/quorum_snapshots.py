@@ -3,7 +3,8 @@
 One side at a time. Three controllers are given the same snapshot (`quorum_state`). *load* is from
 the start of three processes to their first acknowledged change. Changes are made until everybody
 writes a snapshot of its own: *write* is from the first sight of its unfinished file to the finished
-one. *transfer* is from the start of a controller with an empty disk until it has everything, which
+one, *write cpu* the processor time of all three from the first file to the last, changes included.
+*transfer* is from the start of a controller with an empty disk until it has everything, which
 it has to fetch as a snapshot, because the others' logs begin behind one.
 
 A controller that is busy with a snapshot must go on answering. *slowest change* is that of one
@@ -47,6 +48,7 @@ class SnapshotTimes:
 
     load_s: float
     write_s: float
+    write_cpu_s: float
     transfer_s: float
     size_bytes: int
     was_snapshot: bool
@@ -104,7 +106,7 @@ def measure(name: str, home: Path, state: Path, say: Callable[[str], None]) -> S
         side.whole()
         print(f"{name}: {side.command()}", flush=True)
         say(f"{name}: write")
-        write_s, slowest_s, silence_s, epochs = _written(side, state)
+        write_s, write_cpu_s, slowest_s, silence_s, epochs = _written(side, state)
         side.whole()
         resident = side.resident_bytes()
         size_bytes = max(each.stat().st_size for each in snapshots_of(side[NODES[0]].data))
@@ -123,6 +125,7 @@ def measure(name: str, home: Path, state: Path, say: Callable[[str], None]) -> S
     return SnapshotTimes(
         load_s=load_s,
         write_s=write_s,
+        write_cpu_s=write_cpu_s,
         transfer_s=transfer_s,
         size_bytes=size_bytes,
         was_snapshot=was_snapshot,
@@ -133,11 +136,11 @@ def measure(name: str, home: Path, state: Path, say: Callable[[str], None]) -> S
     )
 
 
-def _written(side: Side, state: Path) -> tuple[float, float, float, int]:
+def _written(side: Side, state: Path) -> tuple[float, float, float, float, int]:
     """Have every controller write its first snapshot.
 
-    Returns the median time, the slowest change, the longest silence, and how many epochs began.
-    Changes are made until all have begun.
+    Returns the median time, the processor time of all, the slowest change, the longest silence, and
+    how many epochs began. Changes are made until all have begun.
     """
     took: dict[int, float] = {}
     slowest: list[float] = []
@@ -160,18 +163,22 @@ def _written(side: Side, state: Path) -> tuple[float, float, float, int]:
     threads = [threading.Thread(target=each, daemon=True) for each in (change, look)]
     for thread in threads:
         thread.start()
-    _watch(side, state, took, have_begun)
+    cpu_s = _watch(side, state, took, have_begun)
     have_ended.set()
     for thread in threads:
         thread.join(_SILENCE_S)
     silence_s = max(each.finish() for each in listeners)
     epochs = side.describe().leader_epoch - epoch
-    return sorted(took.values())[1], max(slowest, default=0.0), silence_s, epochs
+    return sorted(took.values())[1], cpu_s, max(slowest, default=0.0), silence_s, epochs
 
 
-def _watch(side: Side, state: Path, took: dict[int, float], have_begun: threading.Event) -> None:
-    """Look at the directories until every controller has finished a snapshot of its own."""
+def _watch(side: Side, state: Path, took: dict[int, float], have_begun: threading.Event) -> float:
+    """Look at the directories until every controller has finished a snapshot of its own.
+
+    Returns the processor time that all of them took meanwhile.
+    """
     began: dict[int, float] = {}
+    cpu_s = side.cpu_seconds()
     deadline = time.perf_counter() + _SECONDS_MAX
     while len(took) < len(NODES):
         now = time.perf_counter()
@@ -181,8 +188,10 @@ def _watch(side: Side, state: Path, took: dict[int, float], have_begun: threadin
             is_done = any(each.name != state.name for each in snapshots_of(data))
             if node_id not in began and (is_done or any((data / PARTITION).glob("*.part"))):
                 began[node_id] = now
+                cpu_s = cpu_s if len(began) > 1 else side.cpu_seconds()
             if node_id not in took and is_done:
                 took[node_id] = max(now - began[node_id], _LOOK_S)
         if len(began) == len(NODES):
             have_begun.set()
         time.sleep(_LOOK_S)
+    return side.cpu_seconds() - cpu_s
