@@ -82,6 +82,8 @@ FORWARDED: Final[dict[int, tuple[int, int]]] = {
     37: (0, 3),  # CreatePartitions
     43: (0, 2),  # ElectLeaders
     44: (0, 1),  # IncrementalAlterConfigs
+    45: (0, 1),  # AlterPartitionReassignments
+    46: (0, 0),  # ListPartitionReassignments
     49: (0, 1),  # AlterClientQuotas
     51: (0, 0),  # AlterUserScramCredentials
     55: (0, 2),  # DescribeQuorum

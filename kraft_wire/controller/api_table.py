@@ -35,6 +35,8 @@ _ENTRIES: Final = (
     ControllerApi(37, 0, 3, "create_partitions"),
     ControllerApi(43, 0, 2, "elect_leaders"),
     ControllerApi(44, 0, 1, "incremental_alter_configs"),
+    ControllerApi(45, 0, 1, "alter_partition_reassignments"),
+    ControllerApi(46, 0, 0, "list_partition_reassignments"),
     ControllerApi(49, 0, 1, "alter_client_quotas"),
     ControllerApi(51, 0, 0, "alter_user_scram_credentials"),
     ControllerApi(56, 2, 3, "alter_partition"),

@@ -45,7 +45,6 @@ pytestmark = pytest.mark.java
 NOT_SERVED = {
     *(17, 36),  # SaslHandshake, SaslAuthenticate: listeners are plain text
     *(38, 39, 40, 41),  # delegation tokens
-    *(45, 46),  # reassignments
 }
 """Keys that 4.3.1 advertises on its controller listener and this node does not (DEVIATIONS)."""
 

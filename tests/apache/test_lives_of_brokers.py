@@ -11,6 +11,11 @@ from pathlib import Path
 import pytest
 
 from kraft_wire.model import Uuid
+from kraft_wire.wire.generated.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from kraft_wire.wire.generated.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     DirectoryData,
@@ -19,6 +24,10 @@ from kraft_wire.wire.generated.assign_replicas_to_dirs import (
 )
 from kraft_wire.wire.generated.broker_registration import Feature
 from kraft_wire.wire.generated.elect_leaders import ElectLeadersRequest, TopicPartitions
+from kraft_wire.wire.generated.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsTopics,
+)
 from kraft_wire.wire.generated.unregister_broker import UnregisterBrokerRequest
 from tests.apache.broker_only import ApacheBroker
 from tests.apache.broker_story import Storyteller, recorded
@@ -154,6 +163,45 @@ def directories(story: Storyteller) -> None:
     story.ask(request)
 
 
+def reassignments(story: Storyteller) -> None:
+    """Replicas come and go, and some of that is taken back."""
+
+    def reassign(
+        replicas: list[int] | None, topic: str = "r", number: int = 0, *, may_change: bool = True
+    ) -> None:
+        asked = ReassignablePartition(partition_index=number, replicas=replicas)
+        request = AlterPartitionReassignmentsRequest(
+            topics=[ReassignableTopic(name=topic, partitions=[asked])],
+            allow_replication_factor_change=may_change,
+        )
+        story.ask(request, 1 if not may_change else number % 2)
+        for asked_for in (None, ["r", "none"]):
+            topics = asked_for and [
+                ListPartitionReassignmentsTopics(name=name, partition_indexes=[1, 0, 7])
+                for name in asked_for
+            ]
+            story.ask(ListPartitionReassignmentsRequest(topics=topics))
+
+    story.create("r", [101, 103], [103, 101])
+    for replicas in ([], [101, 101], [101, 999], [-1]):
+        reassign(replicas)
+    reassign([101], "none")
+    reassign(None, "r", 9)
+    reassign(None)
+    reassign([101], may_change=False)
+    reassign([101, 102], may_change=False)
+    reassign([101, 102, 103], may_change=False)
+    reassign([102, 103], may_change=False)
+    reassign(None)
+    reassign([103, 101])
+    reassign([101], number=1)
+    reassign([102])
+    story.alter(101, "r", [101, 103, 102], (0, 4))
+    story.alter(101, "r", [101, 103, 102], (0, 5))
+    story.alter(101, "r", [101, 103, 102], (1, 4))
+    reassign(None)
+
+
 def ends(story: Storyteller) -> None:
     """Controlled shutdown, silence, a new life, and the end of a registration."""
     story.heartbeat(103, offset=3)
@@ -182,6 +230,9 @@ def ends(story: Storyteller) -> None:
     story.heartbeat(102, want_fence=True, want_shut_down=True)
 
 
+CHAPTERS = (registrations, beginnings, isrs, elections, directories, reassignments, ends)
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_same_story_gets_the_same_answers_and_leaves_the_same_records(
     level: str, tmp_path: Path
@@ -196,7 +247,7 @@ def test_same_story_gets_the_same_answers_and_leaves_the_same_records(
         with quorum:
             quorum.leader()
             with Storyteller(quorum.controller(1), quorum.cluster_id) as story:
-                for chapter in (registrations, beginnings, isrs, elections, directories, ends):
+                for chapter in CHAPTERS:
                     chapter(story)
         told.append(story.told())
         written.append(recorded(quorum.metadata_log(1), story.topic_ids))

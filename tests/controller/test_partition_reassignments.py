@@ -1,0 +1,170 @@
+"""AlterPartitionReassignments and ListPartitionReassignments: replicas come and go in two steps."""
+
+import pytest
+
+from kraft_wire.wire.generated.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode as E
+from kraft_wire.wire.generated.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    ListPartitionReassignmentsTopics,
+)
+from tests.controller.broker_cluster import BrokerCluster, directory
+from tests.controller.test_alter_partition import alter
+
+
+def reassign(
+    cluster: BrokerCluster,
+    replicas: list[int] | None,
+    topic: str = "t",
+    number: int = 0,
+    *,
+    keeps_count: bool = False,
+) -> E:
+    """Ask for other replicas of a partition; the partition's error."""
+    asked = ReassignablePartition(partition_index=number, replicas=replicas)
+    request = AlterPartitionReassignmentsRequest(
+        topics=[ReassignableTopic(name=topic, partitions=[asked])],
+        allow_replication_factor_change=not keeps_count,
+    )
+    answer = cluster.request(request)
+    assert isinstance(answer, AlterPartitionReassignmentsResponse)
+    assert (answer.error_code, answer.error_message) == (E.NONE, None)
+    assert answer.allow_replication_factor_change is not keeps_count
+    told = answer.responses[0].partitions[0]
+    assert (answer.responses[0].name, told.partition_index) == (topic, number)
+    is_silent = told.error_code in (E.NONE, E.NO_REASSIGNMENT_IN_PROGRESS)
+    assert (told.error_message is None) is is_silent
+    return E(told.error_code)
+
+
+def ongoing(
+    cluster: BrokerCluster, asked: list[tuple[str, list[int]]] | None = None
+) -> dict[tuple[str, int], tuple[list[int], list[int], list[int]]]:
+    """Replicas, those that come, and those that go, by partition."""
+    request = ListPartitionReassignmentsRequest(topics=None)
+    if asked is not None:
+        request.topics = [
+            ListPartitionReassignmentsTopics(name=name, partition_indexes=numbers)
+            for name, numbers in asked
+        ]
+    answer = cluster.request(request)
+    assert isinstance(answer, ListPartitionReassignmentsResponse)
+    assert (answer.error_code, answer.error_message) == (E.NONE, None)
+    return {
+        (topic.name, each.partition_index): (
+            each.replicas,
+            each.adding_replicas,
+            each.removing_replicas,
+        )
+        for topic in answer.topics
+        for each in topic.partitions
+    }
+
+
+def cluster_of_four() -> BrokerCluster:
+    """Brokers 2 to 5; 2 and 3 have t-0 and t-1."""
+    cluster = BrokerCluster([2, 3, 4, 5])
+    cluster.create("t", [2, 3], [3, 2])
+    return cluster
+
+
+def test_reassignment_adds_waits_for_the_isr_and_then_removes() -> None:
+    cluster = cluster_of_four()
+    assert reassign(cluster, [4, 5]) == E.NONE
+    begun = cluster.partition()
+    assert begun.replicas == (4, 5, 2, 3)
+    assert begun.directories == tuple(directory(each) for each in (4, 5, 2, 3))
+    assert (begun.isr, begun.leader, begun.leader_epoch) == ((2, 3), 2, 0)
+    assert ongoing(cluster) == {("t", 0): ([4, 5, 2, 3], [4, 5], [2, 3])}
+    assert ongoing(cluster, [("t", [1, 0, 9]), ("x", [0])]) == ongoing(cluster)
+    assert ongoing(cluster, [("t", [1])]) == {}
+    assert alter(cluster, 2, [2, 3, 4]).error_code == E.NONE
+    assert cluster.partition().leader == 2
+    assert alter(cluster, 2, [2, 3, 4, 5]).error_code == E.NEW_LEADER_ELECTED
+    after = cluster.partition()
+    assert (after.replicas, after.isr, after.leader) == ((4, 5), (4, 5), 4)
+    assert after.directories == (directory(4), directory(5))
+    assert after.leader_epoch == 1
+    assert ongoing(cluster) == {}
+
+
+def test_other_order_of_the_same_replicas_is_done_at_once() -> None:
+    cluster = cluster_of_four()
+    assert reassign(cluster, [3, 2]) == E.NONE
+    after = cluster.partition()
+    assert (after.replicas, after.leader, after.leader_epoch) == ((3, 2), 2, 0)
+    assert ongoing(cluster) == {}
+    since = len(cluster.committed)
+    assert reassign(cluster, [3, 2]) == E.NONE
+    assert cluster.written(since) == []
+
+
+def test_replica_that_only_goes_is_removed_at_once_under_a_new_leader_epoch() -> None:
+    cluster = cluster_of_four()
+    assert reassign(cluster, [2]) == E.NONE
+    after = cluster.partition()
+    assert (after.replicas, after.isr, after.leader, after.leader_epoch) == ((2,), (2,), 2, 1)
+
+
+def test_reassignment_that_is_taken_back_leaves_what_was() -> None:
+    cluster = cluster_of_four()
+    assert reassign(cluster, None) == E.NO_REASSIGNMENT_IN_PROGRESS
+    reassign(cluster, [4, 2])
+    alter(cluster, 2, [2, 4])
+    assert reassign(cluster, [5, 4]) == E.NONE, "changed on the way"
+    assert reassign(cluster, None) == E.NONE
+    after = cluster.partition()
+    assert (after.adding_replicas, after.removing_replicas) == ((), ())
+    assert 5 not in after.replicas
+
+
+@pytest.mark.parametrize(
+    ("allowed", "error"), [("false", E.INVALID_REPLICA_ASSIGNMENT), ("true", E.NONE)]
+)
+def test_reassignment_of_which_only_new_replicas_are_in_sync_is_taken_back_uncleanly(
+    allowed: str, error: E
+) -> None:
+    cluster = BrokerCluster([2, 3, 4])
+    cluster.create("t", [2])
+    cluster.configure("t", "unclean.leader.election.enable", allowed)
+    reassign(cluster, [3, 4])
+    alter(cluster, 2, [2, 3])
+    cluster.pass_time(10_000, alive=[3, 4])
+    assert (cluster.partition().isr, cluster.partition().leader) == ((3,), 3)
+    cluster.heartbeat(2)
+    assert reassign(cluster, None) == error
+    if error is E.NONE:
+        after = cluster.partition()
+        assert (after.replicas, after.isr, after.leader) == ((2,), (2,), 2)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "topic", "number", "error"),
+    [
+        ([], "x", 0, E.UNKNOWN_TOPIC_OR_PARTITION),
+        (None, "t", 2, E.UNKNOWN_TOPIC_OR_PARTITION),
+        ([], "t", -1, E.UNKNOWN_TOPIC_OR_PARTITION),
+        ([], "t", 0, E.INVALID_REPLICA_ASSIGNMENT),
+        ([2, 2], "t", 0, E.INVALID_REPLICA_ASSIGNMENT),
+        ([2, 9], "t", 0, E.INVALID_REPLICA_ASSIGNMENT),
+        ([-1], "t", 0, E.INVALID_REPLICA_ASSIGNMENT),
+        ([2], "t", 0, E.INVALID_REPLICATION_FACTOR),
+        ([2, 3, 4], "t", 0, E.INVALID_REPLICATION_FACTOR),
+        ([2, 4], "t", 0, E.NONE),
+    ],
+)
+def test_replicas_that_cannot_be_are_refused_and_another_number_where_it_must_stay(
+    replicas: list[int] | None, topic: str, number: int, error: E
+) -> None:
+    cluster = cluster_of_four()
+    since = len(cluster.committed)
+    assert reassign(cluster, replicas, topic, number, keeps_count=True) == error
+    assert bool(cluster.written(since)) is (error is E.NONE)
+    if error is E.NONE:
+        assert reassign(cluster, [4, 5], keeps_count=True) == E.NONE, "two, not the three of now"
