@@ -83,6 +83,9 @@ def check_asked(
         _check_broker_id(controller, name)
         for change in changes:
             _check_is_changeable(change)
+    assert all(
+        change.value is not None or change.operation == ConfigOperation.DELETE for change in changes
+    )
 
 
 def incremental_values(

@@ -191,6 +191,7 @@ def _check_group(name: str, values: Values, settings: NodeSettings) -> None:
         value = _parsed(GROUP_KEYS[key], text, ErrorCode.INVALID_CONFIG)
         if isinstance(value, int) and not isinstance(value, bool):
             numbers[key] = value
+    assert numbers.keys() <= GROUP_KEYS.keys(), numbers
     for key, kinds in _GROUP_LIMITS:
         for kind in kinds:
             _check_group_limit(kind, key, numbers, settings)

@@ -11,7 +11,7 @@ from collections import Counter
 
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
 from kraft_wire.controller.image import TopicImage
-from kraft_wire.controller.placement import new_partition, place, read_assignment
+from kraft_wire.controller.placement import new_partition, nobody_leads, place, read_assignment
 from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.controller.refusal import Refusal, check_room
 from kraft_wire.wire.generated.create_partitions import (
@@ -94,7 +94,8 @@ def _grow(
     for number, replicas in enumerate(_replicas(controller, topic, asked, additional), present):
         record = new_partition(controller.image, topic.topic_id, number, replicas)
         if record is None:
-            raise _nobody_leads(asked, number, len(replicas))
+            is_chosen = asked.assignments is not None
+            raise nobody_leads(number, len(replicas), is_chosen=is_chosen)
         records.append(record)
     assert len(records) == additional
     return records
@@ -116,17 +117,3 @@ def _replicas(
         )
         raise Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
     return [read_assignment(brokers, each.broker_ids, replicas_count) for each in asked.assignments]
-
-
-def _nobody_leads(asked: CreatePartitionsTopic, number: int, replicas: int) -> Refusal:
-    if asked.assignments is not None:
-        return Refusal(
-            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            "All brokers specified in the manual partition assignment for partition "
-            f"{number} are fenced or in controlled shutdown.",
-        )
-    return Refusal(
-        ErrorCode.INVALID_REPLICATION_FACTOR,
-        f"Unable to replicate the partition {replicas} time(s): All brokers are currently "
-        "fenced or in controlled shutdown.",
-    )

@@ -16,7 +16,7 @@ from kraft_wire.controller.config_rules import check_topic_name, check_topic_val
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
 from kraft_wire.controller.created_topic_configs import topic_configs
 from kraft_wire.controller.image import TOPIC_RESOURCE
-from kraft_wire.controller.placement import new_partition, place, read_assignment
+from kraft_wire.controller.placement import new_partition, nobody_leads, place, read_assignment
 from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.controller.refusal import Refusal, check_room
 from kraft_wire.model import Uuid, random_uuid
@@ -193,24 +193,10 @@ def _partition_records(
     for number, brokers in enumerate(replicas):
         record = new_partition(controller.image, topic_id, number, brokers)
         if record is None:
-            raise _nobody_leads(topic, number, len(brokers))
+            raise nobody_leads(number, len(brokers), is_chosen=bool(topic.assignments))
         records.append(record)
     assert len(records) == len(replicas)
     return records
-
-
-def _nobody_leads(topic: CreatableTopic, number: int, replicas: int) -> Refusal:
-    if topic.assignments:
-        return Refusal(
-            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            "All brokers specified in the manual partition assignment for partition "
-            f"{number} are fenced or in controlled shutdown.",
-        )
-    return Refusal(
-        ErrorCode.INVALID_REPLICATION_FACTOR,
-        f"Unable to replicate the partition {replicas} time(s): All brokers are currently "
-        "fenced or in controlled shutdown.",
-    )
 
 
 def _refused(name: str, refusal: Refusal) -> CreatableTopicResult:

@@ -21,6 +21,7 @@ __all__ = [
     "UNASSIGNED_DIRECTORY",
     "default_directory",
     "new_partition",
+    "nobody_leads",
     "place",
     "read_assignment",
 ]
@@ -89,7 +90,28 @@ def read_assignment(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             f"The manual partition assignment includes {problem}",
         )
+    assert len(set(replicas)) == len(replicas), replicas
     return list(replicas)
+
+
+def nobody_leads(number: int, replicas: int, *, is_chosen: bool) -> Refusal:
+    """Return the refusal of a partition whose brokers are all out of service.
+
+    `is_chosen` tells whether the client named the brokers itself.
+    """
+    assert number >= 0, number
+    assert replicas > 0, "nobody was asked"
+    if is_chosen:
+        return Refusal(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "All brokers specified in the manual partition assignment for partition "
+            f"{number} are fenced or in controlled shutdown.",
+        )
+    return Refusal(
+        ErrorCode.INVALID_REPLICATION_FACTOR,
+        f"Unable to replicate the partition {replicas} time(s): All brokers are currently "
+        "fenced or in controlled shutdown.",
+    )
 
 
 def new_partition(

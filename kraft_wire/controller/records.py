@@ -129,5 +129,6 @@ def _unsigned_varint(data: bytes | memoryview, position: int) -> tuple[int, int]
         position += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
+            assert value < 1 << 7 * _VARINT_BYTES_MAX, value
             return value, position
     raise MetadataFault("a varint in the frame of a metadata record has more than five bytes")

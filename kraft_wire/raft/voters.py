@@ -127,6 +127,7 @@ class VoterSet:
         added = [key for key in ours if not other.is_voter(key)]
         removed = [key for key in theirs if not self.is_voter(key)]
         assert len(added) <= len(ours), (ours, theirs)
+        assert len(removed) <= len(theirs), (ours, theirs)
         return len(added) + len(removed) <= 1
 
 
@@ -208,12 +209,14 @@ class VoterSetHistory:
         """Take a set into force because its record was appended at `offset`."""
         assert not self._sets or offset > self._sets[-1][0], (offset, self._sets[-1][0])
         assert len(voters) > 0, offset
+        assert offset >= BEFORE_LOG, offset
         self._sets.append((offset, voters))
 
     def appended_version(self, offset: Offset, level: int) -> None:
         """Take a kraft.version into force because its record was appended at `offset`."""
         assert not self._versions or offset > self._versions[-1][0], offset
         assert level >= self.kraft_version, (level, self.kraft_version)
+        assert offset >= BEFORE_LOG, offset
         self._versions.append((offset, level))
 
     def truncated_to(self, end_offset: Offset) -> None:
@@ -221,6 +224,7 @@ class VoterSetHistory:
         self._sets = [entry for entry in self._sets if entry[0] < end_offset]
         self._versions = [entry for entry in self._versions if entry[0] < end_offset]
         assert self.latest_offset is None or self.latest_offset < end_offset, end_offset
+        assert not self._versions or self._versions[-1][0] < end_offset, end_offset
 
     def loaded_from_snapshot(self, end_offset: Offset, voters: VoterSet | None, level: int) -> None:
         """Replace everything by what a snapshot that replaced the whole log says."""
