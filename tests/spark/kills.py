@@ -38,9 +38,9 @@ WEIGHTS = (1, 1, 5, 6, 1)
 COMMIT_SECONDS_MAX = 900.0
 DRAIN_SECONDS_MAX = 3600.0
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For JVMs that live for a minute: most of a start is compiling."""
+"""For JVMs that live for a minute."""
 DELTA_PARTITIONS = 2
-"""Of its own log's state. Delta's 50 are as many tasks after every commit: 3 to 16 s of busy cores."""
+"""Of its log's state; with Delta's own 50, that many tasks follow every commit."""
 EARLY = 0.25
 """How often a kill does not wait for progress, but may hit a start or a recovery."""
 LATER_S = 6.0
