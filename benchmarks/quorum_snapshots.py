@@ -114,6 +114,7 @@ def measure(name: str, home: Path, state: Path, say: Callable[[str], None]) -> S
         epoch = side.describe().leader_epoch
         empty = next(each for each in NODES if each != side.leader())
         side.again_empty(empty)
+        side.write_once()  # the leader still knows how far the lost disk had come
         begun = time.perf_counter()
         side.start(empty)
         listener = _Listener(side[empty].address)
