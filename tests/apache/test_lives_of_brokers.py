@@ -6,6 +6,7 @@ partitions, in the versions that they say it in.
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ from tests.apache.broker_story import Storyteller, recorded
 from tests.apache.java_process import run_java
 from tests.apache.mixed_quorum import MixedQuorum
 from tests.controller.broker_cluster import directory
-from tests.quorum_processes import QuorumProcesses
+from tests.quorum_processes import SECONDS_MAX, QuorumProcesses
 
 pytestmark = pytest.mark.java
 
@@ -283,3 +284,65 @@ def test_apache_broker_lives_on_our_controller(tmp_path: Path) -> None:
             broker.stop()
         log = broker.log.read_text(errors="replace")
         assert " ERROR " not in log, log
+
+
+def tool(name: str, brokers: list[ApacheBroker], *arguments: str) -> str:
+    """What one of Apache's tools says, which must not fail."""
+    address = ",".join(each.bootstrap for each in brokers)
+    done = run_java(f"org.apache.kafka.tools.{name}", ["--bootstrap-server", address, *arguments])
+    assert done.exit_code == 0, done.text
+    return done.stdout
+
+
+def isrs_of(brokers: list[ApacheBroker], topic: str) -> list[set[str]]:
+    """The ISR of each partition."""
+    told = tool("TopicCommand", brokers, "--describe", "--topic", topic)
+    lines = [line for line in told.splitlines() if "Isr: " in line]
+    return [set(line.partition("Isr: ")[2].split("\t")[0].split(",")) for line in lines]
+
+
+def await_isrs(brokers: list[ApacheBroker], topic: str, members: set[str]) -> None:
+    deadline = time.monotonic() + SECONDS_MAX
+    while (found := isrs_of(brokers, topic)) != [members] * len(found):
+        assert time.monotonic() < deadline, found
+
+
+def test_two_apache_brokers_outlive_our_active_controller_and_each_other(tmp_path: Path) -> None:
+    """On three controllers of ours: the active one is killed, then a broker; nothing is lost."""
+    (tmp_path / "ours").mkdir()
+    with QuorumProcesses(tmp_path / "ours", 3) as quorum:
+        quorum.leader()
+        voters = ",".join(f"{each}@{quorum.controller(each)}" for each in quorum.node_ids)
+        brokers = [
+            ApacheBroker(
+                tmp_path / str(node_id),
+                node_id,
+                cluster_id=quorum.cluster_id,
+                voters=voters,
+                overrides={"offsets.topic.replication.factor": "2"},
+            )
+            for node_id in (101, 102)
+        ]
+        load = ["--topic", "t", "--num-records", "1000", "--record-size", "100"]
+        load += ["--throughput", "-1", "--command-property", "acks=all"]
+        create = ["--create", "--partitions", "4", "--replication-factor", "2", "--topic"]
+        try:
+            for each in brokers:
+                each.format()
+                each.start()
+            tool("TopicCommand", brokers, *create, "t")
+            assert "1000 records sent" in tool("ProducerPerformance", brokers, *load)
+            quorum.kill(quorum.leader())
+            tool("TopicCommand", brokers, *create, "u")
+            brokers[1].kill()
+            await_isrs(brokers[:1], "t", {"101"})
+            assert "1000 records sent" in tool("ProducerPerformance", brokers, *load)
+            brokers[1].start()
+            await_isrs(brokers, "t", {"101", "102"})
+            read = ["--topic", "t", "--num-records", "2000", "--timeout", "30000"]
+            assert ", 2000, " in tool("ConsumerPerformance", brokers, *read)
+        finally:
+            for each in brokers:
+                each.stop()
+        for each in brokers:
+            assert " ERROR " not in each.log.read_text(errors="replace"), each.node_id
