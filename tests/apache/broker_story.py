@@ -25,6 +25,7 @@ from kraft_wire.wire.generated.broker_heartbeat import BrokerHeartbeatRequest
 from kraft_wire.wire.generated.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
+    CreatableTopicConfig,
     CreateTopicsRequest,
 )
 from kraft_wire.wire.generated.registry import response_class
@@ -103,7 +104,7 @@ class Storyteller:
             time.sleep(0.2)
         del self.answers[noted:]
 
-    def create(self, name: str, *replicas: Sequence[int]) -> None:
+    def create(self, name: str, *replicas: Sequence[int], min_isr: int = 1) -> None:
         """Create a topic with these replicas."""
         assignments = [
             CreatableReplicaAssignment(partition_index=number, broker_ids=list(each))
@@ -112,6 +113,7 @@ class Storyteller:
         topic = CreatableTopic(
             name=name, num_partitions=-1, replication_factor=-1, assignments=assignments
         )
+        topic.configs = [CreatableTopicConfig(name="min.insync.replicas", value=str(min_isr))]
         answer = self.ask(CreateTopicsRequest(topics=[topic], timeout_ms=10_000))
         told = answer.topics[0]
         self.answers[-1] = ("CreateTopics", name, told.error_code, told.error_message)

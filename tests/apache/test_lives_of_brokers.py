@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
@@ -42,14 +43,18 @@ pytestmark = pytest.mark.java
 SESSION_S = 2.0
 SESSIONS = {"broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "500"}
 MV = "metadata.version"
-UNSERVED = ("eligible.leader.replicas", "group", "share", "streams", "transaction")
+ELR = "eligible.leader.replicas.version"
+UNSERVED = ("group", "share", "streams", "transaction")
+NEWEST = [
+    *("--feature", f"{MV}=30"),
+    *(word for name in UNSERVED for word in ("--feature", f"{name}.version=0")),
+]
 LEVELS = {
     "3.9": ["--release-version", "3.9"],
-    "4.3 without what is not served": [
-        *("--feature", f"{MV}=30"),
-        *(word for name in UNSERVED for word in ("--feature", f"{name}.version=0")),
-    ],
+    "4.3": [*NEWEST, "--feature", f"{ELR}=0"],
+    "4.3 with eligible leader replicas": [*NEWEST, "--feature", f"{ELR}=1"],
 }
+"""What a cluster is formatted with; of 4.3 without the features that are not served here."""
 
 
 def feature(name: str, low: int, high: int) -> Feature:
@@ -103,6 +108,7 @@ def isrs(story: Storyteller) -> None:
     story.create("f", [104, 101])
     story.create("v", [104])
     story.create("u", [101])
+    story.create("m", [101, 102, 103], min_isr=2)
     story.alter(101, "none", [101], (0, 0))
     story.alter(101, "t", [101], (0, 0), partition=9)
     story.alter(101, "t", [101], (1, 0))
@@ -123,6 +129,8 @@ def isrs(story: Storyteller) -> None:
     story.alter(101, "t", [101, 102], (0, 1))
     story.alter(101, "t", [101, 102, 103], (0, 1), version=2)
     story.alter(101, "t", [101, 103, 102], (0, 2), version=2)
+    story.alter(101, "m", [101, 103], (0, 0))
+    story.alter(101, "m", [101], (0, 1))
 
 
 def elections(story: Storyteller) -> None:
@@ -231,6 +239,28 @@ def ends(story: Storyteller) -> None:
     story.heartbeat(102, want_fence=True, want_shut_down=True)
 
 
+class FormattedByApache(MixedQuorum):
+    """Directories of either side are formatted by Apache's tool, which knows every feature."""
+
+    def format(self) -> None:
+        options, self.format_options = self.format_options, []
+        super().format()
+        self.format_options = options
+        for node_id in self.node_ids:
+            side = "apache" if node_id in self.apache_ids else "node"
+            rmtree(self.directory / f"{side}-{node_id}")
+            properties = {
+                **self.properties(node_id),
+                "log.dirs": str(self.directory / f"{side}-{node_id}"),
+                "listener.security.protocol.map": "CONTROLLER:PLAINTEXT",
+            }
+            file = self.directory / f"format-{node_id}.properties"
+            file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+            arguments = ["format", "-t", self.cluster_id, *options, "-c", str(file)]
+            done = run_java("kafka.tools.StorageTool", arguments)
+            assert done.exit_code == 0, done.text
+
+
 CHAPTERS = (registrations, beginnings, isrs, elections, directories, reassignments, ends)
 
 
@@ -242,7 +272,7 @@ def test_same_story_gets_the_same_answers_and_leaves_the_same_records(
     written: list[list[str]] = []
     for name, apache_ids in (("apache", [1]), ("ours", [])):
         (tmp_path / name).mkdir()
-        quorum = MixedQuorum(tmp_path / name, apache_ids, 1)
+        quorum = FormattedByApache(tmp_path / name, apache_ids, 1)
         quorum.format_options = LEVELS[level]
         quorum.overrides.update(SESSIONS)
         with quorum:
