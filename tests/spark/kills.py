@@ -32,9 +32,10 @@ from tests.spark.standalone import Standalone
 from tests.spark.topics_written import LiveTopics
 from tests.spark.wheel_environment import wheel_python
 
-KINDS = ("driver", "driver's JVM", "executor", "worker's Python", "planner")
-WEIGHTS = (1, 1, 5, 6, 1)
-"""Whoever takes the query with it costs a start of Spark."""
+KINDS = {"driver": 1, "driver's JVM": 1, "executor": 5, "worker's Python": 6, "planner": 1}
+"""With weights: whoever takes the query with it costs a start of Spark."""
+OF_OUR_SOURCE = ("worker's Python", "planner")
+"""Spark's own connector has no Python beside the driver's."""
 COMMIT_SECONDS_MAX = 900.0
 DRAIN_SECONDS_MAX = 3600.0
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -51,6 +52,19 @@ def say(line: str) -> None:
     print(time.strftime("%H:%M:%S ") + line, file=sys.stderr, flush=True)
 
 
+def planned(draw: random.Random, kills: int, connector: str) -> list[str]:
+    """Whom to kill, one after the other: of each kind that the connector has, one at least."""
+    weights = {
+        kind: weight
+        for kind, weight in KINDS.items()
+        if connector == "kraftwire" or kind not in OF_OUR_SOURCE
+    }
+    more = draw.choices([*weights], [*weights.values()], k=max(kills - len(weights), 0))
+    plan = [*weights, *more][:kills]
+    draw.shuffle(plan)
+    return plan
+
+
 class Campaign:
     """One topic, one sink, many kills."""
 
@@ -63,9 +77,7 @@ class Campaign:
         )
         self.killed: Counter[str] = Counter()
         self._draw = random.Random(given.seed)
-        plan = self._draw.choices(KINDS, WEIGHTS, k=max(given.kills - len(KINDS), 0))
-        self._plan = [*KINDS, *plan][: given.kills]
-        self._draw.shuffle(self._plan)
+        self._plan = planned(self._draw, given.kills, given.connector)
 
     def run(self) -> dict[str, object]:
         """Kill, restart, grow, drain; returns what the sink holds and what it should."""

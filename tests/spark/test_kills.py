@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import random
 
 import pytest
 
-from tests.spark.kills import faults
+from tests.spark.kills import KINDS, faults, planned
 from tests.spark.process_tree import descendants
 
 RIGHT: dict[str, object] = {
@@ -39,3 +40,11 @@ def test_each_fault_of_a_sink_is_told(changed: dict[str, object], told: str) -> 
 def test_parent_has_this_process_below_it_and_this_process_has_not() -> None:
     assert os.getpid() in {each.pid for each in descendants(os.getppid())}
     assert os.getpid() not in {each.pid for each in descendants(os.getpid())}
+
+
+def test_nobody_is_to_be_killed_whom_a_connector_does_not_have() -> None:
+    own = planned(random.Random(1), 20, "kraftwire")
+    theirs = planned(random.Random(1), 20, "kafka")
+    assert (len(own), len(theirs)) == (20, 20)
+    assert set(own) == set(KINDS)
+    assert set(theirs) == {"driver", "driver's JVM", "executor"}
