@@ -7,8 +7,8 @@ A level is offered only when the node does what it stands for:
 - `kraft.version` 0 to 1: static and dynamic voters are both read and formatted.
 - `transaction.version`, `group.version`, `share.version`, `streams.version`: not supported, because
   transactions, consumer groups of KIP-848, share and streams groups are not served yet.
-- `eligible.leader.replicas.version`: not supported by brokers of ours, which follow nobody yet. Where
-  a log has it finalised, elections obey it (`partition_changes`).
+- `eligible.leader.replicas.version`: not supported by brokers of ours, which follow nobody yet.
+  Where a log has it finalised, elections obey it (`partition_changes`).
 
 A log that Apache Kafka began may have more finalised than this node supports. Such levels stay in
 the image and in the log, but clients are not shown them: they would ask for what nobody serves.
