@@ -41,6 +41,8 @@ def handle(
     POLICY_VIOLATION (too many records).
     """
     assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
+    if not request.topics:
+        return ControllerResult(AlterPartitionReassignmentsResponse())  # as 4.3.1: message ""
     may_change = request.allow_replication_factor_change
     response = AlterPartitionReassignmentsResponse(
         error_message=None, allow_replication_factor_change=may_change
