@@ -54,8 +54,8 @@ class Prospective:
     """Who would vote for this replica, itself included."""
     stands_from_ms: int | None = None
     """When it may stand for election: later once it has told another one to go ahead."""
-    rivals: dict[ReplicaId, bool] = field(default_factory=dict)
-    """Those refused that miss the leader as well, and whose own refusal may be older than that."""
+    rivals: set[ReplicaId] = field(default_factory=set)
+    """Voters refused that miss the leader as well, and whose own refusal may be older than that."""
 
 
 @slotted

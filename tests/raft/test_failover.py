@@ -87,3 +87,15 @@ def test_grant_counts_even_where_its_giver_is_refused_itself() -> None:
     small.ask(vote_request(1, 2, (1, 2), pre_vote=True))
     assert not small.sent(VoteRequest)
     assert small.quorum.role.answers == {1: True, 2: True}
+
+
+def test_pre_votes_of_strangers_are_answered_and_not_remembered() -> None:
+    small = Small((1, 3)).prospective()
+    mine = small.sent(VoteRequest)[0]
+    for stranger in range(100, 200):
+        small.ask(vote_request(1, stranger, (1, 2), pre_vote=True))
+        small.ask(vote_request(1, stranger, (1, 3), pre_vote=True))
+    assert isinstance(small.role, Prospective)
+    assert not small.role.rivals
+    small.answer(mine, vote_response(1, granted=True))
+    assert isinstance(small.role, Candidate), "no stranger was let go first"

@@ -103,8 +103,9 @@ def _decide(quorum: Quorum, asked: PartitionData) -> bool:
     up_to_date = is_up_to_date(theirs, ours)
     if asked.pre_vote:
         granted = grants_pre_vote(quorum.role, up_to_date)
-        if isinstance(quorum.role, Prospective):
-            _heed_rival(quorum, quorum.role, ReplicaId(asked.replica_id), granted=granted)
+        rival = ReplicaId(asked.replica_id)
+        if isinstance(quorum.role, Prospective) and rival in quorum.voters.latest.nodes:
+            _heed_rival(quorum, quorum.role, rival, granted=granted)
         return granted
     asker = ReplicaKey(ReplicaId(asked.replica_id), asked.replica_directory_id)
     granted = grants_vote(quorum.role, quorum.election, asker, up_to_date)
@@ -114,7 +115,7 @@ def _decide(quorum: Quorum, asked: PartitionData) -> bool:
 
 
 def _heed_rival(quorum: Quorum, role: Prospective, rival: ReplicaId, *, granted: bool) -> None:
-    """Make use of what a pre-vote says of its sender: it misses the leader as well.
+    """Make use of what a pre-vote says of its sender, a voter: it misses the leader as well.
 
     Who was told to go ahead goes first for a moment: two that stand at the same time take the votes
     from each other, and wait for an election timeout. Who may not go ahead may have refused us only
@@ -126,7 +127,7 @@ def _heed_rival(quorum: Quorum, role: Prospective, rival: ReplicaId, *, granted:
     elif not granted and role.answers.get(rival) is False:
         del role.answers[rival]
     elif not granted and rival not in role.answers:
-        role.rivals[rival] = True
+        role.rivals.add(rival)
 
 
 def _refuse(quorum: Quorum, event: RequestReceived, error: ErrorCode) -> None:
@@ -169,6 +170,8 @@ def on_response(quorum: Quorum, sent: SendRequest, response: VoteResponse) -> No
         quorum.ignored.count(Ignored.ROLE_CHANGED)
     else:
         voter = ReplicaId(sent.node_id)
-        is_outdated = isinstance(asked_role, Prospective) and asked_role.rivals.pop(voter, False)
+        is_outdated = isinstance(asked_role, Prospective) and voter in asked_role.rivals
+        if isinstance(asked_role, Prospective):
+            asked_role.rivals.discard(voter)
         if answer.vote_granted or not is_outdated:
             asked_role.answers[voter] = answer.vote_granted
