@@ -114,7 +114,7 @@ class BrokerChanges:
             topic = self._image.topics_by_name[topic_name]
             elections = Elections.of(self._image, topic, self._settings)
             records += _made(self._without_broker(elections, topic.partitions[number]))
-        assert all(each.record.RECORD_TYPE == 5 for each in records), records
+        assert all(isinstance(each.record, PartitionChangeRecord) for each in records), records
         return records
 
     def directories_cordoned(self, directories: Sequence[Uuid] | None) -> list[VersionedRecord]:

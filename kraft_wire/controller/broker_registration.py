@@ -13,6 +13,7 @@ from typing import Final
 
 from kraft_wire.controller.broker_changes import BrokerChanges
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
+from kraft_wire.controller.directories import RESERVED_DIRECTORIES
 from kraft_wire.controller.features import DIRECTORIES_FROM, KRAFT_VERSION, METADATA_VERSION
 from kraft_wire.controller.image import BrokerImage
 from kraft_wire.controller.node_records import broker_record
@@ -30,8 +31,6 @@ __all__ = ["API_KEY", "VERSIONS", "handle", "refuse", "register"]
 API_KEY = 62
 VERSIONS = (0, 4)
 
-_RESERVED_DIRECTORIES: Final = 100
-"""Ids below are no directory's: UNASSIGNED, LOST, MIGRATING and room for more."""
 _PREVIOUS_EPOCH_FROM: Final = 3
 _SECURITY_PROTOCOLS: Final = range(4)
 
@@ -141,7 +140,7 @@ def _check_directories(controller: Controller, request: BrokerRegistrationReques
     problem = None
     if not directories:
         problem = "No directories specified in request"
-    elif any(int.from_bytes(each) < _RESERVED_DIRECTORIES for each in directories):
+    elif any(int.from_bytes(each) < RESERVED_DIRECTORIES for each in directories):
         problem = "Reserved directory ID in request"
     elif len(set(directories)) != len(directories):
         problem = "Duplicate directory ID in request"

@@ -21,6 +21,7 @@ from kraft_wire.wire.generated.elect_leaders import (
     ReplicaElectionResult,
 )
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
 
 __all__ = ["API_KEY", "VERSIONS", "handle", "refuse"]
 
@@ -142,12 +143,13 @@ def _elected(
         words = f"No such partition as {name}-{number}"
         raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words)
     is_preferred = election is Election.PREFERRED
-    has_leader = partition.leader != NO_LEADER
-    if partition.leader == partition.replicas[0] if is_preferred else has_leader:
+    is_led_by_first = partition.leader == partition.replicas[0]
+    is_led = partition.leader != NO_LEADER
+    if is_led_by_first or (is_led and not is_preferred):
         raise Refusal(*_NOT_NEEDED)
     elections = Elections.of(controller.image, topic, controller.settings)
     record = PartitionChange(elections, partition, election=election).record()
     if record is None:
         raise Refusal(*(_NO_PREFERRED if is_preferred else _NO_ELIGIBLE))
-    assert record.record.RECORD_TYPE == 5, record
+    assert isinstance(record.record, PartitionChangeRecord), record
     return record

@@ -12,6 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import Final
 
+from kraft_wire.controller.directories import (
+    LOST_DIRECTORY,
+    MIGRATING_DIRECTORY,
+    UNASSIGNED_DIRECTORY,
+    default_directory,
+)
 from kraft_wire.controller.features import DIRECTORIES_FROM, ELR_VERSION
 from kraft_wire.controller.image import (
     NO_LEADER,
@@ -20,16 +26,12 @@ from kraft_wire.controller.image import (
     PartitionImage,
     TopicImage,
 )
-from kraft_wire.controller.placement import (
-    MIGRATING_DIRECTORY,
-    UNASSIGNED_DIRECTORY,
-    default_directory,
-)
 from kraft_wire.controller.records import VersionedRecord, partition_record_version
 from kraft_wire.controller.replay_topics import UNCHANGED_LEADER
 from kraft_wire.frozen import frozen
 from kraft_wire.model import Uuid
-from kraft_wire.settings.node_settings import NodeSettings
+from kraft_wire.settings.node_settings import NodeSettings, topic_sources
+from kraft_wire.settings.topic import TOPIC_KEYS
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
 
 __all__ = [
@@ -50,9 +52,8 @@ RECOVERING: Final = 1
 """States of a leader after an unclean election (KIP-704)."""
 _ISR_SHRINK_KEEPS_EPOCH_FROM: Final = 12
 """metadata.version since which a smaller ISR does not raise the leader epoch (KAFKA-15021)."""
-_LOST_DIRECTORY: Final = Uuid(bytes(15) + b"\x02")
-_MIN_ISR_KEY: Final = "min.insync.replicas"
-_UNCLEAN_KEY: Final = "unclean.leader.election.enable"
+_MIN_ISR: Final = TOPIC_KEYS["min.insync.replicas"]
+_UNCLEAN: Final = TOPIC_KEYS["unclean.leader.election.enable"]
 _Ids = tuple[int, ...]
 
 
@@ -81,20 +82,14 @@ class Elections:
     def of(image: MetadataImage, topic: TopicImage, settings: NodeSettings) -> "Elections":
         """Read the topic's settings, else the cluster's."""
         own = image.config(TOPIC_RESOURCE, topic.name)
-        min_isr, unclean = own.get(_MIN_ISR_KEY), own.get(_UNCLEAN_KEY)
-        first = topic.partitions.get(0)
+        min_isr = topic_sources(_MIN_ISR, own, settings)[0].value
+        is_unclean_allowed = topic_sources(_UNCLEAN, own, settings)[0].value
+        assert isinstance(min_isr, int), min_isr
+        assert isinstance(is_unclean_allowed, bool), is_unclean_allowed
         assert image.topics_by_name.get(topic.name) is topic, topic.name
-        return Elections(
-            image,
-            topic,
-            min(
-                settings.integer(_MIN_ISR_KEY) if min_isr is None else int(min_isr),
-                1 if first is None else len(first.replicas),
-            ),
-            settings.boolean(_UNCLEAN_KEY)
-            if unclean is None
-            else unclean.strip().lower() == "true",
-        )
+        first = topic.partitions.get(0)
+        replicas = 1 if first is None else len(first.replicas)
+        return Elections(image, topic, min(min_isr, replicas), is_unclean_allowed)
 
     @property
     def usual(self) -> Election:
@@ -240,7 +235,7 @@ class PartitionChange:
         if broker is None or replica not in self.before.replicas or not self._accepts(replica):
             return False
         directory = self._known_directories.get(replica, MIGRATING_DIRECTORY)
-        if directory == _LOST_DIRECTORY:
+        if directory == LOST_DIRECTORY:
             return False
         if directory in (MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY) or not broker.log_dirs:
             return True

@@ -7,30 +7,19 @@ there are unfenced brokers everything is shuffled anew, so that no two brokers a
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeVar
+from typing import TypeVar
 
+from kraft_wire.controller.directories import default_directory
 from kraft_wire.controller.image import BrokerImage, MetadataImage
 from kraft_wire.controller.records import VersionedRecord, partition_record_version
 from kraft_wire.controller.refusal import Refusal
-from kraft_wire.model import ONE_UUID, ZERO_UUID, Chance, Uuid
+from kraft_wire.model import Chance, Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.partition_record import PartitionRecord
 
-__all__ = [
-    "MIGRATING_DIRECTORY",
-    "UNASSIGNED_DIRECTORY",
-    "default_directory",
-    "new_partition",
-    "nobody_leads",
-    "place",
-    "read_assignment",
-]
+__all__ = ["new_partition", "nobody_leads", "place", "read_assignment"]
 
 T = TypeVar("T")
-
-MIGRATING_DIRECTORY: Final = ZERO_UUID
-UNASSIGNED_DIRECTORY: Final = ONE_UUID
-"""Reserved directory ids (KIP-858): not known, and to be chosen by the broker."""
 
 
 def place(
@@ -138,15 +127,6 @@ def new_partition(
     assert record.leader in record.replicas
     assert len(record.directories) in (0, len(record.replicas)), record
     return VersionedRecord(record, version)
-
-
-def default_directory(broker: BrokerImage) -> Uuid:
-    """The log directory of a broker's new replica, as far as the controller can say."""
-    if not broker.log_dirs:
-        return MIGRATING_DIRECTORY
-    cordoned = broker.cordoned_log_dirs or ()
-    usable = [directory for directory in broker.log_dirs if directory not in cordoned]
-    return usable[0] if len(usable) == 1 else UNASSIGNED_DIRECTORY
 
 
 def _takes_replicas(broker: BrokerImage) -> bool:

@@ -1,0 +1,37 @@
+"""Ids of log directories in the metadata (KIP-858): the reserved ones, and the first choice.
+
+Not here: who puts a replica elsewhere (`assign_replicas_to_dirs`), and what a failed one costs
+(`broker_changes`).
+"""
+
+from typing import Final
+
+from kraft_wire.controller.image import BrokerImage
+from kraft_wire.model import ONE_UUID, ZERO_UUID, Uuid
+
+__all__ = [
+    "LOST_DIRECTORY",
+    "MIGRATING_DIRECTORY",
+    "RESERVED_DIRECTORIES",
+    "UNASSIGNED_DIRECTORY",
+    "default_directory",
+]
+
+MIGRATING_DIRECTORY: Final = ZERO_UUID
+"""Not known: the broker has not said it yet."""
+UNASSIGNED_DIRECTORY: Final = ONE_UUID
+"""To be chosen by the broker."""
+LOST_DIRECTORY: Final = Uuid(bytes(15) + b"\x02")
+"""One that failed, and nobody knows which."""
+RESERVED_DIRECTORIES: Final = 100
+"""Ids below, as numbers, are no directory's."""
+
+
+def default_directory(broker: BrokerImage) -> Uuid:
+    """Return the log directory of a broker's new replica, as far as the controller can say."""
+    if not broker.log_dirs:
+        return MIGRATING_DIRECTORY
+    cordoned = broker.cordoned_log_dirs or ()
+    usable = [directory for directory in broker.log_dirs if directory not in cordoned]
+    assert len(usable) <= len(broker.log_dirs), broker
+    return usable[0] if len(usable) == 1 else UNASSIGNED_DIRECTORY
