@@ -33,7 +33,6 @@ from kraft_wire.controller.image import (
 from kraft_wire.controller.node_records import broker_record, controller_record
 from kraft_wire.controller.records import (
     VersionedRecord,
-    decode_record,
     encode_record,
     partition_record_version,
 )
@@ -54,7 +53,6 @@ __all__ = [
     "ImageOrder",
     "UnwritableImage",
     "acl_record",
-    "snapshot_records",
     "snapshot_values",
 ]
 
@@ -95,19 +93,12 @@ def _quota_rank(entity: QuotaEntity) -> list[tuple[str, bool, str]]:
     return [(kind, name is not None, name or "") for kind, name in entity]
 
 
-def snapshot_records(
-    image: MetadataImage, order: ImageOrder | None = None
-) -> Iterator[VersionedRecord]:
-    """Yield the records whose replay gives this image again, offset and epoch aside.
+def snapshot_values(image: MetadataImage, order: ImageOrder | None = None) -> Iterator[bytes]:
+    """Yield the records whose replay gives this image again, as bytes; offset and epoch aside.
 
     Without an `order` of the image the first records take as long as sorting does.
     Errors: UnwritableImage for what the finalised metadata.version cannot carry.
     """
-    return map(decode_record, snapshot_values(image, order))
-
-
-def snapshot_values(image: MetadataImage, order: ImageOrder | None = None) -> Iterator[bytes]:
-    """Yield the same records as bytes."""
     assert image.metadata_version >= 0, image.metadata_version
     return map(encode_record, _records(image, order))
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Final
 
-from kraft_wire.controller.image_records import snapshot_records
-from kraft_wire.controller.records import encode_record
+from kraft_wire.controller.image_records import snapshot_values
 from kraft_wire.model import NO_REPLICA, ZERO_UUID, ReplicaKey, uuid_to_text
 from kraft_wire.raft.roles import Candidate, Leader, Prospective, Role
 from kraft_wire.raft.voters import VoterSet
@@ -534,6 +533,6 @@ def _difference_of_sets(obeyed: VoterSet | None, written: VoterSet) -> tuple[obj
 def _digest(watch: NodeWatch) -> str:
     """Return a digest of everything in a node's image."""
     digest = blake2b(digest_size=8)
-    for record in snapshot_records(watch.node.raft.committed.image):
-        digest.update(encode_record(record))
+    for value in snapshot_values(watch.node.raft.committed.image):
+        digest.update(value)
     return digest.hexdigest()

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from kraft_wire.controller.image_records import snapshot_records
+from kraft_wire.controller.image_records import snapshot_values
 from kraft_wire.controller.loader import MetadataLoader
 from kraft_wire.controller.records import VersionedRecord, encode_record
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch, TopicPartition, Uuid
@@ -152,7 +152,7 @@ def _write_metadata(node: Path) -> None:
 
 
 def _write_snapshot(directory: Path, offset: int, loader: MetadataLoader) -> None:
-    values = [encode_record(record) for record in snapshot_records(loader.image)]
+    values = list(snapshot_values(loader.image))
     write_snapshot(directory, OffsetAndEpoch(Offset(offset), LeaderEpoch(1)), values)
 
 

@@ -6,12 +6,9 @@ from dataclasses import replace
 import pytest
 
 from kraft_wire.controller.image import EMPTY_IMAGE, MetadataImage, QuotaEntity
-from kraft_wire.controller.image_records import (
-    UnwritableImage,
-    snapshot_records,
-)
+from kraft_wire.controller.image_records import UnwritableImage, snapshot_values
 from kraft_wire.controller.loader import MetadataLoader
-from kraft_wire.controller.records import decode_record, encode_record
+from kraft_wire.controller.records import decode_record
 from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.client_quota_record import ClientQuotaRecord, EntityData
 from kraft_wire.wire.generated.config_record import ConfigRecord
@@ -26,6 +23,7 @@ from kraft_wire.wire.generated.zk_migration_state_record import ZkMigrationState
 from kraft_wire.wire.message import Message
 from tests.controller.observed_records import observed_records
 from tests.controller.random_records import History
+from tests.controller.snapshot import snapshot_records
 
 TOPIC_ID = Uuid(b"t" * 16)
 
@@ -37,7 +35,7 @@ def placeless(image: MetadataImage) -> MetadataImage:
 
 def reloaded(image: MetadataImage) -> MetadataImage:
     """The image that the snapshot of an image gives, its records as bytes and back."""
-    values = [encode_record(record) for record in snapshot_records(image)]
+    values = list(snapshot_values(image))
     records = [decode_record(value).record for value in values]
     return MetadataLoader().replay_snapshot(records, max(image.offset, 0), 1)
 

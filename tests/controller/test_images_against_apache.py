@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kraft_wire.controller.image import MetadataImage
-from kraft_wire.controller.image_records import snapshot_records
+from kraft_wire.controller.image_records import snapshot_values
 from kraft_wire.controller.loader import MetadataLoader
 from kraft_wire.controller.records import decode_record, encode_record
 from kraft_wire.controller.replay import REPLAYERS
@@ -66,7 +66,7 @@ def test_image_of_a_random_history_is_apaches_and_so_is_its_snapshot() -> None:
     for history in histories:
         history.grow(RECORDS)
         lines += log_lines(history)
-        lines += [encode_record(record).hex() for record in snapshot_records(history.image)]
+        lines += [value.hex() for value in snapshot_values(history.image)]
         lines.append("=")
     answers = judged(lines)
     for number, history in enumerate(histories):
@@ -74,7 +74,7 @@ def test_image_of_a_random_history_is_apaches_and_so_is_its_snapshot() -> None:
         records = [decode_record(bytes.fromhex(line)).record for line in snapshot.split()]
         theirs = MetadataLoader().replay_snapshot(records, 1, 1)
         assert comparable(history.image) == comparable(theirs)
-        ours = [encode_record(record).hex() for record in snapshot_records(theirs)]
+        ours = [value.hex() for value in snapshot_values(theirs)]
         assert without_quotas(ours) == without_quotas(snapshot.split())
         assert verdict == "equal", verdict
     used = {each.record.RECORD_TYPE for history in histories for each in history.records}

@@ -11,7 +11,7 @@ from kraft_wire.broker.api_table import API_TABLE as BROKER_TABLE
 from kraft_wire.broker.api_table import handler
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.controller.api_table import API_TABLE
-from kraft_wire.controller.image_records import snapshot_records
+from kraft_wire.controller.image_records import snapshot_values
 from kraft_wire.controller.loader import MetadataLoader
 from kraft_wire.controller.records import decode_record, encode_record
 from kraft_wire.node.unknown_codes import unknown_code
@@ -141,7 +141,7 @@ def test_requests_of_any_content_are_answered_and_leave_a_log_that_replays(seed:
             cluster.commit(result.records)
     assert len(cluster.committed) > 20, "too many were refused to prove anything"
     image = cluster.loader.image
-    values = [encode_record(record) for record in snapshot_records(image)]
+    values = list(snapshot_values(image))
     again = MetadataLoader().replay_snapshot(
         [decode_record(value).record for value in values], image.offset, image.epoch
     )

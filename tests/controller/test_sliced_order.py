@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraft_wire.controller.image import MetadataImage
-from kraft_wire.controller.image_records import ImageOrder, snapshot_records
+from kraft_wire.controller.image_records import ImageOrder
 from kraft_wire.controller.sliced_order import SlicedOrder
+from tests.controller.snapshot import snapshot_records
 
 
 def scattered(count: int) -> list[int]:

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.cli.dump import app
-from kraft_wire.controller.image_records import snapshot_records
+from kraft_wire.controller.image_records import snapshot_values
 from kraft_wire.controller.loader import MetadataLoader
-from kraft_wire.controller.records import decode_record, encode_record
+from kraft_wire.controller.records import decode_record
 from kraft_wire.model import FileSlice, LeaderEpoch, Offset, OffsetAndEpoch, StorageError
 from kraft_wire.settings.broker import BROKER_KEYS
 from kraft_wire.settings.definition import AtLeast
@@ -197,7 +197,7 @@ def test_content_is_the_state_machines_and_framed_by_its_versions() -> None:
     """630-FMT-08, 630-GEN-02: storage takes and gives values as they are."""
     history = History(1)
     history.grow(30)
-    values = [encode_record(record) for record in snapshot_records(history.image)]
+    values = list(snapshot_values(history.image))
     fs = SimFileSystem()
     snapshots = open_snapshots(fs, log_of(fs, 3))
     take_snapshot(snapshots, at(3), HEAD, values)
@@ -265,7 +265,7 @@ def test_snapshot_and_the_rest_of_the_log_give_the_state_of_the_whole_log(seed: 
     fs = SimFileSystem()
     fs.make_directory(D)
     snapshots = MetadataSnapshots(fs, D)
-    take_snapshot(snapshots, at(cut), HEAD, map(encode_record, snapshot_records(before.image)))
+    take_snapshot(snapshots, at(cut), HEAD, snapshot_values(before.image))
     records = [
         decode_record(record.value or b"").record
         for batch in snapshots.batches(at(cut))
@@ -544,7 +544,7 @@ def test_snapshot_is_dumped_with_its_records_decoded(tmp_path: Path) -> None:
     """630-TOOL-01: here by the project's own tool; Apache's reads the same file."""
     history = History(2)
     history.grow(10)
-    values = [encode_record(record) for record in snapshot_records(history.image)]
+    values = list(snapshot_values(history.image))
     path = tmp_path / str(METADATA_PARTITION) / snapshot_name(at(9, 2))
     path.parent.mkdir()
     path.write_bytes(whole(at(9, 2), values))
