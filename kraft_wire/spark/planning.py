@@ -22,9 +22,10 @@ from kraft_wire.columnar import (
     index_entries,
     read_windows,
 )
-from kraft_wire.model import StorageError
+from kraft_wire.model import Offset, StorageError
 from kraft_wire.spark.options import LogOptions
 from kraft_wire.storage.files import FileSystem
+from kraft_wire.storage.producer_snapshots import snapshot_path
 from kraft_wire.storage.segment import LOG_SUFFIX
 
 __all__ = [
@@ -34,13 +35,12 @@ __all__ = [
     "Stretch",
     "pack",
     "plan_log_parts",
-    "snapshot_path",
+    "producers_before",
     "task_bytes",
     "whole_log",
 ]
 
 _PROBE_BYTES: Final = 1 << 16
-_PRODUCERS_SUFFIX: Final = ".snapshot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,15 +139,15 @@ def _by_snapshot(
     runs: list[list[Stretch]] = []
     for stretch in stretches:
         is_seam = not runs or stretch.segment != runs[-1][-1].segment
-        if not runs or (is_seam and fs.exists(snapshot_path(directory, stretch.segment))):
+        if not runs or (is_seam and fs.exists(producers_before(directory, stretch.segment))):
             runs.append([])
         runs[-1].append(stretch)
     return runs
 
 
-def snapshot_path(directory: str, segment: str) -> str:
-    """Return the producer snapshot taken where a segment file begins."""
-    return f"{directory}/{segment.removesuffix(LOG_SUFFIX)}{_PRODUCERS_SUFFIX}"
+def producers_before(directory: str, segment: str) -> str:
+    """Return the path of the producer snapshot taken where a segment file begins."""
+    return snapshot_path(directory, Offset(int(segment.removesuffix(LOG_SUFFIX))))
 
 
 def whole_log(files: PartitionFiles) -> LogPart:

@@ -25,7 +25,7 @@ from kraft_wire.columnar import (
 from kraft_wire.model import Offset, StorageError
 from kraft_wire.spark.log_walk import judge_damage, walk
 from kraft_wire.spark.options import LogOptions
-from kraft_wire.spark.planning import EVERYTHING, LogPart, Stretch, snapshot_path
+from kraft_wire.spark.planning import EVERYTHING, LogPart, Stretch, producers_before
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.producer_state import CorruptSnapshot, ProducerStates
 from kraft_wire.wire.record_batch import HEADER_BYTES
@@ -88,7 +88,7 @@ def _opened_before(fs: FileSystem, directory: str, segment: str) -> dict[int, in
     """Return the transactions open where a segment begins; None where no good snapshot says so."""
     states = ProducerStates()
     try:
-        states.load_snapshot(fs.read(snapshot_path(directory, segment)), Offset(0))
+        states.load_snapshot(fs.read(producers_before(directory, segment)), Offset(0))
     except (StorageError, CorruptSnapshot):
         return None
     return {

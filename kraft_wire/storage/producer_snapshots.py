@@ -16,9 +16,21 @@ from kraft_wire.storage.segment import CorruptLog, Segment, file_name
 from kraft_wire.storage.verification import right_batches
 from kraft_wire.wire.corruption import CorruptRecordBatch
 
-__all__ = ["load_producers", "remove_snapshots", "snapshot_offsets", "take_snapshot"]
+__all__ = [
+    "load_producers",
+    "remove_snapshots",
+    "snapshot_offsets",
+    "snapshot_path",
+    "take_snapshot",
+]
 
 _SUFFIX = ".snapshot"
+
+
+def snapshot_path(directory: str, offset: Offset) -> str:
+    """Return where the table of all records below an offset stands."""
+    assert offset >= 0, offset
+    return f"{directory}/{file_name(offset, _SUFFIX)}"
 
 
 def snapshot_offsets(fs: FileSystem, directory: str) -> list[Offset]:
@@ -35,7 +47,7 @@ def take_snapshot(fs: FileSystem, directory: str, states: ProducerStates) -> boo
     A node that stops has thousands of logs, most of them as they were at its start.
     """
     assert states.map_end_offset >= 0, states.map_end_offset
-    path = f"{directory}/{file_name(states.map_end_offset, _SUFFIX)}"
+    path = snapshot_path(directory, states.map_end_offset)
     table = states.snapshot()
     if fs.exists(path) and fs.read(path) == table:
         return False
@@ -48,7 +60,7 @@ def remove_snapshots(fs: FileSystem, directory: str, is_unwanted: Callable[[Offs
     """Remove the snapshots at unwanted offsets, durably: a stale one would load a wrong table."""
     unwanted = [offset for offset in snapshot_offsets(fs, directory) if is_unwanted(offset)]
     for offset in unwanted:
-        fs.unlink(f"{directory}/{file_name(offset, _SUFFIX)}")
+        fs.unlink(snapshot_path(directory, offset))
     if unwanted:
         fs.sync_directory(directory)
     assert not any(map(is_unwanted, snapshot_offsets(fs, directory))), directory
@@ -63,8 +75,7 @@ def load_producers(
     for taken_at in reversed(snapshot_offsets(fs, directory)):
         if segments[0].base_offset <= taken_at <= end_offset:
             try:
-                data = fs.read(f"{directory}/{file_name(taken_at, _SUFFIX)}")
-                states.load_snapshot(data, taken_at)
+                states.load_snapshot(fs.read(snapshot_path(directory, taken_at)), taken_at)
                 break
             except CorruptSnapshot:
                 continue
