@@ -7,7 +7,7 @@ a crash the same offsets may be written again with other records (KIP-101, KIP-3
 stop it gives up what it leads and is fenced. A controller that becomes active again finds its
 broker registered, and unfences it where another controller had fenced it.
 
-Not here: registering with a controller elsewhere; heartbeats to it (`broker_heartbeats`).
+Not here: registering with a controller elsewhere; when heartbeats go to it (`quorum_part`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
