@@ -6,6 +6,7 @@ ids, clocks, wording) is left out of what it returns.
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -432,15 +433,15 @@ def becomes(bootstrap: str, wanted: bool) -> bool:
     return False
 
 
-def test_changed_share_of_an_address_is_obeyed_alike(
-    apache_node: ApacheNode, module_server: ServerProcess
-) -> None:
-    for bootstrap in (apache_node.bootstrap, module_server.bootstrap):
-        with WireClient(bootstrap) as admin:
-            assert set_for_all(admin, "max.connections.per.ip", "1") == ErrorCode.NONE
-            try:
+def test_changed_share_of_an_address_is_obeyed_alike(tmp_path: Path) -> None:
+    """On nodes of its own: nobody else's connections count, and nobody else is refused."""
+    for name in ("apache", "ours"):
+        (tmp_path / name).mkdir()
+    with ApacheNode(tmp_path / "apache") as apache, ServerProcess(tmp_path / "ours") as ours:
+        for bootstrap in (apache.bootstrap, ours.bootstrap):
+            with WireClient(bootstrap) as admin:
+                assert set_for_all(admin, "max.connections.per.ip", "1") == ErrorCode.NONE
                 assert becomes(bootstrap, False), f"{bootstrap}: the admin is the one"
                 assert set_for_all(admin, "max.connections.per.ip", "50") == ErrorCode.NONE
                 assert becomes(bootstrap, True), bootstrap
-            finally:
                 assert set_for_all(admin, "max.connections.per.ip", None) == ErrorCode.NONE
