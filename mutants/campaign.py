@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
+from threading import Lock
 
 from mutants.catalogue import Check, Mutant, StaleMutant, mutated
 from mutants.overlay import CHECKOUT, Overlay
@@ -22,6 +23,8 @@ __all__ = ["Result", "run_all"]
 
 KILLED = "killed"
 BASELINE_BUDGET_S = 600
+_PARSING = Lock()
+"""CPython 3.11 before 3.11.8 counts the depth of two threads' syntax trees together (gh-106905)."""
 
 
 @dataclass(slots=True)
@@ -106,7 +109,8 @@ def run_all(
 def _run(mutant: Mutant, overlays: _Overlays) -> Result:
     started = time.monotonic()
     try:
-        sources = mutated(mutant, CHECKOUT)
+        with _PARSING:
+            sources = mutated(mutant, CHECKOUT)
     except (StaleMutant, SyntaxError) as error:
         return Result(mutant, "stale", str(error))
     with overlays.one() as overlay, overlay.changed(sources):

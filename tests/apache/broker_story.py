@@ -21,7 +21,10 @@ from kraft_wire.wire.generated.alter_partition import (
     PartitionData,
     TopicData,
 )
-from kraft_wire.wire.generated.broker_heartbeat import BrokerHeartbeatRequest
+from kraft_wire.wire.generated.broker_heartbeat import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+)
 from kraft_wire.wire.generated.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -35,6 +38,7 @@ from kraft_wire.wire.record_batch import parse_batches
 from tests.controller.broker_cluster import registration
 from tests.server.wire_client import WireClient
 
+KEPT_EVERY_S = 0.3
 FAR = 1 << 40
 """A metadata offset that is behind everything."""
 _OF_BROKERS = (0, 1, 3, 5, 17)
@@ -42,11 +46,18 @@ _OF_BROKERS = (0, 1, 3, 5, 17)
 
 
 class Storyteller:
-    """Brokers in touch with one controller."""
+    """Brokers in touch with one controller.
+
+    Whoever is unfenced and does not want to stop is heard of now and then, between what is told, so
+    that a slow machine ends no session: sessions end in `pass_time` alone.
+    """
 
     def __init__(self, address: str, cluster_id: str) -> None:
         self.answers: list[Any] = []
         self.epochs: dict[int, int] = {}
+        self._alive: dict[int, int] = {}
+        """Brokers to keep alive, each with the last offset that it said it has."""
+        self._kept_alive = 0.0
         self._client = WireClient(address)
         self._cluster_id = cluster_id
         self.topic_ids: dict[str, Uuid] = {}
@@ -64,6 +75,7 @@ class Storyteller:
 
     def ask(self, request: Message, version: int | None = None) -> Any:
         """Ask, and note the answer."""
+        self._keep_alive()
         version = request.MAX_VERSION if version is None else version
         answer = self._client.call(request, version, response_class(request.API_KEY))
         self.answers.append((request.NAME, version, message_to_json(answer, version)))
@@ -82,6 +94,8 @@ class Storyteller:
             setattr(request, name, value)
         answer = self.ask(request, version)
         if not answer.error_code:
+            if self.epochs.get(request.broker_id) != answer.broker_epoch:
+                self._alive.pop(request.broker_id, None)  # another life begins fenced
             self.epochs[request.broker_id] = answer.broker_epoch
             self.answers[-1][2]["brokerEpoch"] = f"epoch of {request.broker_id}"
         return int(answer.error_code)
@@ -92,10 +106,30 @@ class Storyteller:
         request = BrokerHeartbeatRequest(
             broker_id=broker_id, current_metadata_offset=offset, **values
         )
-        return self.ask(request, version)
+        answer = self.ask(request, version)
+        if request.broker_epoch == self.epochs.get(broker_id):
+            if answer.error_code or answer.is_fenced or request.want_shut_down:
+                self._alive.pop(broker_id, None)
+            else:
+                self._alive[broker_id] = offset
+        return answer
+
+    def _keep_alive(self) -> None:
+        """Say that brokers live, and nothing else: version 1 has no cordoned directories."""
+        if time.monotonic() - self._kept_alive < KEPT_EVERY_S:
+            return
+        for broker_id, offset in self._alive.items():
+            request = BrokerHeartbeatRequest(
+                broker_id=broker_id,
+                broker_epoch=self.epochs[broker_id],
+                current_metadata_offset=offset,
+            )
+            self._client.call(request, 1, BrokerHeartbeatResponse)
+        self._kept_alive = time.monotonic()
 
     def pass_time(self, seconds: float, alive: Sequence[int]) -> None:
         """Let time pass in which only some brokers are heard of."""
+        self._alive = {each: offset for each, offset in self._alive.items() if each in alive}
         until = time.monotonic() + seconds
         noted = len(self.answers)
         while time.monotonic() < until:

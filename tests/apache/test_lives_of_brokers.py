@@ -40,8 +40,8 @@ from tests.quorum_processes import SECONDS_MAX, QuorumProcesses
 
 pytestmark = pytest.mark.java
 
-SESSION_S = 2.0
-SESSIONS = {"broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "500"}
+SESSION_S = 3.0
+SESSIONS = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
 MV = "metadata.version"
 ELR = "eligible.leader.replicas.version"
 UNSERVED = ("group", "share", "streams", "transaction")
