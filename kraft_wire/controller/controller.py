@@ -19,6 +19,7 @@ from kraft_wire.controller.activation import first_records
 from kraft_wire.controller.broker_sessions import BrokerSessions
 from kraft_wire.controller.image import BROKER_RESOURCE, EMPTY_IMAGE, MetadataImage
 from kraft_wire.controller.loader import MetadataLoader
+from kraft_wire.controller.periodic_elections import PeriodicElections
 from kraft_wire.controller.records import VersionedRecord, encode_record
 from kraft_wire.controller.refusal import BATCH_BYTES_MAX, BATCH_RECORDS_MAX
 from kraft_wire.frozen import frozen
@@ -91,6 +92,7 @@ class Controller:
         """The quorum's voters, told by the host: those that have not registered block upgrades."""
         self.sessions = BrokerSessions(node_id)
         """Of all registered brokers, while active."""
+        self._elections = PeriodicElections(settings)
         self.next_offset = 0
         """Where the next batch will stand; told by the host, who appends others than ours too."""
         self.now_ms = 0
@@ -179,6 +181,7 @@ class Controller:
         self._loader = MetadataLoader(image, in_transaction=in_transaction)
         self._idle_since_ms = now_ms
         self.sessions.begin(image.brokers, image.offset, now_ms)
+        self._elections.begin(now_ms)
         self.next_offset = image.offset + 1
         self._follow_settings()
         return first_records(image, self.settings, bootstrap, in_transaction=in_transaction)
@@ -213,6 +216,7 @@ class Controller:
         assert committed.offset <= self._loader.last_offset or not self.is_active
         self.leader_epoch = None
         self.sessions.end()
+        self._elections.end()
         self._loader = MetadataLoader(committed)
         self._follow_settings()
 
@@ -262,6 +266,15 @@ class Controller:
         assert not image.brokers[broker_id].fenced, broker_id
         assert broker_id != self.node_id, "the broker beside this controller lives as long as it"
         return BrokerChanges(image, self.settings, broker_id).fence()
+
+    def election_deadline_ms(self) -> int | None:
+        """Return when `election_records` may have some, None while nobody could lead."""
+        return self._elections.deadline_ms(self.image)
+
+    def election_records(self, now_ms: int) -> list[VersionedRecord]:
+        """Return elections that are due by time; none is no reason not to ask again."""
+        assert self.is_active, "only the active controller elects"
+        return self._elections.records(self.image, self.settings, now_ms)
 
     def _follow_settings(self) -> None:
         """Take over the brokers' dynamic values, where a change of settings concerned them."""

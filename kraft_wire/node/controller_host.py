@@ -290,7 +290,7 @@ class ControllerHost:
     # -- time ------------------------------------------------------------------------------------
 
     def tick(self, now_ms: int) -> None:
-        """Try again what found no room, fence who was not heard of, show followers their lag."""
+        """Try again what found no room, fence who was not heard of, elect, show who lags."""
         self._now_ms = now_ms
         if self._again_at_ms is not None and self._again_at_ms <= now_ms:
             self._again_at_ms = None
@@ -298,6 +298,9 @@ class ControllerHost:
         session_ends_ms = self._session_deadline_ms()
         if session_ends_ms is not None and session_ends_ms <= now_ms:
             self._fence_stale_brokers()
+        elections_at_ms = self._elections_deadline_ms()
+        if elections_at_ms is not None and elections_at_ms <= now_ms:
+            self._hold_elections()
         idle_at_ms = self._idle_deadline_ms()
         if idle_at_ms is not None and idle_at_ms <= now_ms:
             self._append(self.controller.idle_records(now_ms))
@@ -305,6 +308,7 @@ class ControllerHost:
     def deadline_ms(self) -> int | None:
         """Return when `tick` is needed next."""
         soonest_ms = sooner(self._again_at_ms, self._idle_deadline_ms())
+        soonest_ms = sooner(soonest_ms, self._elections_deadline_ms())
         return sooner(soonest_ms, self._session_deadline_ms())
 
     def _session_deadline_ms(self) -> int | None:
@@ -324,6 +328,18 @@ class ControllerHost:
                 self._fence_from_ms = self._now_ms + _AGAIN_AFTER_MS
             if write.next_offset is None:
                 return
+
+    def _elections_deadline_ms(self) -> int | None:
+        """Return when leaders are to be elected that nobody asks for."""
+        return self.controller.election_deadline_ms() if self.is_active else None
+
+    def _hold_elections(self) -> None:
+        """Elect by time. What finds no room on the disk is found again by the next look."""
+        records = self.controller.election_records(self._now_ms)
+        if records:
+            write = self._append_all(records, tuple(encode_record(record) for record in records))
+            if write.disk_full is not None:
+                self._disk_full(write.disk_full)
 
     def _idle_deadline_ms(self) -> int | None:
         """Return when the next NoOp is due: none where nobody follows who could lag."""
