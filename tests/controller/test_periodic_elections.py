@@ -1,7 +1,7 @@
 """What a controller elects by time alone: KIP-460's preferred leaders, and KIP-966's unclean ones.
 
-The keys are Kafka's: `auto.leader.rebalance.enable` ("a background thread checks the distribution of
-partition leaders at regular intervals"), `leader.imbalance.check.interval.seconds`,
+The keys are Kafka's: `auto.leader.rebalance.enable` ("a background thread checks the distribution
+of partition leaders at regular intervals"), `leader.imbalance.check.interval.seconds`,
 `unclean.leader.election.interval.ms`.
 """
 
