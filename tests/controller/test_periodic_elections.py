@@ -18,31 +18,37 @@ from tests.controller.broker_cluster import BrokerCluster
 INTERVAL_MS = 300_000
 
 
-def hold_elections(cluster: BrokerCluster, at_ms: int) -> int:
-    """Let the controller elect at a time, as long as it has something due; how much it wrote."""
+def hold_elections(cluster: BrokerCluster, at_ms: int) -> list[int]:
+    """Let the controller elect at a time and as long as it goes on; how much each step wrote."""
     cluster.now_ms = at_ms
-    since = len(cluster.committed)
-    while True:
+    steps = []
+    for _ in range(100):
         due_ms = cluster.controller.election_deadline_ms()
         if due_ms is None or due_ms > cluster.now_ms + 10:
-            return len(cluster.committed) - since
+            return steps
         cluster.now_ms = max(cluster.now_ms, due_ms)
         records = cluster.controller.election_records(cluster.now_ms)
         if records:
+            steps.append(len(records))
             cluster.commit(records)
+    raise AssertionError("a look that does not end")
 
 
 def led_by_another(partitions: int, **properties: str) -> BrokerCluster:
     """Of a topic whose first replica is 2, in the ISR, while 3 leads."""
     cluster = BrokerCluster([2, 3], properties=properties)
-    cluster.create("t", *([2, 3],) * partitions)
-    topic_id = cluster.loader.image.topics_by_name["t"].topic_id
+    create_led_by_another(cluster, "t", partitions)
+    return cluster
+
+
+def create_led_by_another(cluster: BrokerCluster, name: str, partitions: int) -> None:
+    cluster.create(name, *([2, 3],) * partitions)
+    topic_id = cluster.loader.image.topics_by_name[name].topic_id
     moved = [
-        VersionedRecord(PartitionChangeRecord(topic_id=topic_id, partition_id=number, leader=3), 2)
+        PartitionChangeRecord(topic_id=topic_id, partition_id=number, leader=3)
         for number in range(partitions)
     ]
-    cluster.commit(moved)
-    return cluster
+    cluster.commit([VersionedRecord(each, 2) for each in moved])
 
 
 def leaders(cluster: BrokerCluster, name: str = "t") -> set[int]:
@@ -59,34 +65,30 @@ def begins_at_ms(controller: Controller) -> int:
 def test_leadership_elsewhere_returns_to_first_replica_after_interval_and_not_before() -> None:
     cluster = led_by_another(3)
     begin_ms = begins_at_ms(cluster.controller)
-    assert hold_elections(cluster, begin_ms + INTERVAL_MS - 11) == 0
+    assert hold_elections(cluster, begin_ms + INTERVAL_MS - 11) == []
     assert leaders(cluster) == {3}
-    assert hold_elections(cluster, begin_ms + INTERVAL_MS) == 3
+    assert hold_elections(cluster, begin_ms + INTERVAL_MS) == [3]
     assert leaders(cluster) == {2}
-    assert hold_elections(cluster, begin_ms + 2 * INTERVAL_MS + 100) == 0
+    assert hold_elections(cluster, begin_ms + 2 * INTERVAL_MS + 100) == []
 
 
-def test_more_partitions_than_a_step_takes_are_elected_in_several() -> None:
+def test_partitions_of_a_big_topic_are_elected_in_steps_of_a_thousand() -> None:
     cluster = led_by_another(2_500)
-    begin_ms = begins_at_ms(cluster.controller)
-    cluster.now_ms = begin_ms + INTERVAL_MS
-    first = cluster.controller.election_records(cluster.now_ms)
-    assert len(first) == 0 or len(first) == 1_000
-    rest = hold_elections(cluster, cluster.now_ms)
-    assert len(first) + rest >= 2_500 - 1_000
-    hold_elections(cluster, cluster.now_ms + INTERVAL_MS)
+    at_ms = begins_at_ms(cluster.controller) + INTERVAL_MS
+    assert hold_elections(cluster, at_ms) == [1_000, 1_000, 500]
+    assert cluster.now_ms - at_ms == 20, "heartbeats come between"
     assert leaders(cluster) == {2}
 
 
 def test_topic_deleted_between_steps_is_passed_over() -> None:
     cluster = led_by_another(1_500)
-    cluster.create("u", [2, 3])
+    create_led_by_another(cluster, "u", 1)
     cluster.now_ms = begins_at_ms(cluster.controller) + INTERVAL_MS
-    while not cluster.controller.election_records(cluster.now_ms):
-        pass  # the look for the leaderless comes first
+    assert not cluster.controller.election_records(cluster.now_ms), "nobody is leaderless"
+    assert len(cluster.controller.election_records(cluster.now_ms)) == 1_000
     gone = cluster.loader.image.topics_by_name["t"].topic_id
     cluster.commit([VersionedRecord(RemoveTopicRecord(topic_id=gone))])
-    assert hold_elections(cluster, cluster.now_ms + 10) == 0
+    assert hold_elections(cluster, cluster.now_ms + 10) == [1]
     assert leaders(cluster, "u") == {2}
 
 
@@ -94,13 +96,13 @@ def test_first_replica_out_of_sync_is_not_elected() -> None:
     cluster = led_by_another(1)
     begin_ms = begins_at_ms(cluster.controller)
     cluster.pass_time(10_000, alive=[3])
-    assert hold_elections(cluster, begin_ms + INTERVAL_MS) == 0
+    assert hold_elections(cluster, begin_ms + INTERVAL_MS) == []
     assert leaders(cluster) == {3}
 
 
 def test_nothing_is_moved_where_rebalancing_is_switched_off() -> None:
     cluster = led_by_another(1, **{"auto.leader.rebalance.enable": "false"})
-    assert hold_elections(cluster, begins_at_ms(cluster.controller) + INTERVAL_MS) == 0
+    assert hold_elections(cluster, begins_at_ms(cluster.controller) + INTERVAL_MS) == []
     assert leaders(cluster) == {3}
 
 
@@ -119,7 +121,7 @@ def test_leaderless_partition_is_led_uncleanly_only_where_its_topic_allows_it(
     assert not cluster.heartbeat(2).is_fenced
     assert leaders(cluster) == {NO_LEADER}, "2 lacks what 3 acknowledged"
     cluster.configure("t", "unclean.leader.election.enable", str(is_allowed).lower())
-    assert hold_elections(cluster, begin_ms + INTERVAL_MS) == is_allowed
+    assert hold_elections(cluster, begin_ms + INTERVAL_MS) == [1] * is_allowed
     assert leaders(cluster) == ({2} if is_allowed else {NO_LEADER})
     assert (cluster.partition().leader_recovery_state == RECOVERING) is is_allowed
 
