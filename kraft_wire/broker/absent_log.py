@@ -92,5 +92,13 @@ class AbsentLog:
     def flush(self) -> None:
         """Have nothing to flush."""
 
+    def truncate_to(self, offset: Offset) -> bool:
+        """Raise."""
+        self._refuse()
+
+    def truncate_fully_and_start_at(self, offset: Offset) -> None:
+        """Raise."""
+        self._refuse()
+
     def _refuse(self) -> NoReturn:
         raise self.error

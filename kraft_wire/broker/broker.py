@@ -1,8 +1,9 @@
-"""The broker: partitions it leads, requests that wait, and what it publishes of the metadata.
+"""The broker: partitions it leads or follows, requests that wait, what it makes of the metadata.
 
 Handlers (`handlers/`, one file per API) are functions over a `Broker`. `publish` follows the
 metadata image; `tick` follows time; answers that come later leave through `completions`, which the
-node drains. Not here: sockets, decoding, and the controller.
+node drains. What others lead is fetched from them (`replication/`). Not here: sockets, decoding,
+and the controller.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,16 +21,26 @@ from kraft_wire.broker.ports import (
     MetadataView,
     PartitionLog,
     PartitionView,
+    Report,
     TopicView,
 )
 from kraft_wire.broker.producer_ids import ProducerIds
 from kraft_wire.broker.purgatory import FetchPurgatory, ProducePurgatory
 from kraft_wire.broker.settings import BrokerSettings
-from kraft_wire.model import Chance, LeaderEpoch, Offset, StorageError, TopicPartition, Uuid
+from kraft_wire.model import (
+    NO_REPLICA,
+    Chance,
+    LeaderEpoch,
+    Offset,
+    StorageError,
+    TopicPartition,
+    Uuid,
+)
 from kraft_wire.wire.message import Message
 
 if TYPE_CHECKING:
     from kraft_wire.broker.groups.coordinator import GroupCoordinator
+    from kraft_wire.broker.replication.fetchers import ReplicaFetchers
 
 __all__ = ["TOPIC_RESOURCE", "Broker", "MetadataFollower"]
 
@@ -72,8 +83,12 @@ class Broker:
         controller: ControllerChannel,
         image: MetadataView,
         chance: Chance,
+        report: Report = lambda name, **fields: None,
     ) -> None:
-        """Start with an image without topics; `publish` brings the real one."""
+        """Start with an image without topics; `publish` brings the real one.
+
+        `report` takes log lines.
+        """
         self.node_id = node_id
         self.cluster_id = cluster_id
         self.settings = settings
@@ -81,6 +96,7 @@ class Broker:
         self.controller = controller
         self.image = image
         self.chance = chance
+        self.report = report
         self.partitions: dict[tuple[str, int], Partition] = {}
         self.completions: list[tuple[ReplyTo, Message]] = []
         self.unflushed: dict[tuple[str, int], Partition] = {}
@@ -94,6 +110,8 @@ class Broker:
         )
         self.producer_ids = ProducerIds()
         self.followers: list[MetadataFollower] = []
+        self.fetchers: ReplicaFetchers | None = None
+        """What this broker fetches from others, None until it follows a partition."""
         self.is_stopping = False
         self._groups: GroupCoordinator | None = None
         self._now_ms = 0
@@ -160,7 +178,9 @@ class Broker:
         advanced = []
         for name, end_offset in ends.items():
             partition = self.partitions.get(name)
-            if partition is not None and partition.flushed(end_offset):
+            if partition is None or not partition.is_leader:
+                continue  # a follower's high watermark is its leader's
+            if partition.flushed(end_offset):
                 advanced.append(partition)
                 self.fetch_purgatory.wake(partition)
         self.produce_purgatory.advanced(advanced)
@@ -182,6 +202,8 @@ class Broker:
         for topic in image.topics():
             self._follow_topic(old, topic)
         self.logs.settle()
+        if self.fetchers is not None:
+            self.fetchers.retain(image.brokers)
         for follower in self.followers:
             follower.published(old, image, deleted, now_ms)
         self.fetch_purgatory.run_woken(now_ms)
@@ -215,8 +237,10 @@ class Broker:
         self.producer_ids.forget(connection_id)
 
     def stop(self, now_ms: int) -> None:
-        """Let the groups go and answer waiting fetches and producers, so that connections close."""
+        """Follow nobody, let the groups go, answer those who wait, so that connections close."""
         self.is_stopping = True
+        if self.fetchers is not None:
+            self.fetchers.stop()
         for follower in self.followers:
             follower.stop()
         self.fetch_purgatory.complete_all(now_ms)
@@ -229,6 +253,8 @@ class Broker:
             for view in topic.partitions.values():
                 if self.node_id in view.replicas:
                     self._follow_partition(topic, view, config)
+                else:
+                    self._leave_partition(TopicPartition(topic.name, view.partition))
         if config != old.config(TOPIC_RESOURCE, topic.name):
             for number in topic.partitions:
                 if (topic.name, number) in self.partitions:
@@ -241,6 +267,9 @@ class Broker:
         partition = self.partitions.get(name)
         if partition is None or name in self._unopened:
             partition = self._open_partition(topic, name, config)
+            if tuple(view.isr) == (self.node_id,) and view.leader == self.node_id:
+                # Nobody else is needed to commit. Of others the checkpoint says what is.
+                partition.log.high_watermark = partition.log.log_end_offset
         if view.leader == self.node_id and view.leader_epoch > (partition.log.epochs.latest or 0):
             # KIP-101: an epoch begins where its leader found the log, records or none.
             epoch = LeaderEpoch(view.leader_epoch)
@@ -250,6 +279,19 @@ class Broker:
         partition.in_sync_replicas = len(view.isr)
         partition.replicas = len(view.replicas)
         self.fetch_purgatory.wake(partition)
+        if view.leader in (self.node_id, NO_REPLICA) or partition.offline:
+            if self.fetchers is not None:
+                self.fetchers.forget(partition)
+        else:
+            self._fetch(partition, view.leader)
+
+    def _fetch(self, partition: Partition, leader_id: int) -> None:
+        """Follow a partition; the first one brings in what only a follower needs."""
+        if self.fetchers is None:
+            from kraft_wire.broker.replication.fetchers import fetchers_of
+
+            self.fetchers = fetchers_of(self)
+        self.fetchers.follow(partition, leader_id, self._now_ms)
 
     def _open_partition(
         self, topic: TopicView, name: TopicPartition, config: Mapping[str, str]
@@ -264,7 +306,6 @@ class Broker:
         except StorageError as error:
             log = AbsentLog(error)
             self._unopened[name] = error
-        log.high_watermark = log.log_end_offset
         partition = Partition(topic.name, topic.topic_id, name.partition, log, LeaderEpoch(0))
         partition.offline = name in self._unopened
         partition.failed = partial(self._disk_failed, name)
@@ -292,13 +333,20 @@ class Broker:
             if partition is not None:
                 partition.offline = True
                 self.fetch_purgatory.wake(partition)
+                if self.fetchers is not None:
+                    self.fetchers.forget(partition)
 
     def _delete_topic(self, topic: TopicView) -> None:
         for number in topic.partitions:
-            name = TopicPartition(topic.name, number)
-            partition = self.partitions.pop(name, None)
-            if partition is not None:
-                partition.is_leader = False
-                self.fetch_purgatory.wake(partition)
-                self.unflushed.pop(name, None)
-                self.logs.delete(name)
+            self._leave_partition(TopicPartition(topic.name, number))
+
+    def _leave_partition(self, name: TopicPartition) -> None:
+        """Delete the log of a partition that is gone, or that was given to others."""
+        partition = self.partitions.pop(name, None)
+        if partition is not None:
+            partition.is_leader = False
+            self.fetch_purgatory.wake(partition)
+            if self.fetchers is not None:
+                self.fetchers.forget(partition)
+            self.unflushed.pop(name, None)
+            self.logs.delete(name)

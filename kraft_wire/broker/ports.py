@@ -46,10 +46,19 @@ __all__ = [
     "ProducerStateView",
     "ProducerStatesView",
     "ProducerVerdict",
+    "Report",
     "TimestampAndOffsetView",
     "TopicLimits",
     "TopicView",
 ]
+
+
+class Report(Protocol):
+    """Takes the name and the fields of one log line."""
+
+    def __call__(self, name: str, **fields: object) -> None:
+        """Write the line."""
+        ...
 
 
 class LogReadView(Protocol):
@@ -298,6 +307,14 @@ class PartitionLog(Protocol):
         """Make everything appended durable; FsyncFailed stops the process."""
         ...
 
+    def truncate_to(self, offset: Offset) -> bool:
+        """Remove everything from the batch that holds `offset` on, durably; StorageError."""
+        ...
+
+    def truncate_fully_and_start_at(self, offset: Offset) -> None:
+        """Drop everything, durably, and go on as an empty log; StorageError."""
+        ...
+
 
 class TimestampAndOffsetView(Protocol):
     """A record found by its time."""
@@ -370,6 +387,10 @@ class LogStore(Protocol):
 
     def delete(self, partition: TopicPartition) -> None:
         """Take the log away; its files go later, as Kafka's do."""
+        ...
+
+    def expect_gaps(self, partition: TopicPartition) -> None:
+        """Note, durably, that a log may have gaps as compaction leaves them; StorageError."""
         ...
 
     def settle(self) -> None:

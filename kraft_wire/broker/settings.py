@@ -30,6 +30,7 @@ class BrokerSettings:
     message_max_bytes: int = 1_048_588
     fetch_max_bytes: int = 57_671_680
     max_request_partition_size_limit: int = 2_000
+    replica_lag_time_max_ms: int = 30_000
     max_incremental_fetch_session_cache_slots: int = 1_000
     max_incremental_fetch_session_cache_partitions: int = 100_000
     transactional_id_expiration_ms: int = 604_800_000
@@ -49,6 +50,11 @@ class BrokerSettings:
     group_max_size: int = 2_147_483_647
     group_memory_max_bytes: int = 67_108_864
     group_coordinator_memory_max_bytes: int = 268_435_456
+    replica_fetch_backoff_ms: int = 1_000
+    replica_fetch_max_bytes: int = 1_048_576
+    replica_fetch_min_bytes: int = 1
+    replica_fetch_response_max_bytes: int = 10_485_760
+    replica_fetch_wait_max_ms: int = 500
     max_decompressed_message_bytes: int = 67_108_864
     decompression_ratio_max: int = 1_000
     decompression: DecompressionLimits = field(default=DEFAULT_LIMITS, compare=False, repr=False)

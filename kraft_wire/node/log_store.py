@@ -16,7 +16,7 @@ from kraft_wire.settings.values import format_value
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
-from kraft_wire.storage.log_directory import LogDirectory, log_bytes
+from kraft_wire.storage.log_directory import LogDirectory, log_bytes, note_compaction
 from kraft_wire.storage.segment import CorruptLog
 from kraft_wire.storage.stored_records import UnreadableRecords
 from kraft_wire.storage.timestamps import offset_for_timestamp, offset_of_max_timestamp
@@ -156,6 +156,12 @@ class NodeLogStore:
             self.directory_failed(
                 directory, StorageError(error.operation, error.path, error.reason)
             )
+
+    def expect_gaps(self, partition: TopicPartition) -> None:
+        """Note that a log has gaps before it gets the first, which may come from its leader."""
+        directory = self._directory_of(partition)
+        assert directory is not None, partition
+        note_compaction(directory, partition, Offset(0))
 
     def settle(self) -> None:
         """Make durable what was created and deleted since the last call, all at once."""

@@ -446,6 +446,8 @@ class Log:
         """
         assert offset >= 0, offset
         if offset >= self.log_end_offset:
+            # An epoch that was announced here and got no record is one that others may not know.
+            self.epochs.truncate_from_end(self.log_end_offset)
             return False
         if offset <= self.log_start_offset:
             self.truncate_fully_and_start_at(offset)

@@ -1,0 +1,290 @@
+"""Fetching from one leader: which partitions are followed, what to ask next, who has to wait.
+
+Sans-IO: `request` says what to send, `answered` and `failed` take what became of it, `deadline_ms`
+says when to ask again. One request is under way at a time, so that memory is bounded by one answer
+and its order needs no thought. As the fetcher of 4.3.1: a partition that is refused rests for
+`replica.fetch.backoff.ms` and is out of the session meanwhile; so does everything when the leader
+cannot be reached. Records that must survive power loss reach the disk before the next request,
+which counts them as safe.
+
+Not here: links and addresses (`node/replica_links`), what an answer does to a log (`following`),
+throttling, and several fetchers for one leader (`num.replica.fetchers`).
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from kraft_wire.broker.partition import Partition
+from kraft_wire.broker.ports import Report
+from kraft_wire.broker.replication.following import FollowedPartition, Next
+from kraft_wire.broker.replication.session_client import PartitionKey, SessionClient
+from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.fetch import (
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+    ReplicaState,
+)
+from kraft_wire.wire.generated.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from kraft_wire.wire.message import Message
+
+__all__ = ["Fetcher"]
+
+_LATEST: Final = -1
+_EARLIEST: Final = -2
+_LOOK_EVERY_MS: Final = 1_000
+"""How often our own retention may have moved a log start that the leader is to hear of."""
+_SESSION_ERRORS: Final = (
+    ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+    ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+)
+_EXPECTED_ERRORS: Final = (
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.OFFSET_OUT_OF_RANGE,
+)
+"""What partitions are refused with while one side knows newer metadata; worth no line."""
+
+
+class Fetcher:
+    """What this broker follows of one leader."""
+
+    def __init__(
+        self,
+        leader_id: int,
+        replica_id: int,
+        settings: Callable[[], BrokerSettings],
+        report: Report,
+        order_flush: Callable[[Partition], None],
+    ) -> None:
+        """`order_flush` has a partition's log brought to the disk, some time soon."""
+        assert leader_id != replica_id, "nobody follows itself"
+        self.leader_id = leader_id
+        self.followed: dict[PartitionKey, FollowedPartition] = {}
+        self._replica_id = replica_id
+        self._settings = settings
+        self._report = report
+        self._order_flush = order_flush
+        self._session = SessionClient()
+        self._asked: FetchRequest | ListOffsetsRequest | None = None
+        self._resting: dict[PartitionKey, int] = {}
+        """Until when, the soonest first: all rest equally long."""
+        self._locating: dict[PartitionKey, int] = {}
+        """The timestamp whose offset is asked for: the leader's end or start."""
+        self._asked_places: dict[tuple[str, int], FollowedPartition] = {}
+        self._unflushed: list[FollowedPartition] = []
+        self._rests_until_ms = 0
+        self._look_at_ms = 0
+        self._refusals = 0
+        """Answers in a row that were refused as a whole."""
+        self._next_line_ms = 0
+
+    # -- what is followed ------------------------------------------------------------------------
+
+    def follow(self, followed: FollowedPartition, now_ms: int) -> None:
+        """Fetch a partition from now on, in place of what was followed of it before."""
+        self.forget(followed.key)
+        self.followed[followed.key] = followed
+        self._go_on(followed, followed.begin(), now_ms)
+
+    def forget(self, key: PartitionKey) -> None:
+        """Fetch a partition no more; an answer about it that is under way will be ignored."""
+        if self.followed.pop(key, None) is not None:
+            self._session.drop(key)
+            self._resting.pop(key, None)
+            self._locating.pop(key, None)
+
+    # -- requests --------------------------------------------------------------------------------
+
+    def request(self, broker_epoch: int, now_ms: int) -> Message | None:
+        """Return what is to be sent now, None while one is under way or there is nothing to ask."""
+        if self._asked is not None or now_ms < self._rests_until_ms or self._must_flush():
+            return None
+        self._wake(now_ms)
+        if self._locating:
+            self._asked = self._offsets_request()
+            return self._asked
+        self._look_at_log_starts(now_ms)
+        if self._session.is_idle:
+            return None
+        settings = self._settings()
+        request = FetchRequest(
+            replica_state=ReplicaState(replica_id=self._replica_id, replica_epoch=broker_epoch),
+            max_wait_ms=settings.replica_fetch_wait_max_ms,
+            min_bytes=settings.replica_fetch_min_bytes,
+            max_bytes=settings.replica_fetch_response_max_bytes,
+        )
+        self._session.fill(request)
+        self._asked = request
+        return request
+
+    def deadline_ms(self) -> int | None:
+        """Return when `request` has something to send; None while an answer or a flush is due."""
+        if self._asked is not None or self._unflushed:
+            return None
+        if self._locating or not self._session.is_idle:
+            return self._rests_until_ms
+        for until_ms in self._resting.values():
+            return max(until_ms, self._rests_until_ms)
+        return None
+
+    def _must_flush(self) -> bool:
+        """Tell whether records that were promised to survive power loss are not on the disk yet."""
+        self._unflushed = [each for each in self._unflushed if each.awaits_flush]
+        return bool(self._unflushed)
+
+    def _wake(self, now_ms: int) -> None:
+        """Take up partitions that have rested."""
+        due = []
+        for key, until_ms in self._resting.items():
+            if until_ms > now_ms:
+                break
+            due.append(key)
+        for key in due:
+            self._go_on(self.followed[key], Next.FETCH, now_ms)
+
+    def _look_at_log_starts(self, now_ms: int) -> None:
+        """Have the leader told of log starts that moved by themselves."""
+        if now_ms < self._look_at_ms:
+            return
+        self._look_at_ms = now_ms + _LOOK_EVERY_MS
+        for key, told in self._session.told.items():
+            followed = self.followed.get(key)
+            if followed is None or key in self._resting or key in self._locating:
+                continue
+            if followed.partition.log.log_start_offset != told.log_start_offset:
+                self._go_on(followed, Next.FETCH, now_ms)
+
+    def _offsets_request(self) -> ListOffsetsRequest:
+        """Ask for ends first, then for the starts of those whose end did not help."""
+        timestamps = list(self._locating.values())
+        timestamp = _LATEST if _LATEST in timestamps else _EARLIEST
+        self._asked_places = {}
+        topics: dict[str, ListOffsetsTopic] = {}
+        for key, wanted in self._locating.items():
+            if wanted != timestamp:
+                continue
+            followed = self.followed[key]
+            name = followed.partition.topic
+            self._asked_places[name, followed.partition.partition] = followed
+            topics.setdefault(name, ListOffsetsTopic(name=name)).partitions.append(
+                ListOffsetsPartition(
+                    partition_index=followed.partition.partition,
+                    current_leader_epoch=followed.leader_epoch,
+                    timestamp=timestamp,
+                )
+            )
+        return ListOffsetsRequest(replica_id=self._replica_id, topics=list(topics.values()))
+
+    # -- answers ---------------------------------------------------------------------------------
+
+    def failed(self, now_ms: int) -> None:
+        """Take note that the request got no answer: everything rests, and the session is over."""
+        self._asked = None
+        self._session.start_over()
+        self._rest(now_ms)
+
+    def answered(self, response: Message, now_ms: int, wall_ms: int) -> None:
+        """Take the answer to the request that is under way."""
+        asked, self._asked = self._asked, None
+        if isinstance(asked, FetchRequest):
+            assert isinstance(response, FetchResponse), response
+            self._take_fetch(response, now_ms, wall_ms)
+        else:
+            assert isinstance(asked, ListOffsetsRequest), "an answer that was not asked for"
+            assert isinstance(response, ListOffsetsResponse), response
+            self._take_offsets(response, now_ms)
+
+    def _take_fetch(self, response: FetchResponse, now_ms: int, wall_ms: int) -> None:
+        problem = self._session.take(response)
+        if problem is not None:
+            self._refusals += 1
+            # A session may be evicted at any time; what fails again would fail without end.
+            if response.error_code not in _SESSION_ERRORS or self._refusals > 1:
+                self._rest(now_ms)
+                self._tell(now_ms, "replica_fetch_refused", reason=problem)
+            return
+        self._refusals = 0
+        for topic in response.responses:
+            for data in topic.partitions:
+                followed = self.followed.get((topic.topic_id, data.partition_index))
+                if followed is not None:
+                    self._take_partition(followed, data, now_ms, wall_ms)
+
+    def _take_partition(
+        self, followed: FollowedPartition, data: PartitionData, now_ms: int, wall_ms: int
+    ) -> None:
+        asked = self._session.told[followed.key]
+        step = followed.fetched(asked, data, now_ms, wall_ms)
+        if step is None:
+            # The leader believes that we know this now, and would not say it again.
+            self._session.start_over()
+            return
+        if data.error_code not in _EXPECTED_ERRORS and data.error_code != ErrorCode.NONE:
+            self._tell(
+                now_ms,
+                "replica_partition_refused",
+                partition=followed.partition.topic_partition,
+                error=data.error_code,
+            )
+        if followed.awaits_flush:
+            self._unflushed.append(followed)
+            self._order_flush(followed.partition)
+        self._go_on(followed, step, now_ms)
+
+    def _take_offsets(self, response: ListOffsetsResponse, now_ms: int) -> None:
+        """Take the ends or starts of the leader's logs; what is not answered rests."""
+        places, self._asked_places = self._asked_places, {}
+        for topic in response.topics:
+            for data in topic.partitions:
+                followed = places.pop((topic.name, data.partition_index), None)
+                if followed is None or self.followed.get(followed.key) is not followed:
+                    continue
+                timestamp = self._locating.pop(followed.key)
+                if data.error_code != ErrorCode.NONE:
+                    step = Next.REST
+                elif timestamp == _LATEST:
+                    step = followed.located_end(data.offset)
+                else:
+                    step = followed.located_start(data.offset)
+                self._go_on(followed, step, now_ms, _EARLIEST)
+        for followed in places.values():
+            if self.followed.get(followed.key) is followed:
+                self._go_on(followed, Next.REST, now_ms)
+
+    def _go_on(
+        self, followed: FollowedPartition, step: Next, now_ms: int, timestamp: int = _LATEST
+    ) -> None:
+        """Do with a partition what its last step asks for, unless the step was its end here."""
+        key, settings = followed.key, self._settings()
+        if self.followed.get(key) is not followed:
+            return
+        self._resting.pop(key, None)
+        self._locating.pop(key, None)
+        if step is Next.FETCH:
+            self._session.want(key, followed.position(settings.replica_fetch_max_bytes))
+            return
+        self._session.drop(key)
+        if step is Next.REST:
+            self._resting[key] = now_ms + settings.replica_fetch_backoff_ms
+        elif step is Next.LOCATE:
+            self._locating[key] = timestamp
+        else:
+            assert step is Next.STOP, step
+            del self.followed[key]
+
+    def _rest(self, now_ms: int) -> None:
+        self._rests_until_ms = now_ms + self._settings().replica_fetch_backoff_ms
+
+    def _tell(self, now_ms: int, name: str, **fields: object) -> None:
+        """Write a line, one a second at most: one leader's mistakes fill no log."""
+        if now_ms >= self._next_line_ms:
+            self._next_line_ms = now_ms + _LOOK_EVERY_MS
+            self._report(name, leader=self.leader_id, **fields)

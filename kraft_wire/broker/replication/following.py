@@ -1,0 +1,266 @@
+"""What a leader's answer does to one partition that this broker follows.
+
+KIP-101, KIP-279 and KIP-320 as the replica fetcher of 4.3.1 has them: records are appended with the
+leader's offsets and epochs; a DivergingEpoch truncates; an offset that the leader has not is made
+good by its end or its start. The high watermark is the leader's, as far as our log reaches, and
+never goes back by being told a lower one: what was committed stays committed.
+
+A `FollowedPartition` is one partition under one leader epoch. Its functions answer what the fetcher
+is to do next (`Next`). Errors of the disk are told to the partition; a leader's mistakes cost the
+partition a rest. Not here: requests, sessions and time (`fetcher`).
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Final
+
+from kraft_wire.broker.partition import Partition
+from kraft_wire.broker.ports import Report
+from kraft_wire.broker.replication.replicated_records import RefusedRecords, batches_to_append
+from kraft_wire.broker.replication.session_client import FetchPosition, PartitionKey
+from kraft_wire.frozen import frozen
+from kraft_wire.model import FileSlice, LeaderEpoch, Offset, StorageError, TopicPartition
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.fetch import EpochEndOffset, PartitionData
+from kraft_wire.wire.record_batch import RecordBatch
+
+__all__ = ["FollowedPartition", "FollowerEnvironment", "Next"]
+
+_NO_EPOCH: Final = -1
+
+
+@frozen
+class FollowerEnvironment:
+    """What following needs of the broker around it."""
+
+    report: Report
+    expect_gaps: Callable[[TopicPartition], None]
+    """Have the log store know, durably, that a log will have gaps; StorageError."""
+    grew: Callable[[Partition], None]
+    """Wake who reads from this replica."""
+
+
+class Next(Enum):
+    """What is to be asked next about a partition."""
+
+    FETCH = "fetch from where the log ends"
+    REST = "wait a moment, then fetch"
+    LOCATE = "ask where the leader's log begins and ends"
+    STOP = "nothing: the partition is offline"
+
+
+class FollowedPartition:
+    """A partition under one leader and one leader epoch; a new epoch makes a new one."""
+
+    __slots__ = ("_env", "key", "leader_epoch", "partition")
+
+    def __init__(self, partition: Partition, env: FollowerEnvironment) -> None:
+        self.partition = partition
+        self.leader_epoch: LeaderEpoch = partition.leader_epoch
+        self.key: PartitionKey = (partition.topic_id, partition.partition)
+        self._env = env
+
+    def begin(self) -> Next:
+        """Bring the log into a state to go on from: without epochs only what is committed is sure.
+
+        KIP-101: a log that knows no leader epoch has no other way to find where it diverges.
+        """
+        log = self.partition.log
+        if log.epochs.latest is not None or log.high_watermark >= log.log_end_offset:
+            return Next.FETCH
+        return self._guarded(lambda: self._truncate(log.high_watermark))
+
+    def position(self, max_bytes: int) -> FetchPosition:
+        """Return what a request says of this partition now."""
+        partition, log = self.partition, self.partition.log
+        assert partition.leader_epoch == self.leader_epoch, partition.topic_partition
+        latest = log.epochs.latest
+        return FetchPosition(
+            partition.topic,
+            log.log_end_offset,
+            log.log_start_offset,
+            self.leader_epoch,
+            _NO_EPOCH if latest is None else latest,
+            max_bytes,
+        )
+
+    @property
+    def awaits_flush(self) -> bool:
+        """Whether records must reach the disk before the leader may count on them."""
+        log = self.partition.log
+        return not self.partition.offline and log.unflushed_records >= log.config.flush_messages
+
+    # -- answers ---------------------------------------------------------------------------------
+
+    def fetched(
+        self, asked: FetchPosition, data: PartitionData, now_ms: int, wall_ms: int
+    ) -> Next | None:
+        """Take an answer to a fetch from `asked`; None where it belongs to another position.
+
+        A truncation or a new epoch in between makes it a statement about another log.
+        """
+        log = self.partition.log
+        if asked.fetch_offset != log.log_end_offset:
+            return None
+        if asked.current_leader_epoch != self.leader_epoch:
+            return None
+        match data.error_code:
+            case ErrorCode.NONE:
+                diverging = data.diverging_epoch
+                if diverging is not None and diverging.epoch >= 0:
+                    return self._guarded(lambda: self._diverged(diverging))
+                return self._guarded(lambda: self._append(data, now_ms, wall_ms))
+            case ErrorCode.OFFSET_OUT_OF_RANGE:
+                return Next.LOCATE
+            case _:
+                return Next.REST
+
+    def located_end(self, leader_end: int) -> Next:
+        """Take the end of the leader's log, which did not have the offset that ours ends at.
+
+        A shorter log than ours is the committed one, after an unclean election. Of a longer one the
+        start is wanted next: LOCATE.
+        """
+        if leader_end < 0:
+            return Next.REST
+        if leader_end >= self.partition.log.log_end_offset:
+            return Next.LOCATE
+        return self._guarded(lambda: self._truncate(Offset(leader_end)))
+
+    def located_start(self, leader_start: int) -> Next:
+        """Take the start of the leader's log: behind our end, ours begins anew there."""
+        log = self.partition.log
+        if leader_start <= log.log_end_offset:
+            return Next.REST
+        return self._guarded(lambda: self._restart_at(Offset(leader_start)))
+
+    def _guarded(self, step: Callable[[], Next]) -> Next:
+        """Take a step that touches the disk or believes the leader."""
+        partition = self.partition
+        if partition.offline:
+            return Next.STOP
+        try:
+            return step()
+        except StorageError as error:
+            partition.failed(error)
+        except RefusedRecords as refused:
+            self._env.report(
+                "replica_records_refused",
+                partition=partition.topic_partition,
+                leader_epoch=self.leader_epoch,
+                reason=refused.reason,
+            )
+        return Next.STOP if partition.offline else Next.REST
+
+    # -- records ---------------------------------------------------------------------------------
+
+    def _append(self, data: PartitionData, now_ms: int, wall_ms: int) -> Next:
+        """Append what may be appended, then follow the leader's bounds."""
+        partition, log = self.partition, self.partition.log
+        records = data.records
+        assert not isinstance(records, FileSlice), "an answer that came over a link is bytes"
+        if records is not None and len(records) > 0:
+            batches = self._batches(memoryview(records))
+            if not batches:
+                return Next.REST  # only of epochs that this leader did not have
+            self._write(batches, now_ms, wall_ms)
+        high_watermark = Offset(min(data.high_watermark, log.log_end_offset))
+        if high_watermark > log.high_watermark:
+            log.high_watermark = high_watermark
+            self._env.grew(partition)
+        if log.log_start_offset < data.log_start_offset <= log.high_watermark:
+            log.advance_log_start_offset(Offset(data.log_start_offset))
+        return Next.FETCH
+
+    def _batches(self, records: memoryview) -> list[RecordBatch]:
+        """Look at the records; a log without any may begin with a batch that lies around its start.
+
+        DeleteRecords can put a log's start into the middle of a batch; whoever fetches from there
+        gets all of it (Kafka's UnexpectedAppendOffsetException).
+        """
+        log = self.partition.log
+        latest = log.epochs.latest
+        epoch = _NO_EPOCH if latest is None else latest
+        try:
+            return batches_to_append(records, log.log_end_offset, epoch, self.leader_epoch)
+        except RefusedRecords as refused:
+            end = log.log_end_offset
+            is_around_start = 0 <= refused.first_offset < end <= refused.last_offset
+            if log.log_start_offset != end or not is_around_start:
+                raise
+            first = Offset(refused.first_offset)
+        batches = batches_to_append(records, first, _NO_EPOCH, self.leader_epoch)
+        if batches:
+            log.truncate_fully_and_start_at(first)
+        return batches
+
+    def _write(self, batches: list[RecordBatch], now_ms: int, wall_ms: int) -> None:
+        """Append batches as they are, all at once where they fit into a segment."""
+        log = self.partition.log
+        expected = log.log_end_offset
+        if not log.config.is_compacted and any(
+            batch.base_offset != before
+            for batch, before in zip(
+                batches, [expected, *(each.next_offset for each in batches)], strict=False
+            )
+        ):
+            # Compacted once, and not any more: recovery must not call the gaps damage.
+            self._env.expect_gaps(self.partition.topic_partition)
+        size_bytes = sum(batch.size_bytes for batch in batches)
+        if size_bytes <= log.config.segment_bytes:
+            data = b"".join([batch.view for batch in batches]) if len(batches) > 1 else None
+            log.append(batches[0].view if data is None else data, batches, now_ms, wall_ms)
+            return
+        for batch in batches:
+            log.append(batch.view, [batch], now_ms, wall_ms)
+
+    # -- truncation ------------------------------------------------------------------------------
+
+    def _diverged(self, diverging: EpochEndOffset) -> Next:
+        """Cut the log where it parts from the leader's, or nearer to that place (KIP-279).
+
+        The leader names the largest epoch that it has up to our last one, and where that ends. If
+        we do not have that epoch, ours ends where the next smaller one does, and is asked about
+        again.
+        """
+        log = self.partition.log
+        before = (log.log_end_offset, log.epochs.latest)
+        if diverging.end_offset < 0:
+            return Next.REST
+        target = diverging.end_offset
+        if log.epochs.latest is not None and diverging.epoch <= log.epochs.latest:
+            ours = log.end_offset_for_epoch(LeaderEpoch(diverging.epoch))
+            if ours.epoch == diverging.epoch:
+                target = min(target, ours.offset)
+            else:
+                target = ours.offset
+        self._truncate(Offset(min(target, log.log_end_offset)))
+        # A leader that disagrees with what it has just named is wrong; not asked again at once.
+        return Next.REST if (log.log_end_offset, log.epochs.latest) == before else Next.FETCH
+
+    def _truncate(self, offset: Offset) -> Next:
+        """Cut the log at an offset; below the high watermark that is told, as it loses records."""
+        partition, log = self.partition, self.partition.log
+        if offset < log.high_watermark:
+            self._env.report(
+                "replica_truncated_below_high_watermark",
+                partition=partition.topic_partition,
+                offset=offset,
+                high_watermark=log.high_watermark,
+                log_end_offset=log.log_end_offset,
+                leader_epoch=self.leader_epoch,
+            )
+        log.truncate_to(offset)
+        return Next.FETCH
+
+    def _restart_at(self, offset: Offset) -> Next:
+        """Drop everything: the leader has deleted what would come next."""
+        partition, log = self.partition, self.partition.log
+        self._env.report(
+            "replica_restarted_at_log_start",
+            partition=partition.topic_partition,
+            offset=offset,
+            log_end_offset=log.log_end_offset,
+        )
+        log.truncate_fully_and_start_at(offset)
+        return Next.FETCH

@@ -1,0 +1,72 @@
+"""What a leader sends, looked at before it is written: batches that are right where our log ends.
+
+A follower writes the leader's bytes as they are: offsets, leader epochs and checksums stay. What is
+refused is what recovery would call damage at the next start, so that a leader's mistake or a bad
+wire never becomes ours. The order of offsets and epochs is the log's; the checksum does not cover
+them.
+
+Not here: sizes, times and keys, which the leader has checked; whether a producer's batch is next.
+"""
+
+from kraft_wire.model import LeaderEpoch, Offset
+from kraft_wire.wire.corruption import CorruptRecordBatch
+from kraft_wire.wire.record_batch import HEADER_BYTES, RecordBatch, peek_header
+
+__all__ = ["RefusedRecords", "batches_to_append"]
+
+
+class RefusedRecords(Exception):
+    """The records cannot follow what the log holds; the reason is for a log line."""
+
+    def __init__(self, reason: str, first_offset: int = -1, last_offset: int = -1) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.first_offset = first_offset
+        """Of the first batch where its place is what is wrong, else -1."""
+        self.last_offset = last_offset
+
+
+def batches_to_append(
+    records: memoryview, end_offset: Offset, latest_epoch: int, leader_epoch: LeaderEpoch
+) -> list[RecordBatch]:
+    """Return the whole batches that may be appended at `end_offset`, in order.
+
+    A batch that is cut ends them: an answer stops where its bytes are spent. So does one of a
+    higher leader epoch than the one that was asked: it was written when this leader was none any
+    more, and may be gone (KAFKA-18723). Gaps between batches are right: compaction makes them.
+    Errors: RefusedRecords, in the order of the checks: form, checksum, offsets, epoch, markers.
+    """
+    found: list[RecordBatch] = []
+    position, expected, epoch = 0, int(end_offset), latest_epoch
+    try:
+        while len(records) - position >= HEADER_BYTES:
+            batch = peek_header(records, position)
+            if batch.size_bytes > len(records) - position:
+                break
+            _check_batch(batch, expected, epoch)
+            if batch.partition_leader_epoch > leader_epoch:
+                return found
+            found.append(batch)
+            expected, epoch = batch.next_offset, batch.partition_leader_epoch
+            position += batch.size_bytes
+    except CorruptRecordBatch as error:
+        raise RefusedRecords(f"{error.reason} at byte {position}") from error
+    if not found and len(records) > 0:
+        raise RefusedRecords(f"{len(records)} bytes hold no whole batch")
+    return found
+
+
+def _check_batch(batch: RecordBatch, expected: int, epoch: int) -> None:
+    if not batch.crc_is_valid():
+        raise RefusedRecords(f"the checksum of the batch at offset {batch.base_offset} is wrong")
+    if batch.last_offset_delta < 0 or not 0 <= batch.base_offset < batch.next_offset:
+        raise RefusedRecords(f"offsets {batch.base_offset} to {batch.last_offset} are impossible")
+    if batch.base_offset < expected:
+        reason = f"base offset {batch.base_offset} where {expected} is next"
+        raise RefusedRecords(reason, batch.base_offset, batch.last_offset)
+    if batch.partition_leader_epoch < max(epoch, 0):
+        raise RefusedRecords(f"leader epoch {batch.partition_leader_epoch} after {epoch}")
+    if batch.is_control:
+        batch.check_records()  # the log reads markers, which it must not find damaged
+        for _ in batch.iter_records():
+            pass

@@ -1,0 +1,180 @@
+"""The client's side of a fetch session (KIP-227): what a follower has to tell its leader next.
+
+The first request lists every partition; if the leader names a session, the next ones list what is
+new, what has changed and what is dropped. The epoch counts requests, so that a lost or doubled one
+is noticed. Whatever does not fit is answered by starting over with a full request: an error of the
+session, an answer about partitions that are not in it, a connection that broke.
+
+Not here: what the partitions' answers mean (`following`), and when to ask (`fetcher`).
+"""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple, TypeAlias
+
+from kraft_wire.model import Uuid
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    ForgottenTopic,
+)
+
+__all__ = ["FetchPosition", "PartitionKey", "SessionClient"]
+
+PartitionKey: TypeAlias = tuple[Uuid, int]
+"""Topic id and partition: a topic that is deleted and made again is another one."""
+
+_NO_SESSION: Final = 0
+_FULL: Final = 0
+_FIRST_INCREMENTAL: Final = 1
+_EPOCH_MAX: Final = (1 << 31) - 1
+
+
+class FetchPosition(NamedTuple):
+    """What a request says of one partition; it is told again when any of it changes."""
+
+    topic: str
+    fetch_offset: int
+    log_start_offset: int
+    current_leader_epoch: int
+    last_fetched_epoch: int
+    """Epoch of the record before `fetch_offset`, -1 where the log knows none."""
+    partition_max_bytes: int
+
+
+class SessionClient:
+    """One session with one leader, or the wish for one."""
+
+    def __init__(self) -> None:
+        self.session_id = _NO_SESSION
+        self.epoch = _FULL
+        """Of the next request: 0 is a full one, which asks for a session."""
+        self.told: dict[PartitionKey, FetchPosition] = {}
+        """What the leader was told last of each partition that it is to read."""
+        self._wanted: dict[PartitionKey, FetchPosition] = {}
+        self._changed: dict[PartitionKey, None] = {}
+        """Partitions of which the leader knows something else than what is wanted."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to ask for, and no session that would have to be told so."""
+        return not self._wanted and (self.epoch == _FULL or not self.told)
+
+    def want(self, key: PartitionKey, position: FetchPosition) -> None:
+        """Have the next request read a partition from a position."""
+        self._wanted[key] = position
+        if self.told.get(key) == position:
+            self._changed.pop(key, None)
+        else:
+            self._changed[key] = None
+
+    def drop(self, key: PartitionKey) -> None:
+        """Have the next request leave a partition out."""
+        self._wanted.pop(key, None)
+        if key in self.told:
+            self._changed[key] = None
+        else:
+            self._changed.pop(key, None)
+
+    def start_over(self) -> None:
+        """Make the next request a full one; it closes the session that it names."""
+        self.epoch = _FULL
+
+    def fill(self, request: FetchRequest) -> None:
+        """Write session and partitions into a request; what it says counts as told."""
+        assert not self.is_idle, "nothing to ask for"
+        request.session_id, request.session_epoch = self.session_id, self.epoch
+        if self.epoch == _FULL:
+            request.topics = _topics(self._wanted.items())
+            self.told = dict(self._wanted)
+        else:
+            listed = [(key, self._wanted[key]) for key in self._changed if key in self._wanted]
+            forgotten = [key for key in self._changed if key not in self._wanted]
+            request.topics = _topics(listed)
+            request.forgotten_topics_data = _forgotten([(key, self.told[key]) for key in forgotten])
+            self.told.update(listed)
+            for key in forgotten:
+                del self.told[key]
+        self._changed = {}
+
+    def take(self, response: FetchResponse) -> str | None:
+        """Judge an answer as a whole; None where its partitions may be taken, else why not.
+
+        The order of the checks: an error of the whole, the set of partitions, the session.
+        """
+        if response.error_code != ErrorCode.NONE:
+            if response.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
+                self.session_id = _NO_SESSION
+            self.epoch = _FULL
+            return _error_name(response.error_code)
+        problem = self._wrong_set(response)
+        known_ids = (self.session_id, _NO_SESSION)
+        if self.epoch != _FULL and response.session_id not in known_ids:
+            problem = "another_session"
+        if problem is not None:
+            if self.epoch == _FULL:
+                self.session_id = _NO_SESSION
+            self.epoch = _FULL
+            return problem
+        self.session_id = response.session_id
+        if response.session_id == _NO_SESSION:
+            self.epoch = _FULL
+        else:
+            self.epoch = self.epoch + 1 if self.epoch < _EPOCH_MAX else _FIRST_INCREMENTAL
+        return None
+
+    def _wrong_set(self, response: FetchResponse) -> str | None:
+        """Say what is wrong with the partitions of an answer.
+
+        A full one has each that was asked for, once; an incremental one only some of the session's.
+        """
+        found: dict[PartitionKey, None] = {}
+        for topic in response.responses:
+            for data in topic.partitions:
+                key = (topic.topic_id, data.partition_index)
+                if key not in self.told or key in found:
+                    return "unexpected_partition"
+                found[key] = None
+        if self.epoch != _FULL or len(found) == len(self.told):
+            return None
+        return "throttled" if response.throttle_time_ms > 0 and not found else "missing_partition"
+
+
+def _topics(positions: Iterable[tuple[PartitionKey, FetchPosition]]) -> list[FetchTopic]:
+    """Group partitions by topic, in the order in which the topics first come."""
+    topics: dict[Uuid, FetchTopic] = {}
+    for (topic_id, partition), position in positions:
+        topic = topics.get(topic_id)
+        if topic is None:
+            topic = topics[topic_id] = FetchTopic(topic=position.topic, topic_id=topic_id)
+        topic.partitions.append(
+            FetchPartition(
+                partition=partition,
+                current_leader_epoch=position.current_leader_epoch,
+                fetch_offset=position.fetch_offset,
+                last_fetched_epoch=position.last_fetched_epoch,
+                log_start_offset=position.log_start_offset,
+                partition_max_bytes=position.partition_max_bytes,
+            )
+        )
+    return list(topics.values())
+
+
+def _forgotten(positions: Iterable[tuple[PartitionKey, FetchPosition]]) -> list[ForgottenTopic]:
+    topics: dict[Uuid, ForgottenTopic] = {}
+    for (topic_id, partition), position in positions:
+        topic = topics.get(topic_id)
+        if topic is None:
+            topic = topics[topic_id] = ForgottenTopic(topic=position.topic, topic_id=topic_id)
+        topic.partitions.append(partition)
+    return list(topics.values())
+
+
+def _error_name(error_code: int) -> str:
+    """Return a code's name; a peer may send one that nobody knows."""
+    try:
+        return ErrorCode(error_code).name
+    except ValueError:
+        return f"error_{error_code}"
