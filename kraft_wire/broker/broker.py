@@ -113,6 +113,8 @@ class Broker:
         self.fetchers: ReplicaFetchers | None = None
         """What this broker fetches from others, None until it follows a partition."""
         self.is_stopping = False
+        self.has_replicated = False
+        """Whether a partition ever had other replicas than this broker's."""
         self._groups: GroupCoordinator | None = None
         self._now_ms = 0
         self._awaited: dict[str, Callable[[Message], None]] = {}
@@ -279,6 +281,7 @@ class Broker:
         partition.in_sync_replicas = len(view.isr)
         partition.replicas = len(view.replicas)
         self.fetch_purgatory.wake(partition)
+        self.has_replicated = self.has_replicated or len(view.replicas) > 1
         if view.leader in (self.node_id, NO_REPLICA) or partition.offline:
             if self.fetchers is not None:
                 self.fetchers.forget(partition)

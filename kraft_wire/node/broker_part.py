@@ -6,7 +6,8 @@ their topics stand there, and because only a complete image tells which logs are
 Not here: requests (`node`), the metadata log (`raft_io`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
@@ -14,7 +15,7 @@ from kraft_wire.broker.ports import ControllerChannel
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.controller.controller import layered
 from kraft_wire.controller.image import EMPTY_IMAGE, TOPIC_RESOURCE, MetadataImage
-from kraft_wire.model import Chance, StorageError, TopicPartition
+from kraft_wire.model import Chance, StorageError, TopicPartition, sooner
 from kraft_wire.node.config import NodeConfig
 from kraft_wire.node.event_log import Report
 from kraft_wire.node.flushing import Flushing
@@ -24,6 +25,10 @@ from kraft_wire.node.opening import set_strays_aside
 from kraft_wire.node.outputs import Output
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.log_directory import LogDirectory
+from kraft_wire.wire.message import DecodeLimits
+
+if TYPE_CHECKING:
+    from kraft_wire.node.replica_links import ReplicaLinks
 
 __all__ = ["BrokerPart"]
 
@@ -40,7 +45,12 @@ class BrokerPart:
         controller: ControllerChannel,
         report: Report,
         now_ms: int,
+        *,
+        broker_epoch: Callable[[], int],
+        link_ids: Iterator[int],
+        decode_limits: DecodeLimits,
     ) -> None:
+        """`broker_epoch` is -1 while the broker is not registered; owners share `link_ids`."""
         meta = directories[0].meta
         assert meta is not None, "opened directories are formatted"
         self.settings = config.settings
@@ -54,9 +64,22 @@ class BrokerPart:
             controller=controller,
             image=EMPTY_IMAGE,
             chance=chance,
+            report=report,
         )
+        self.links: ReplicaLinks | None = None
+        """The way to the brokers that this one follows, None while it follows nobody."""
         self.flushing = Flushing(self.broker)
-        self.maintenance = Maintenance(fs, self.store, config.settings, now_ms, self._disk_failed)
+        self.maintenance = Maintenance(
+            fs,
+            self.store,
+            config.settings,
+            now_ms,
+            self._disk_failed,
+            lambda: self.broker.has_replicated,
+        )
+        self._broker_epoch = broker_epoch
+        self._link_ids = link_ids
+        self._decode_limits = decode_limits
         self._fs = fs
         self._config = config
         self._directories: Sequence[LogDirectory] = directories
@@ -83,23 +106,46 @@ class BrokerPart:
         """Act on time."""
         self.store.wall_ms = wall_ms
         self.broker.tick(now_ms, wall_ms)
+        if self.links is not None:
+            self.links.wall_ms = wall_ms
+            self.links.tick(now_ms)
         self.maintenance.tick(now_ms, wall_ms)
 
     def deadline_ms(self) -> int:
         """Return when `tick` is needed next."""
         deadline = self.broker.deadline_ms()
+        if self.links is not None:
+            deadline = sooner(deadline, self.links.deadline_ms())
         maintenance = self.maintenance.deadline_ms()
         return maintenance if deadline is None else min(deadline, maintenance)
 
     def after(self, outputs: list[Output], flush_ids: Iterator[int], now_ms: int) -> None:
-        """End a call of the node: run the fetches that were woken, order a flush."""
+        """End a call of the node: fetch from leaders, run woken fetches, order a flush."""
         broker = self.broker
+        if broker.fetchers is not None:
+            links = self.links or self._made_links()
+            links.pump(now_ms)
+            outputs += links.take_outputs()
         if broker.fetch_purgatory.woken:
             broker.fetch_purgatory.run_woken(now_ms)
         if broker.unflushed:
             order = self.flushing.begin(flush_ids)
             if order is not None:
                 outputs.append(order)
+
+    def _made_links(self) -> "ReplicaLinks":
+        # Not needed by a node that leads everything it has, and most of a start is imports.
+        from kraft_wire.node.replica_links import ReplicaLinks
+
+        self.links = ReplicaLinks(
+            self.broker,
+            _inter_broker_listener(self._config),
+            self._broker_epoch,
+            self._link_ids,
+            self._report,
+            self._decode_limits,
+        )
+        return self.links
 
     def flushed(self, flush_id: int, now_ms: int) -> None:
         """Take note that a flush of partitions was carried out."""
@@ -109,7 +155,7 @@ class BrokerPart:
         self._is_open = True
         self.store.learn(_topic_configs(image))
         self.store.load(wall_ms)
-        for path in set_strays_aside(self._fs, self._directories, image):
+        for path in set_strays_aside(self._fs, self._directories, image, self._config.node_id):
             self._report("stray_log_set_aside", path=path)
 
     def _disk_failed(self, name: TopicPartition, error: StorageError) -> None:
@@ -119,6 +165,18 @@ class BrokerPart:
             partition.failed(error)
         else:
             self.store.failed(name, error)
+
+
+def _inter_broker_listener(config: NodeConfig) -> str:
+    """Return the name of the listener that brokers use among themselves.
+
+    Kafka refuses to start without a listener of that name; here the first one takes its place.
+    """
+    settings = config.settings
+    wanted = settings.text("inter.broker.listener.name")
+    name = (wanted or settings.text("security.inter.broker.protocol") or "").upper()
+    names = [each.name for each in config.listeners]
+    return name if name in names else names[0]
 
 
 def _topic_configs(image: MetadataImage) -> dict[str, Mapping[str, str]]:

@@ -48,9 +48,14 @@ class Maintenance:
         settings: NodeSettings,
         now_ms: int,
         disk_failed: Callable[[TopicPartition, StorageError], None],
+        has_replicated: Callable[[], bool],
     ) -> None:
-        """`disk_failed` draws the consequence of an error, for the broker's partitions too."""
+        """`disk_failed` draws the consequence of an error, for the broker's partitions too.
+
+        `has_replicated` tells whether a high watermark is more than the end of a log.
+        """
         self._disk_failed = disk_failed
+        self._has_replicated = has_replicated
         self._fs = fs
         self._store = store
         self._cleans = settings.boolean("log.cleaner.enable")
@@ -66,6 +71,10 @@ class Maintenance:
             (self._apply_retention, number("log.retention.check.interval.ms")),
             (self._compact, max(_COMPACTION_REST_MS_MIN, number("log.cleaner.backoff.ms"))),
             (self._checkpoint, number("log.flush.offset.checkpoint.interval.ms")),
+            (
+                self._checkpoint_high_watermarks,
+                number("replica.high.watermark.checkpoint.interval.ms"),
+            ),
             (self._flush_by_time, _flush_check_ms(settings)),
             (self._look_for_space, 1_000),
             (self._remove_deleted, 1_000),
@@ -140,6 +149,15 @@ class Maintenance:
             try:
                 directory.checkpoint()
                 directory.space.refresh()
+            except StorageError as error:
+                self._directory_failed(directory, error)
+
+    def _checkpoint_high_watermarks(self, now_ms: int, wall_ms: int) -> None:
+        if not self._has_replicated():
+            return
+        for directory in self._online():
+            try:
+                directory.checkpoint_high_watermarks()
             except StorageError as error:
                 self._directory_failed(directory, error)
 

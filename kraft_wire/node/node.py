@@ -40,6 +40,8 @@ from kraft_wire.wire.message import Buffer, DecodeLimits, Message, UnencodableMe
 
 if TYPE_CHECKING:
     from kraft_wire.node.controller_apis import ControllerApis
+    from kraft_wire.node.forwarding import Forwarder
+    from kraft_wire.node.replica_links import ReplicaLinks
 
 __all__ = ["Node"]
 
@@ -91,7 +93,7 @@ class Node:
         meta = self._directories[0].meta
         assert meta is not None, "opened directories are formatted"
         self.cluster_id = meta.cluster_id
-        limits = _decode_limits(config)
+        limits, link_ids = _decode_limits(config), count(1)
         self._decoder = RequestDecoder(_served_versions(), limits)
         self._controller_listeners = frozenset(each.name for each in config.controller_listeners)
         self._quorum = QuorumPart(
@@ -101,14 +103,25 @@ class Node:
             chance,
             publish=self._publish,
             disk_full=self._disk_full,
-            link_ids=count(1),
+            link_ids=link_ids,
             report=report,
             decode_limits=limits,
             now_ms=now_ms,
             wall_ms=wall_ms,
         )
         self._broker = (
-            BrokerPart(fs, config, self._directories, chance, self, report, now_ms)
+            BrokerPart(
+                fs,
+                config,
+                self._directories,
+                chance,
+                self,
+                report,
+                now_ms,
+                broker_epoch=lambda: self.broker_epoch,
+                link_ids=link_ids,
+                decode_limits=limits,
+            )
             if config.is_broker
             else None
         )
@@ -205,7 +218,7 @@ class Node:
         """Take note that a `Connect` succeeded."""
         self._now_ms = now_ms
         self.timers_changed = True
-        self._quorum.links_of(link_id).link_up(link_id, now_ms)
+        self._links_of(link_id).link_up(link_id, now_ms)
         self._after()
 
     def link_frame(self, link_id: int, frame: Buffer, now_ms: int, wall_ms: int) -> None:
@@ -213,15 +226,23 @@ class Node:
         self._now_ms = now_ms
         self.raft.wall_ms = self._wall_ms = wall_ms
         self.timers_changed = True
-        self._quorum.links_of(link_id).link_frame(link_id, frame, now_ms)
+        self._links_of(link_id).link_frame(link_id, frame, now_ms)
         self._after()
 
     def link_down(self, link_id: int, now_ms: int) -> None:
         """Take note that a link was refused, closed or broken."""
         self._now_ms = now_ms
         self.timers_changed = True
-        self._quorum.links_of(link_id).link_down(link_id, now_ms)
+        self._links_of(link_id).link_down(link_id, now_ms)
         self._after()
+
+    def _links_of(self, link_id: int) -> "RaftIo | Forwarder | ReplicaLinks":
+        """Return whom a link belongs to: the broker's followers, or the quorum."""
+        links = None if self._broker is None else self._broker.links
+        if links is not None and links.owns(link_id):
+            links.wall_ms = self._wall_ms
+            return links
+        return self._quorum.links_of(link_id)
 
     def connection_closed(self, connection_id: int) -> None:
         """Forget a connection and what it was waiting for."""

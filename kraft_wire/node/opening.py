@@ -135,12 +135,13 @@ def _metadata_refused(first: LogDirectory, error: Exception) -> StartError:
 
 
 def set_strays_aside(
-    fs: FileSystem, directories: Sequence[LogDirectory], image: MetadataImage
+    fs: FileSystem, directories: Sequence[LogDirectory], image: MetadataImage, node_id: int
 ) -> list[str]:
-    """Rename the logs of partitions that the metadata does not know; return their new paths.
+    """Rename the logs of partitions that are not this node's; return their new paths.
 
-    A deletion that a crash interrupted leaves them, and a topic of the same name must not begin
-    with their records. They are kept, as Kafka keeps them, because metadata can be lost too.
+    A deletion or a reassignment that a crash interrupted leaves them, and a topic of the same name
+    must not begin with their records. They are kept, as Kafka keeps them, because metadata can be
+    lost too.
     """
     strays = []
     for directory in directories:
@@ -148,8 +149,9 @@ def set_strays_aside(
             topic = image.topic(partition.topic)
             if topic is not None and not any(log.topic_id):
                 directory.assign_topic_id(partition, topic.topic_id)
-            known = topic is not None and partition.partition in topic.partitions
-            if topic is not None and known and topic.topic_id == log.topic_id:
+            view = None if topic is None else topic.partitions.get(partition.partition)
+            is_ours = view is not None and node_id in view.replicas
+            if topic is not None and is_ours and topic.topic_id == log.topic_id:
                 continue
             log.close()
             del directory.logs[partition]

@@ -134,8 +134,9 @@ class PeerChannels:
     def send(self, sent: SendRequest, now_ms: int) -> list[ChannelEvent]:
         """Send a request, opening a link first where there is none; return what is known at once.
 
-        No common version that can carry it: an answer with UNSUPPORTED_VERSION. A peer that rests
-        or is asked too much already: RequestFailed.
+        No common version that can carry it: an answer with UNSUPPORTED_VERSION, or RequestFailed
+        where it has no error of the whole. A peer that rests or is asked too much already:
+        RequestFailed.
         """
         peer, events = self._peer((sent.node_id, sent.address), now_ms)
         if now_ms < peer.rests_until_ms or peer.requests_count >= self._limits.requests_max:
@@ -343,7 +344,10 @@ class PeerChannels:
             except UnencodableMessage:
                 version = None
         if version is None:
-            return [ResponseReceived(asked.request_id, unsupported(asked.request))]
+            answer = unsupported(asked.request)
+            if answer is None:
+                return [RequestFailed(asked.request_id)]
+            return [ResponseReceived(asked.request_id, answer)]
         self._write(peer, asked._replace(api_version=version), body)
         return []
 

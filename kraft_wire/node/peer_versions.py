@@ -59,9 +59,10 @@ def common_version(request: Message, offered: PeerVersions) -> int | None:
     return version if version >= max(low, request.MIN_VERSION) else None
 
 
-def unsupported(request: Message) -> Message:
-    """Return the answer to a request that cannot be asked."""
+def unsupported(request: Message) -> Message | None:
+    """Return the answer to a request that cannot be asked, None where it could not say so."""
     response = response_class(request.API_KEY)()
-    assert "error_code" in response.__slots__, request.NAME
+    if "error_code" not in response.__slots__:
+        return None
     setattr(response, "error_code", ErrorCode.UNSUPPORTED_VERSION)  # noqa: B010  # asserted above
     return response

@@ -340,6 +340,16 @@ class LogDirectory:
         self._write(HIGH_WATERMARKS, self._high_watermarks)
         self._write(CLEANER_OFFSETS, self.cleaner_offsets)
 
+    def checkpoint_high_watermarks(self) -> None:
+        """Write the high watermarks where one has moved; a crash may take the newest back."""
+        assert self.offline is None, self.offline
+        before = dict(self._high_watermarks)
+        for partition, log in self.logs.items():
+            self._high_watermarks[partition] = log.high_watermark
+        if self._high_watermarks != before:
+            path = f"{self.path}/{HIGH_WATERMARKS}"
+            write_offsets(self._fs, path, self._high_watermarks, durable=False)
+
     def _write_recovery_points(self) -> None:
         for partition, log in self.logs.items():
             self._recovery_points[partition] = log.recovery_point
