@@ -54,6 +54,8 @@ class GroupCoordinator:
         self._partition_count: int | None = None
         self._shards: dict[int, GroupShard] = {}
         self._loading: dict[int, _Loading] = {}
+        self._led: dict[int, int] = {}
+        """The leader epoch of each partition that is loaded or loading."""
         self._deleted: dict[Uuid, str] = {}
         self._expiry_ms: int | None = None
         self._now_ms = 0
@@ -91,18 +93,22 @@ class GroupCoordinator:
     def published(
         self, old: MetadataView, new: MetadataView, deleted: Mapping[Uuid, str], now_ms: int
     ) -> None:
-        """Take over the partitions that this broker leads now, and let go of the others."""
+        """Take over the partitions that this broker leads now, and let go of the others.
+
+        One that is led under another epoch was others' in between, or may have been.
+        """
         self._now_ms = now_ms
         topic = new.topic(OFFSETS_TOPIC)
         self._partition_count = None if topic is None else len(topic.partitions)
         led = {
-            view.partition
+            view.partition: view.leader_epoch
             for view in ([] if topic is None else topic.partitions.values())
             if view.leader == self.node_id
         }
         for partition in [*self._shards, *self._loading]:
-            if partition not in led:
+            if led.get(partition) != self._led.get(partition):
                 self.resigned(partition)
+        self._led = led
         for partition in sorted(led):
             self.elected(partition)
         gone = {topic_id: name for topic_id, name in deleted.items() if name != OFFSETS_TOPIC}

@@ -52,7 +52,7 @@ class LogStretch(NamedTuple):
     batches: Sequence[RecordBatch]
     next_offset: int
     is_end: bool
-    """Whether everything committed has been read."""
+    """Whether everything has been read."""
 
 
 class OffsetsStore(Protocol):
@@ -95,13 +95,18 @@ class PartitionOffsetsStore:
         self._compression = compression
 
     def append(self, partition: int, records: Sequence[CoordinatorRecord], at: Moment) -> ErrorCode:
-        """Append one batch, flushed at once when the topic's acknowledgements promise that."""
+        """Append one batch, flushed at once when the topic's acknowledgements promise that.
+
+        Followers are not waited for: a group's members are told of what a new leader may not know,
+        and join again.
+        """
         appended = self.append_for_later(partition, records, at)
         if appended.safe_at is not None:
             led = self._partition(partition)
             assert led is not None, partition
-            led.log.flush()
-            self._flushed({led.topic_partition: led.log_end_offset}, at.now_ms)
+            if led.log.unflushed_records >= led.log.config.flush_messages:
+                led.log.flush()
+                self._flushed({led.topic_partition: led.log_end_offset}, at.now_ms)
         return appended.error
 
     def append_for_later(
@@ -130,19 +135,23 @@ class PartitionOffsetsStore:
         return Appended(ErrorCode.NONE, None if led.high_watermark >= end_offset else end_offset)
 
     def read(self, partition: int, offset: int, max_bytes: int) -> LogStretch | None:
-        """Read what is committed, in pieces of about `max_bytes`."""
+        """Read all that is there, in pieces of about `max_bytes`.
+
+        A new leader's high watermark may lie below what its predecessor had acknowledged, never its
+        log's end.
+        """
         led = self._partition(partition)
         if led is None or led.offline:
             return None
-        start = Offset(max(offset, led.log_start_offset))
-        if start >= led.high_watermark:
+        start, end = Offset(max(offset, led.log_start_offset)), led.log_end_offset
+        if start >= end:
             return LogStretch((), start, True)
-        read = led.read(start, max_bytes, upper_bound=led.high_watermark, min_one_batch=True)
+        read = led.read(start, max_bytes, upper_bound=end, min_one_batch=True)
         records = read.records
         data = records.read() if isinstance(records, FileSlice) else records
         batches = _whole_batches(memoryview(data))
-        next_offset = batches[-1].next_offset if batches else led.high_watermark
-        return LogStretch(batches, next_offset, next_offset >= led.high_watermark)
+        next_offset = batches[-1].next_offset if batches else end
+        return LogStretch(batches, next_offset, next_offset >= end)
 
 
 def _whole_batches(data: memoryview) -> list[RecordBatch]:

@@ -94,6 +94,7 @@ class MemoryStore:
 class FakePartition:
     partition: int
     leader: int = NODE_ID
+    leader_epoch: int = 0
 
 
 @dataclass
@@ -215,6 +216,13 @@ class Harness:
     def delete_topic(self, name: str) -> None:
         """Take a topic out of the metadata."""
         self.publish(self.image.without_topic(name))
+
+    def lead(self, name: str, leader: int, leader_epoch: int) -> None:
+        """Give the first partition of a topic to a leader."""
+        topic = self.image.by_name[name]
+        led = {**topic.partitions, 0: FakePartition(0, leader, leader_epoch)}
+        moved = FakeTopic(name, topic.topic_id, led)
+        self.publish(FakeImage({**self.image.by_name, name: moved}, self.image.brokers))
 
     def publish(self, image: FakeImage) -> None:
         """Make an image the current one."""

@@ -148,6 +148,31 @@ def test_a_partition_that_moves_away_answers_whoever_waits() -> None:
     assert harness.groups.deadline_ms() is None
 
 
+def test_a_partition_that_comes_back_is_loaded_again_and_its_members_join_again() -> None:
+    harness = Harness(offsets_partitions=1, group_initial_rebalance_delay_ms=1_000)
+    harness.create_topic("topic")
+    assert Member(harness).commit(offset=5) == ErrorCode.NONE
+    member = Member(harness)
+    member.join()
+    harness.lead("__consumer_offsets", 2, 1)
+    assert member.joining.error == ErrorCode.NOT_COORDINATOR
+    assert Member(harness).commit(offset=6) == ErrorCode.NOT_COORDINATOR
+    harness.lead("__consumer_offsets", 1, 2)
+    assert Member(harness).commit(offset=7) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    harness.settle()
+    assert committed(harness) == {("topic", 0): 5}
+
+
+def test_a_partition_that_is_led_under_a_new_epoch_is_loaded_again() -> None:
+    harness = Harness(offsets_partitions=1, group_initial_rebalance_delay_ms=1_000)
+    harness.create_topic("topic")
+    assert Member(harness).commit(offset=5) == ErrorCode.NONE
+    harness.lead("__consumer_offsets", 1, 2)
+    assert Member(harness).commit(offset=6) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    harness.settle()
+    assert committed(harness) == {("topic", 0): 5}
+
+
 def test_a_stopping_coordinator_answers_whoever_waits() -> None:
     harness = Harness(group_initial_rebalance_delay_ms=1_000)
     first, second = stable_group(harness)
