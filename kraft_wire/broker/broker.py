@@ -25,7 +25,7 @@ from kraft_wire.broker.ports import (
     TopicView,
 )
 from kraft_wire.broker.producer_ids import ProducerIds
-from kraft_wire.broker.purgatory import FetchPurgatory, ProducePurgatory
+from kraft_wire.broker.purgatory import FetchPurgatory, OperationPurgatory
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.model import (
     NO_REPLICA,
@@ -36,11 +36,13 @@ from kraft_wire.model import (
     TopicPartition,
     Uuid,
 )
+from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.message import Message
 
 if TYPE_CHECKING:
     from kraft_wire.broker.groups.coordinator import GroupCoordinator
     from kraft_wire.broker.replication.fetchers import ReplicaFetchers
+    from kraft_wire.broker.replication.leader_side import LeaderSide
 
 __all__ = ["TOPIC_RESOURCE", "Broker", "MetadataFollower"]
 
@@ -102,7 +104,8 @@ class Broker:
         self.unflushed: dict[tuple[str, int], Partition] = {}
         """Partitions with an append that must reach the disk before it is acknowledged."""
         self.fetch_purgatory = FetchPurgatory()
-        self.produce_purgatory = ProducePurgatory()
+        self.produce_purgatory = OperationPurgatory()
+        self.delete_records_purgatory = OperationPurgatory()
         self.fetch_sessions = FetchSessionCache(
             settings.max_incremental_fetch_session_cache_slots,
             chance,
@@ -110,6 +113,8 @@ class Broker:
         )
         self.producer_ids = ProducerIds()
         self.followers: list[MetadataFollower] = []
+        self.leading: LeaderSide | None = None
+        """What this broker leads and others replicate, None until there is such a partition."""
         self.fetchers: ReplicaFetchers | None = None
         """What this broker fetches from others, None until it follows a partition."""
         self.is_stopping = False
@@ -170,22 +175,24 @@ class Broker:
     def appended(self, partition: Partition) -> None:
         """Wake what waits for a partition's growth, or have it flushed first."""
         log = partition.log
-        if log.high_watermark < log.log_end_offset:
+        if partition.leadership is not None:
+            assert self.leading is not None, "whoever leads others was made to"
+            self.leading.appended(partition)
+        elif log.high_watermark < log.log_end_offset:
             self.unflushed[partition.topic, partition.partition] = partition
         elif partition.watchers:
             self.fetch_purgatory.wake(partition)
 
     def flushed(self, ends: Mapping[tuple[str, int], Offset], now_ms: int) -> None:
         """Acknowledge what a flush made durable, up to the end that each log had when it began."""
-        advanced = []
         for name, end_offset in ends.items():
             partition = self.partitions.get(name)
-            if partition is None or not partition.is_leader:
-                continue  # a follower's high watermark is its leader's
-            if partition.flushed(end_offset):
-                advanced.append(partition)
-                self.fetch_purgatory.wake(partition)
-        self.produce_purgatory.advanced(advanced)
+            if partition is not None:
+                before = partition.log.high_watermark
+                partition.flushed(end_offset, now_ms)
+                if partition.log.high_watermark != before:
+                    self.fetch_purgatory.wake_readers(partition)
+                self.produce_purgatory.check(partition)
         self.fetch_purgatory.run_woken(now_ms)
 
     def publish(self, image: MetadataView, now_ms: int, wall_ms: int) -> None:
@@ -220,6 +227,9 @@ class Broker:
         self.fetch_purgatory.run_woken(now_ms)
         self.fetch_purgatory.expire(now_ms)
         self.produce_purgatory.expire(now_ms)
+        self.delete_records_purgatory.expire(now_ms)
+        if self.leading is not None:
+            self.leading.tick(now_ms)
         self.producer_ids.expire(self, now_ms)
 
     def deadline_ms(self) -> int | None:
@@ -227,6 +237,8 @@ class Broker:
         deadlines = [
             self.fetch_purgatory.deadline_ms(),
             self.produce_purgatory.deadline_ms(),
+            self.delete_records_purgatory.deadline_ms(),
+            None if self.leading is None else self.leading.deadline_ms(),
             self.producer_ids.deadline_ms(),
         ]
         deadlines += [follower.deadline_ms() for follower in self.followers]
@@ -236,6 +248,7 @@ class Broker:
         """Forget what a closed connection was waiting for."""
         self.fetch_purgatory.forget(connection_id)
         self.produce_purgatory.forget(connection_id)
+        self.delete_records_purgatory.forget(connection_id)
         self.producer_ids.forget(connection_id)
 
     def stop(self, now_ms: int) -> None:
@@ -269,7 +282,7 @@ class Broker:
         partition = self.partitions.get(name)
         if partition is None or name in self._unopened:
             partition = self._open_partition(topic, name, config)
-            if tuple(view.isr) == (self.node_id,) and view.leader == self.node_id:
+            if tuple(view.replicas) == (self.node_id,):
                 # Nobody else is needed to commit. Of others the checkpoint says what is.
                 partition.log.high_watermark = partition.log.log_end_offset
         if view.leader == self.node_id and view.leader_epoch > (partition.log.epochs.latest or 0):
@@ -278,15 +291,33 @@ class Broker:
             partition.log.epochs.announce(epoch, partition.log.log_end_offset)
         partition.leader_epoch = LeaderEpoch(view.leader_epoch)
         partition.is_leader = view.leader == self.node_id
-        partition.in_sync_replicas = len(view.isr)
-        partition.replicas = len(view.replicas)
+        self._lead(partition, view)
         self.fetch_purgatory.wake(partition)
+        if not partition.is_leader:
+            self.produce_purgatory.check(partition)
+            self.delete_records_purgatory.check(partition)
         self.has_replicated = self.has_replicated or len(view.replicas) > 1
         if view.leader in (self.node_id, NO_REPLICA) or partition.offline:
             if self.fetchers is not None:
                 self.fetchers.forget(partition)
         else:
             self._fetch(partition, view.leader)
+
+    def _lead(self, partition: Partition, view: PartitionView) -> None:
+        """Lead a partition with its other replicas, or alone, or no more."""
+        leads = partition.is_leader and not partition.offline
+        if leads and len(view.replicas) > 1:
+            if self.leading is None:
+                from kraft_wire.broker.replication.leader_side import LeaderSide
+
+                self.leading = LeaderSide(self, self._now_ms)
+            self.leading.lead(partition, view, self._now_ms)
+            return
+        if self.leading is not None:
+            self.leading.resign(partition)
+        if leads:
+            partition.lead_alone()
+            self.produce_purgatory.check(partition)
 
     def _fetch(self, partition: Partition, leader_id: int) -> None:
         """Follow a partition; the first one brings in what only a follower needs."""
@@ -336,6 +367,8 @@ class Broker:
             if partition is not None:
                 partition.offline = True
                 self.fetch_purgatory.wake(partition)
+                self.produce_purgatory.check(partition)
+                self.delete_records_purgatory.check(partition)
                 if self.fetchers is not None:
                     self.fetchers.forget(partition)
 
@@ -349,6 +382,10 @@ class Broker:
         if partition is not None:
             partition.is_leader = False
             self.fetch_purgatory.wake(partition)
+            self.produce_purgatory.fail(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            self.delete_records_purgatory.fail(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            if self.leading is not None:
+                self.leading.resign(partition)
             if self.fetchers is not None:
                 self.fetchers.forget(partition)
             self.unflushed.pop(name, None)

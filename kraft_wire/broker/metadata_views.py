@@ -141,6 +141,11 @@ class BrokerView(Protocol):
         ...
 
     @property
+    def in_controlled_shutdown(self) -> bool:
+        """Whether the broker is about to stop."""
+        ...
+
+    @property
     def endpoints(self) -> Mapping[str, EndpointView]:
         """Where it listens, by listener name."""
         ...

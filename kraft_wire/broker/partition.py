@@ -1,8 +1,9 @@
-"""One partition that this broker leads: its log, what may be read of it, and how it is appended to.
+"""One partition on this broker: its log, what may be read of it, and how its leader appends.
 
 With a single replica the high watermark follows the log's end, or the flushed end where the topic
-promises that acknowledged records survive power loss (`flush.messages`). Read `append_validation`
-next: what is checked before a byte is written. Not here: replication by followers.
+promises that acknowledged records survive power loss (`flush.messages`). With others it follows the
+smallest end in the ISR, of which this one counts as far. Read `append_validation` next: what is
+checked before a byte is written. Not here: what is known of followers (`replication.leadership`).
 """
 
 from collections.abc import Callable, Sequence
@@ -32,6 +33,7 @@ from kraft_wire.wire.record_batch import RecordBatch
 if TYPE_CHECKING:
     from kraft_wire.broker.context import ReplyTo
     from kraft_wire.broker.purgatory import ParkedFetch
+    from kraft_wire.broker.replication.leadership import Leadership
 
 __all__ = ["AppendResult", "Partition"]
 
@@ -56,7 +58,7 @@ class AppendResult:
 
 @dataclass(slots=True, eq=False)
 class Partition:
-    """A partition led by this broker."""
+    """A partition of which this broker has a replica."""
 
     topic: str
     topic_id: Uuid
@@ -64,10 +66,12 @@ class Partition:
     log: PartitionLog
     leader_epoch: LeaderEpoch
     is_leader: bool = True
-    in_sync_replicas: int = 1
-    replicas: int = 1
+    leadership: "Leadership | None" = None
+    """What the leader knows of the other replicas; None without others, or where another leads."""
     watchers: "dict[ReplyTo, ParkedFetch]" = field(default_factory=dict)
-    """Parked fetches to wake when this partition grows."""
+    """Parked fetches to wake when more of this partition is committed."""
+    follower_watchers: "dict[ReplyTo, ParkedFetch]" = field(default_factory=dict)
+    """Parked fetches of followers, to wake when its log grows."""
     failed: Callable[[StorageError], None] = field(default=lambda error: None)
     """Tells the broker of an error of the disk, which may concern more than this partition."""
     offline: bool = False
@@ -131,10 +135,9 @@ class Partition:
         if not self.is_leader:
             return AppendResult(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         log, config = self.log, self.log.config
-        if acks == -1:
-            unsafe = self._wrong_replicas(min(config.min_insync_replicas, self.replicas))
-            if unsafe is not None:
-                return unsafe
+        leadership = self.leadership
+        if acks == -1 and leadership is not None and self._is_isr_too_small(leadership):
+            return self._not_enough_replicas(leadership)
         try:
             batches = validate_and_assign(
                 records,
@@ -159,7 +162,9 @@ class Partition:
             self.failed(error)
             return AppendResult(ErrorCode.KAFKA_STORAGE_ERROR, error_message=str(error))
         end_offset = log.log_end_offset
-        if log.unflushed_records < config.flush_messages:
+        if leadership is not None:
+            self.advance_high_watermark(now_ms)
+        elif log.unflushed_records < config.flush_messages:
             log.high_watermark = end_offset
         stamped = wall_ms if config.message_timestamp_type == "LogAppendTime" else -1
         last_offset, log_start_offset = end_offset - 1, log.log_start_offset
@@ -188,12 +193,67 @@ class Partition:
             return end
         return None
 
-    def flushed(self, end_offset: Offset) -> bool:
-        """Take note that records below `end_offset` are on the disk; true if that commits some."""
-        if end_offset <= self.log.high_watermark:
-            return False
-        self.log.high_watermark = end_offset
-        return True
+    # -- what is committed -----------------------------------------------------------------------
+
+    @property
+    def counted_end_offset(self) -> Offset:
+        """How far this replica counts: to its end, or to what is on the disk where that is due."""
+        log = self.log
+        unflushed, end_offset = log.unflushed_records, log.log_end_offset
+        return (
+            end_offset if unflushed < log.config.flush_messages else Offset(end_offset - unflushed)
+        )
+
+    def advance_high_watermark(self, now_ms: int) -> None:
+        """Commit what the leader's followers have as well; the high watermark never falls."""
+        leadership, log = self.leadership, self.log
+        assert leadership is not None, self.topic_partition
+        end_offset = leadership.committed_end(
+            self.counted_end_offset, log.log_end_offset, log.config.min_insync_replicas, now_ms
+        )
+        if end_offset is not None and end_offset > log.high_watermark:
+            assert end_offset <= log.log_end_offset, (end_offset, log.log_end_offset)
+            log.high_watermark = end_offset
+
+    def lead_alone(self) -> None:
+        """Commit what this replica has: there is no other."""
+        assert self.is_leader, self.topic_partition
+        self.log.high_watermark = max(self.log.high_watermark, self.counted_end_offset)
+
+    def flushed(self, end_offset: Offset, now_ms: int) -> None:
+        """Take note that records below `end_offset` are on the disk.
+
+        Alone this replica commits them; a follower's high watermark is the leader's to say.
+        """
+        if self.leadership is not None:
+            self.advance_high_watermark(now_ms)
+        elif self.is_leader and end_offset > self.log.high_watermark:
+            self.log.high_watermark = end_offset
+
+    def acknowledgement(self, end_offset: Offset, acks: int) -> ErrorCode | None:
+        """Return what a producer is told of records below `end_offset`, None while it must wait.
+
+        Errors in the order of their checks: KAFKA_STORAGE_ERROR, NOT_LEADER_OR_FOLLOWER,
+        NOT_ENOUGH_REPLICAS_AFTER_APPEND (committed, but the ISR has become too small since).
+        """
+        if self.offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if not self.is_leader:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        leadership = self.leadership
+        if self.log.high_watermark < end_offset:
+            is_enough = leadership is not None and acks != -1
+            return _NO_ERROR if is_enough and self.counted_end_offset >= end_offset else None
+        if leadership is not None and acks == -1:
+            minimum = leadership.min_isr(self.log.config.min_insync_replicas)
+            if len(leadership.maximal_isr) < minimum:
+                return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        return _NO_ERROR
+
+    def low_watermark(self) -> Offset:
+        """Return the first offset that every replica that is alive still has (KIP-107)."""
+        own = self.log.log_start_offset
+        return own if self.leadership is None else self.leadership.low_watermark(own)
 
     def leader_epoch_at(self, offset: Offset) -> int:
         """Return the leader epoch that a client may tie to an offset, -1 when none is known.
@@ -222,23 +282,16 @@ class Partition:
         error = ErrorCode[check.verdict.name]
         return AppendResult(error, log_start_offset=log_start_offset, error_message=message)
 
-    def _wrong_replicas(self, minimum: int) -> AppendResult | None:
-        """Refuse what would be acknowledged though a member of the ISR may lack it.
+    def _is_isr_too_small(self, leadership: "Leadership") -> bool:
+        return len(leadership.isr) < leadership.min_isr(self.log.config.min_insync_replicas)
 
-        Besides too few members these are others than this broker: it has no followers yet.
-        """
-        if self.in_sync_replicas < minimum:
-            message = (
-                f"The size of the current ISR : {self.in_sync_replicas} is insufficient to satisfy "
-                f"the min.isr requirement of {minimum} for partition {self.topic_partition}"
-            )
-        elif self.in_sync_replicas > 1:
-            message = (
-                f"The {self.in_sync_replicas} members of the ISR of {self.topic_partition} cannot "
-                "be waited for by this broker"
-            )
-        else:
-            return None
+    def _not_enough_replicas(self, leadership: "Leadership") -> AppendResult:
+        """Refuse what could not be acknowledged."""
+        minimum = leadership.min_isr(self.log.config.min_insync_replicas)
+        message = (
+            f"The size of the current ISR : {len(leadership.isr)} is insufficient to satisfy the "
+            f"min.isr requirement of {minimum} for partition {self.topic_partition}"
+        )
         return AppendResult(
             ErrorCode.NOT_ENOUGH_REPLICAS,
             log_start_offset=self.log.log_start_offset,

@@ -1,22 +1,21 @@
-"""Requests that wait: fetches for data, produces for durability; each with its deadline.
+"""Requests that wait: fetches for data, others for followers or the disk; each with its deadline.
 
 A parked fetch is run again from the top when one of its partitions grew; a parked produce must not
-be, so it waits for an offset per partition. Both leave through `Broker.complete`. Not here: what a
-fetch reads or a produce answers (`handlers/`).
+be, so it waits for an offset per partition, as a DeleteRecords does. All leave through
+`Broker.complete`. Not here: what a fetch reads or a produce answers (`handlers/`).
 """
 
-from collections.abc import Callable, Iterable
-from heapq import heapify, heappop, heappush
-from typing import Final
+from collections.abc import Callable
+from dataclasses import field
 
 from kraft_wire.broker.context import ReplyTo
+from kraft_wire.broker.deadlines import Deadlines
 from kraft_wire.broker.partition import Partition
 from kraft_wire.frozen import slotted
 from kraft_wire.model import Offset, TopicPartition
+from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["FetchPurgatory", "ParkedFetch", "ParkedProduce", "ProducePurgatory"]
-
-_STALE_DEADLINES_MAX: Final = 64
+__all__ = ["FetchPurgatory", "OperationPurgatory", "ParkedFetch", "ParkedOperation"]
 
 
 @slotted(eq=False)
@@ -30,18 +29,27 @@ class ParkedFetch:
     """`run(now_ms, expired)` reads again; true once it has completed its answer."""
     watched: list[Partition]
     """The partitions whose growth is a reason to run again."""
+    is_follower: bool = False
+    """Whether what counts is the end of the log, not what is committed of it."""
 
 
 @slotted(eq=False)
-class ParkedProduce:
-    """A produce whose records are appended but not yet as safe as its acknowledgement promises."""
+class ParkedOperation:
+    """A request that waits for one offset in each of some partitions.
+
+    A produce whose records are appended, but not yet as safe as its acknowledgement promises; a
+    DeleteRecords that not every replica has followed.
+    """
 
     reply_to: ReplyTo
     deadline_ms: int
     required: dict[TopicPartition, Offset]
-    """Per unfinished partition, the high watermark (exclusive end) that it waits for."""
-    finish: Callable[[dict[TopicPartition, Offset]], None]
-    """Completes the answer; given what is still unfinished, which is then timed out."""
+    """Per unfinished partition, the offset that it waits for."""
+    outcome: Callable[[Partition, Offset], ErrorCode | None]
+    """What becomes of a partition, None while it has to wait."""
+    finish: Callable[[dict[TopicPartition, ErrorCode]], None]
+    """Completes the answer; given the partitions that ended with an error."""
+    errors: dict[TopicPartition, ErrorCode] = field(default_factory=dict)
 
 
 class FetchPurgatory:
@@ -50,10 +58,9 @@ class FetchPurgatory:
     def __init__(self) -> None:
         """Start empty."""
         self._parked: dict[int, ParkedFetch] = {}
-        self._deadlines: list[tuple[int, int, ParkedFetch]] = []
+        self._deadlines: Deadlines[ParkedFetch] = Deadlines(self._is_parked)
         self.woken: dict[ReplyTo, ParkedFetch] = {}
         """Fetches of partitions that changed since `run_woken`."""
-        self._count = 0
 
     def __len__(self) -> int:
         return len(self._parked)
@@ -63,14 +70,23 @@ class FetchPurgatory:
         connection_id = fetch.reply_to.connection_id
         assert connection_id not in self._parked, fetch.reply_to
         self._parked[connection_id] = fetch
-        self._count += 1
-        heappush(self._deadlines, (fetch.deadline_ms, self._count, fetch))
+        self._deadlines.add(fetch.deadline_ms, fetch, len(self._parked))
         for partition in fetch.watched:
-            partition.watchers[fetch.reply_to] = fetch
+            watchers = partition.follower_watchers if fetch.is_follower else partition.watchers
+            watchers[fetch.reply_to] = fetch
 
     def wake(self, partition: Partition) -> None:
         """Note that a partition changed; its fetches run at the next `run_woken`."""
         self.woken.update(partition.watchers)
+        self.woken.update(partition.follower_watchers)
+
+    def wake_readers(self, partition: Partition) -> None:
+        """Note that more of a partition is committed, which is nothing to followers."""
+        self.woken.update(partition.watchers)
+
+    def wake_followers(self, partition: Partition) -> None:
+        """Note that a partition's log grew, which is nothing to others yet."""
+        self.woken.update(partition.follower_watchers)
 
     def run_woken(self, now_ms: int) -> None:
         """Run the fetches that were woken; those still short of data stay."""
@@ -82,19 +98,12 @@ class FetchPurgatory:
 
     def expire(self, now_ms: int) -> None:
         """Answer the fetches whose deadline has come."""
-        while self._deadlines and self._deadlines[0][0] <= now_ms:
-            _, _, fetch = heappop(self._deadlines)
-            if self._is_parked(fetch):
-                self._complete(fetch, now_ms)
+        for fetch in self._deadlines.due(now_ms):
+            self._complete(fetch, now_ms)
 
     def deadline_ms(self) -> int | None:
         """Return the earliest deadline, None when nothing waits."""
-        while self._deadlines:
-            deadline, _, fetch = self._deadlines[0]
-            if self._is_parked(fetch):
-                return deadline
-            heappop(self._deadlines)
-        return None
+        return self._deadlines.next_ms()
 
     def forget(self, connection_id: int) -> None:
         """Drop what a closed connection was waiting for."""
@@ -118,53 +127,86 @@ class FetchPurgatory:
     def _remove(self, fetch: ParkedFetch) -> None:
         del self._parked[fetch.reply_to.connection_id]
         for partition in fetch.watched:
-            partition.watchers.pop(fetch.reply_to, None)
-        # Deadlines of fetches that are gone may lie far ahead: they must not pile up until then.
-        if len(self._deadlines) > 2 * len(self._parked) + _STALE_DEADLINES_MAX:
-            self._deadlines = [entry for entry in self._deadlines if self._is_parked(entry[2])]
-            heapify(self._deadlines)
+            watchers = partition.follower_watchers if fetch.is_follower else partition.watchers
+            watchers.pop(fetch.reply_to, None)
 
 
-class ProducePurgatory:
-    """Waiting produces by deadline; partitions tell it how far they have become safe."""
+class OperationPurgatory:
+    """Waiting operations by partition and by deadline; one per connection, as requests are."""
 
     def __init__(self) -> None:
         """Start empty."""
-        self._parked: dict[int, ParkedProduce] = {}
+        self._parked: dict[int, ParkedOperation] = {}
+        self._deadlines: Deadlines[ParkedOperation] = Deadlines(self._is_parked)
+        self._waiting: dict[TopicPartition, dict[int, ParkedOperation]] = {}
+        """Per partition those for which it is unfinished, by connection."""
 
     def __len__(self) -> int:
         return len(self._parked)
 
-    def park(self, produce: ParkedProduce) -> None:
-        """Keep a produce until all its partitions reach the offsets that it requires."""
-        assert produce.required, produce.reply_to
-        self._parked[produce.reply_to.connection_id] = produce
+    def park(self, operation: ParkedOperation) -> None:
+        """Keep an operation until all its partitions have an outcome."""
+        assert operation.required, operation.reply_to
+        connection_id = operation.reply_to.connection_id
+        assert connection_id not in self._parked, operation.reply_to
+        self._parked[connection_id] = operation
+        self._deadlines.add(operation.deadline_ms, operation, len(self._parked))
+        for topic_partition in operation.required:
+            self._waiting.setdefault(topic_partition, {})[connection_id] = operation
 
-    def advanced(self, partitions: Iterable[Partition]) -> None:
-        """Finish the produces whose last missing partition is among these."""
-        if not self._parked:
+    def check(self, partition: Partition) -> None:
+        """Look again at what waits for a partition: it moved, or is led here no more."""
+        name = partition.topic_partition
+        if name not in self._waiting:
             return
-        safe = {partition.topic_partition: partition.high_watermark for partition in partitions}
-        for produce in list(self._parked.values()):
-            reached = [tp for tp, end in produce.required.items() if safe.get(tp, -1) >= end]
-            for topic_partition in reached:
-                del produce.required[topic_partition]
-            if not produce.required:
-                self._finish(produce)
+        for operation in list(self._waiting[name].values()):
+            outcome = operation.outcome(partition, operation.required[name])
+            if outcome is not None:
+                self._end(operation, name, outcome)
+
+    def fail(self, topic_partition: TopicPartition, error: ErrorCode) -> None:
+        """End what waits for a partition that is gone."""
+        for operation in list(self._waiting.get(topic_partition, {}).values()):
+            self._end(operation, topic_partition, error)
 
     def expire(self, now_ms: int) -> None:
-        """Answer the produces whose time is over; what is unfinished is timed out."""
-        for produce in [p for p in self._parked.values() if p.deadline_ms <= now_ms]:
-            self._finish(produce)
+        """Answer those whose time is over; what is unfinished is REQUEST_TIMED_OUT."""
+        for operation in self._deadlines.due(now_ms):
+            timed_out = dict.fromkeys(operation.required, ErrorCode.REQUEST_TIMED_OUT)
+            self._remove(operation)
+            operation.errors.update(timed_out)
+            operation.finish(operation.errors)
 
     def deadline_ms(self) -> int | None:
         """Return the earliest deadline, None when nothing waits."""
-        return min((produce.deadline_ms for produce in self._parked.values()), default=None)
+        return self._deadlines.next_ms()
 
     def forget(self, connection_id: int) -> None:
         """Drop what a closed connection was waiting for."""
-        self._parked.pop(connection_id, None)
+        operation = self._parked.get(connection_id)
+        if operation is not None:
+            self._remove(operation)
 
-    def _finish(self, produce: ParkedProduce) -> None:
-        del self._parked[produce.reply_to.connection_id]
-        produce.finish(produce.required)
+    def _is_parked(self, operation: ParkedOperation) -> bool:
+        return self._parked.get(operation.reply_to.connection_id) is operation
+
+    def _end(self, operation: ParkedOperation, name: TopicPartition, outcome: ErrorCode) -> None:
+        """Finish one partition of an operation, and the operation with its last one."""
+        self._unwatch(operation, name)
+        del operation.required[name]
+        if outcome != ErrorCode.NONE:
+            operation.errors[name] = outcome
+        if not operation.required:
+            self._remove(operation)
+            operation.finish(operation.errors)
+
+    def _remove(self, operation: ParkedOperation) -> None:
+        del self._parked[operation.reply_to.connection_id]
+        for name in operation.required:
+            self._unwatch(operation, name)
+
+    def _unwatch(self, operation: ParkedOperation, name: TopicPartition) -> None:
+        waiting = self._waiting[name]
+        del waiting[operation.reply_to.connection_id]
+        if not waiting:
+            del self._waiting[name]

@@ -108,9 +108,10 @@ def test_what_must_be_flushed_is_not_committed_before() -> None:
     result = produced(target, batch())
     assert (result.error, result.last_offset) == (E.NONE, 1)
     assert target.high_watermark == 0
-    assert target.flushed(Offset(2))
+    target.flushed(Offset(2), 1)
     assert target.high_watermark == 2
-    assert not target.flushed(Offset(1))
+    target.flushed(Offset(1), 1)
+    assert target.high_watermark == 2
 
 
 def test_retry_of_an_idempotent_producer_is_answered_with_the_first_copy() -> None:
@@ -140,19 +141,3 @@ def test_partition_that_is_offline_or_not_led_takes_nothing() -> None:
     assert produced(target, batch()).error is E.NOT_LEADER_OR_FOLLOWER
     target.offline = True
     assert produced(target, batch()).error is E.KAFKA_STORAGE_ERROR
-
-
-def test_other_members_of_the_isr_refuse_acks_all_because_nobody_waits_for_them() -> None:
-    target = partition()
-    target.replicas = target.in_sync_replicas = 2
-    assert produced(target, batch()).error is E.NOT_ENOUGH_REPLICAS
-    assert produced(target, batch(), acks=1).error is E.NONE
-    target.in_sync_replicas = 1
-    assert produced(target, batch()).error is E.NONE
-
-
-def test_too_few_replicas_in_sync_refuse_acks_all_only() -> None:
-    target = partition(min_insync_replicas=2)
-    target.replicas = 3
-    assert produced(target, batch()).error is E.NOT_ENOUGH_REPLICAS
-    assert produced(target, batch(), acks=1).error is E.NONE

@@ -4,11 +4,12 @@ from kraft_wire.broker.context import ReplyTo
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.purgatory import (
     FetchPurgatory,
+    OperationPurgatory,
     ParkedFetch,
-    ParkedProduce,
-    ProducePurgatory,
+    ParkedOperation,
 )
 from kraft_wire.model import LeaderEpoch, Offset, TopicPartition
+from kraft_wire.wire.generated.error_code import ErrorCode
 from tests.broker.small_broker import NumbersLog, id_of
 
 
@@ -95,41 +96,110 @@ def test_far_deadlines_of_answered_fetches_do_not_pile_up() -> None:
     assert len(purgatory._deadlines) < 200
 
 
-def test_a_produce_is_finished_when_its_last_partition_is_safe() -> None:
+def test_a_follower_is_woken_by_growth_and_a_reader_by_what_is_committed() -> None:
+    partition = a_partition()
+    purgatory = FetchPurgatory()
+    reader, follower = Runs(1, 500, partition), Runs(2, 500, partition)
+    follower.parked.is_follower = True
+    purgatory.park(reader.parked)
+    purgatory.park(follower.parked)
+    purgatory.wake_followers(partition)
+    purgatory.run_woken(10)
+    assert (reader.calls, follower.calls) == ([], [(10, False)])
+    purgatory.wake_readers(partition)
+    purgatory.run_woken(20)
+    assert (reader.calls, follower.calls) == ([(20, False)], [(10, False)])
+    purgatory.wake(partition)
+    purgatory.run_woken(30)
+    assert (len(reader.calls), len(follower.calls)) == (2, 2)
+    purgatory.complete_all(40)
+    assert partition.watchers == partition.follower_watchers == {}
+
+
+Errors = dict[TopicPartition, ErrorCode]
+
+
+def waits_for(
+    required: dict[TopicPartition, Offset], finished: list[Errors], connection_id: int = 1
+) -> ParkedOperation:
+    """An operation that waits for high watermarks, or for the disk's failure."""
+
+    def outcome(partition: Partition, end_offset: Offset) -> ErrorCode | None:
+        if partition.offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return ErrorCode.NONE if partition.log.high_watermark >= end_offset else None
+
+    return ParkedOperation(ReplyTo(connection_id, 1), 500, required, outcome, finished.append)
+
+
+def test_an_operation_is_finished_when_its_last_partition_is() -> None:
     first, second = a_partition(0), a_partition(1)
-    finished: list[dict[TopicPartition, Offset]] = []
-    purgatory = ProducePurgatory()
+    finished: list[Errors] = []
+    purgatory = OperationPurgatory()
     required = {first.topic_partition: Offset(3), second.topic_partition: Offset(1)}
-    purgatory.park(ParkedProduce(ReplyTo(1, 1), 500, required, finished.append))
+    purgatory.park(waits_for(required, finished))
     first.log.high_watermark = Offset(2)
-    purgatory.advanced([first])
+    purgatory.check(first)
     second.log.high_watermark = Offset(1)
-    purgatory.advanced([second])
+    purgatory.check(second)
+    purgatory.check(second)
     assert finished == []
     first.log.high_watermark = Offset(3)
-    purgatory.advanced([first])
+    purgatory.check(first)
     assert finished == [{}]
     assert len(purgatory) == 0
+    purgatory.expire(500)
+    assert finished == [{}]
 
 
-def test_a_produce_that_is_not_safe_in_time_names_what_is_missing() -> None:
-    partition = a_partition()
-    finished: list[dict[TopicPartition, Offset]] = []
-    purgatory = ProducePurgatory()
-    required = {partition.topic_partition: Offset(3)}
-    purgatory.park(ParkedProduce(ReplyTo(1, 1), 500, required, finished.append))
+def test_an_operation_names_the_partitions_that_failed_or_were_too_late() -> None:
+    partitions = [a_partition(number) for number in range(4)]
+    finished: list[Errors] = []
+    purgatory = OperationPurgatory()
+    purgatory.park(waits_for({each.topic_partition: Offset(3) for each in partitions}, finished))
+    failed, gone, done, late = partitions
+    failed.offline = True
+    purgatory.check(failed)
+    purgatory.fail(gone.topic_partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    done.log.high_watermark = Offset(4)
+    purgatory.check(done)
     assert purgatory.deadline_ms() == 500
     purgatory.expire(499)
     assert finished == []
     purgatory.expire(500)
-    assert finished == [{partition.topic_partition: Offset(3)}]
+    assert finished == [
+        {
+            failed.topic_partition: ErrorCode.KAFKA_STORAGE_ERROR,
+            gone.topic_partition: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            late.topic_partition: ErrorCode.REQUEST_TIMED_OUT,
+        }
+    ]
     assert purgatory.deadline_ms() is None
 
 
-def test_a_produce_of_a_closed_connection_is_forgotten() -> None:
+def test_operations_of_one_partition_end_each_at_its_own_offset() -> None:
     partition = a_partition()
-    purgatory = ProducePurgatory()
-    required = {partition.topic_partition: Offset(3)}
-    purgatory.park(ParkedProduce(ReplyTo(4, 1), 500, required, lambda unfinished: None))
+    finished: list[list[Errors]] = [[], []]
+    purgatory = OperationPurgatory()
+    for connection_id, end_offset in enumerate((Offset(3), Offset(5))):
+        required = {partition.topic_partition: end_offset}
+        purgatory.park(waits_for(required, finished[connection_id], connection_id))
+    partition.log.high_watermark = Offset(4)
+    purgatory.check(partition)
+    assert finished == [[{}], []]
+    partition.log.high_watermark = Offset(5)
+    purgatory.check(partition)
+    assert finished == [[{}], [{}]]
+
+
+def test_an_operation_of_a_closed_connection_is_forgotten() -> None:
+    partition = a_partition()
+    finished: list[Errors] = []
+    purgatory = OperationPurgatory()
+    purgatory.park(waits_for({partition.topic_partition: Offset(3)}, finished, 4))
     purgatory.forget(4)
+    partition.log.high_watermark = Offset(3)
+    purgatory.check(partition)
+    purgatory.expire(500)
     assert len(purgatory) == 0
+    assert finished == []

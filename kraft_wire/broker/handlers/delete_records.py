@@ -1,19 +1,21 @@
 """DeleteRecords, API key 21, versions 0-2.
 
 Behaviour:   moves a partition's log start offset up to the given one; -1 means the high watermark ·
-             an offset below the log start changes nothing and is no error · the low watermark in
-             the answer is the log start offset afterwards · internal topics are refused
+             an offset below the log start changes nothing and is no error · the answer waits until
+             every replica that is alive has moved its own, and names the smallest: the low
+             watermark · internal topics are refused
 Versions:    v2 flexible (KIP-482)
-Left out:    nothing; with one replica there is no low watermark to wait for, so TimeoutMs is unused
+Left out:    nothing
 """
 
 from typing import Final
 
 from kraft_wire.broker.broker import Broker
-from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.context import PARKED, Parked, RequestContext
 from kraft_wire.broker.metadata_cache import is_internal
 from kraft_wire.broker.partition import Partition
-from kraft_wire.model import Offset, StorageError
+from kraft_wire.broker.purgatory import ParkedOperation
+from kraft_wire.model import Offset, StorageError, TopicPartition
 from kraft_wire.wire.generated.delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
@@ -31,43 +33,88 @@ _UP_TO_HIGH_WATERMARK: Final = -1
 _NO_LOW_WATERMARK: Final = -1
 
 
+_Waiting = dict[TopicPartition, tuple[Offset, DeleteRecordsPartitionResult]]
+"""Per partition the low watermark that its answer waits for."""
+
+
 def handle(
     broker: Broker, context: RequestContext, request: DeleteRecordsRequest
-) -> DeleteRecordsResponse:
+) -> DeleteRecordsResponse | Parked:
     """Hide the records below an offset (KIP-107).
 
     Errors per partition, first match wins: UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION
     (internal topic), KAFKA_STORAGE_ERROR, NOT_LEADER_OR_FOLLOWER, POLICY_VIOLATION (compacted and
-    never deleted), OFFSET_OUT_OF_RANGE.
+    never deleted), OFFSET_OUT_OF_RANGE; while it waits also REQUEST_TIMED_OUT.
     """
-    return DeleteRecordsResponse(
+    waiting: _Waiting = {}
+    response = DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
                 name=topic.name,
                 partitions=[
-                    _delete(broker, topic.name, wanted.partition_index, wanted.offset)
+                    _delete(broker, topic.name, wanted.partition_index, wanted.offset, waiting)
                     for wanted in topic.partitions
                 ],
             )
             for topic in request.topics
         ]
     )
+    if not waiting:
+        return response
+    deadline_ms = context.now_ms + max(0, request.timeout_ms)
+    _park(broker, context, response, waiting, deadline_ms)
+    return PARKED
 
 
-def _delete(broker: Broker, topic: str, index: int, offset: int) -> DeleteRecordsPartitionResult:
-    partition = broker.partition(topic, index)
-    error = _refusal(broker, topic, index, partition)
-    if error is ErrorCode.NONE:
-        assert partition is not None
-        error = _advance(partition, offset)
-    if error is not ErrorCode.NONE:
-        return DeleteRecordsPartitionResult(
-            partition_index=index, low_watermark=_NO_LOW_WATERMARK, error_code=error
-        )
-    assert partition is not None
-    return DeleteRecordsPartitionResult(
-        partition_index=index, low_watermark=partition.log_start_offset
+def _park(
+    broker: Broker,
+    context: RequestContext,
+    response: DeleteRecordsResponse,
+    waiting: _Waiting,
+    deadline_ms: int,
+) -> None:
+    """Hold the answer back until the replicas have followed."""
+
+    def finish(errors: dict[TopicPartition, ErrorCode]) -> None:
+        for name, (_, answer) in waiting.items():
+            answer.error_code = errors.get(name, ErrorCode.NONE)
+            partition = broker.partitions.get(name)
+            if name not in errors and partition is not None:
+                answer.low_watermark = partition.low_watermark()
+            elif answer.error_code != ErrorCode.REQUEST_TIMED_OUT:
+                answer.low_watermark = _NO_LOW_WATERMARK
+        broker.complete(context.reply_to, response)
+
+    required = {name: offset for name, (offset, _) in waiting.items()}
+    broker.delete_records_purgatory.park(
+        ParkedOperation(context.reply_to, deadline_ms, required, _outcome, finish)
     )
+
+
+def _outcome(partition: Partition, offset: Offset) -> ErrorCode | None:
+    if partition.offline:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    if not partition.is_leader:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return ErrorCode.NONE if partition.low_watermark() >= offset else None
+
+
+def _delete(
+    broker: Broker, topic: str, index: int, offset: int, waiting: _Waiting
+) -> DeleteRecordsPartitionResult:
+    partition = broker.partition(topic, index)
+    answer = DeleteRecordsPartitionResult(partition_index=index, low_watermark=_NO_LOW_WATERMARK)
+    answer.error_code = _refusal(broker, topic, index, partition)
+    if answer.error_code != ErrorCode.NONE:
+        return answer
+    assert partition is not None
+    wanted = partition.high_watermark if offset == _UP_TO_HIGH_WATERMARK else Offset(offset)
+    answer.error_code = _advance(partition, wanted)
+    if answer.error_code == ErrorCode.NONE:
+        answer.low_watermark = partition.low_watermark()
+        if answer.low_watermark < wanted:
+            waiting[partition.topic_partition] = (wanted, answer)
+    return answer
 
 
 def _refusal(broker: Broker, topic: str, index: int, partition: Partition | None) -> ErrorCode:
@@ -85,8 +132,7 @@ def _refusal(broker: Broker, topic: str, index: int, partition: Partition | None
     return ErrorCode.NONE
 
 
-def _advance(partition: Partition, offset: int) -> ErrorCode:
-    wanted = partition.high_watermark if offset == _UP_TO_HIGH_WATERMARK else Offset(offset)
+def _advance(partition: Partition, wanted: Offset) -> ErrorCode:
     if not 0 <= wanted <= partition.high_watermark:
         return ErrorCode.OFFSET_OUT_OF_RANGE
     try:

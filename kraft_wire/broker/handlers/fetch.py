@@ -3,10 +3,12 @@
 Behaviour:   whole batches, the first of which contains the offset asked for · the first batch of
              the answer is returned whatever its size · waits for MinBytes until MaxWait unless a
              partition that exists has an error or diverges · an unknown topic or partition is an
-             error of that partition
-Versions:    v7 sessions (KIP-227) · v9 leader epoch fencing (KIP-320) · v12 divergence (KIP-595) ·
-             v13 topic ids (KIP-516) · v16 node endpoints (KIP-951)
-Left out:    preferred read replica (KIP-392); fetches by followers, see docs/DEVIATIONS.md
+             error of that partition · a follower reads to the log's end, and what it asks for tells
+             the leader what it has; a consumer may read from a follower what is committed
+Versions:    v7 sessions (KIP-227) · v9 leader epoch fencing (KIP-320) · v11 reading from followers
+             (KIP-392) · v12 divergence (KIP-595) · v13 topic ids (KIP-516) · v15 the broker's epoch
+             (KIP-903) · v16 node endpoints (KIP-951)
+Left out:    preferred read replica (KIP-392), throttling of followers
 """
 
 from dataclasses import dataclass
@@ -46,6 +48,7 @@ _NO_ERROR: Final = ErrorCode.NONE
 _FIRST_LEADER_VERSION: Final = 16
 _FIRST_SESSION_VERSION: Final = 7
 _FIRST_TOPIC_ID_VERSION: Final = 13
+_FIRST_READING_FROM_FOLLOWERS_VERSION: Final = 11
 _FIRST_REPLICA_STATE_VERSION: Final = 15
 
 
@@ -57,13 +60,14 @@ def handle(
     KIP-227 for sessions. Top-level errors are those of `FetchSessionCache.begin`; per partition,
     first match wins: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, INCONSISTENT_TOPIC_ID,
     KAFKA_STORAGE_ERROR, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER,
-    OFFSET_OUT_OF_RANGE.
+    UNKNOWN_LEADER_EPOCH (without an epoch NOT_LEADER_OR_FOLLOWER) of who is no replica,
+    OFFSET_OUT_OF_RANGE, NOT_LEADER_OR_FOLLOWER of a broker that is not registered, or was before.
     A parked fetch is read again from the top when a partition of it grows. UNKNOWN_SERVER_ERROR is
     what Kafka answers to an isolation level or a size that does not exist.
     """
     if request.isolation_level not in _ISOLATION_LEVELS:
         return _refused(request, context.api_version)
-    replica_id = _replica_id(request, context.api_version)
+    replica_id, replica_epoch = _replica(request, context.api_version)
     begun = broker.fetch_sessions.begin(
         request,
         context.api_version,
@@ -73,16 +77,20 @@ def handle(
     )
     if isinstance(begun, ErrorCode):
         return FetchResponse(error_code=begun)
-    is_committed_only = request.isolation_level == _READ_COMMITTED
-    run = _FetchRun(broker, context, request, begun, replica_id >= 0, is_committed_only)
+    is_follower = replica_id >= 0
+    is_committed_only = request.isolation_level == _READ_COMMITTED and not is_follower
+    run = _FetchRun(
+        broker, context, request, begun, is_follower, replica_id, replica_epoch, is_committed_only
+    )
     results = run.read()
     if run.is_satisfied() or request.max_wait_ms <= 0 or broker.is_stopping:
         return run.response(results, context.now_ms)
     watched = run.watched()
     if not watched:
         return run.response(results, context.now_ms)
+    deadline_ms = context.now_ms + request.max_wait_ms
     broker.fetch_purgatory.park(
-        ParkedFetch(context.reply_to, context.now_ms + request.max_wait_ms, run.run_again, watched)
+        ParkedFetch(context.reply_to, deadline_ms, run.run_again, watched, is_follower)
     )
     return PARKED
 
@@ -111,10 +119,12 @@ def _refused(request: FetchRequest, version: int) -> FetchResponse:
     return FetchResponse(error_code=top_level, responses=topics)
 
 
-def _replica_id(request: FetchRequest, version: int) -> int:
+def _replica(request: FetchRequest, version: int) -> tuple[int, int]:
+    """Return the asker's broker id and epoch, where it says that it is a broker."""
     if version < _FIRST_REPLICA_STATE_VERSION:
-        return request.replica_id
-    return _CONSUMER if request.replica_state is None else request.replica_state.replica_id
+        return request.replica_id, _UNKNOWN
+    state = request.replica_state
+    return (_CONSUMER, _UNKNOWN) if state is None else (state.replica_id, state.replica_epoch)
 
 
 @dataclass(slots=True)
@@ -127,7 +137,11 @@ class _FetchRun:
     fetch: FetchContext
     is_follower: bool
     """Whether the request says that it comes from a broker; those know each other's places."""
+    replica_id: int
+    replica_epoch: int
     is_committed_only: bool
+    is_first: bool = True
+    """Whether this is the reading at which a follower says where its log ends."""
     read_bytes: int = 0
     must_answer: bool = False
     """Whether a partition has something to tell that is not records."""
@@ -174,6 +188,7 @@ class _FetchRun:
         if unknown:
             unknown.sort(key=_is_unknown_partition)
             results += unknown
+        self.is_first = False
         return results
 
     def _read_partition(self, wanted: WantedPartition, left: int) -> PartitionData:
@@ -198,8 +213,34 @@ class _FetchRun:
                 return self._diverging(wanted, partition, diverging)
         if not log.log_start_offset <= offset <= log.log_end_offset:
             return self._error(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
+        if self.is_follower:
+            return self._records_for_follower(wanted, partition, left)
         wanted.note_source(partition)
-        return self._records(wanted, partition, left)
+        return self._records(wanted, partition, left, log.high_watermark)
+
+    def _records_for_follower(
+        self, wanted: WantedPartition, partition: Partition, left: int
+    ) -> PartitionData:
+        """Read to the log's end; then take note of how far the follower has come.
+
+        As in Kafka, the answer's high watermark is the one from before this fetch counted.
+        """
+        end_offset = partition.log.log_end_offset
+        data = self._records(wanted, partition, left, end_offset)
+        if self.is_first and data.error_code == _NO_ERROR:
+            leading = self.broker.leading
+            assert leading is not None, "who has followers leads them"
+            error = leading.fetched(
+                partition,
+                wanted.params,
+                self.replica_id,
+                self.replica_epoch,
+                end_offset,
+                self.context.now_ms,
+            )
+            if error is not _NO_ERROR:
+                return self._error(wanted, error)
+        return data
 
     def _diverging(
         self, wanted: WantedPartition, partition: Partition, point: OffsetAndEpoch
@@ -224,13 +265,33 @@ class _FetchRun:
             fenced = partition.check_leader_epoch(current_leader_epoch)
             if fenced is not _NO_ERROR:
                 return fenced
-        if self.is_follower or not partition.is_leader:
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        return _NO_ERROR
+        if self.is_follower:
+            return self._follower_error(partition, current_leader_epoch)
+        if partition.is_leader or (
+            self.context.api_version >= _FIRST_READING_FROM_FOLLOWERS_VERSION
+        ):
+            return _NO_ERROR
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
 
-    def _records(self, wanted: WantedPartition, partition: Partition, left: int) -> PartitionData:
+    def _follower_error(self, partition: Partition, current_leader_epoch: int) -> ErrorCode:
+        """Refuse whoever is no replica of what is led here.
+
+        It may be one that this leader has not heard of yet, and will ask again.
+        """
+        if not partition.is_leader:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        leadership = partition.leadership
+        if leadership is not None and self.replica_id in leadership.followers:
+            return _NO_ERROR
+        if current_leader_epoch >= 0:
+            return ErrorCode.UNKNOWN_LEADER_EPOCH
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    def _records(
+        self, wanted: WantedPartition, partition: Partition, left: int, upper_bound: Offset
+    ) -> PartitionData:
         params, log = wanted.params, partition.log
-        upper_bound = high_watermark = log.high_watermark
+        high_watermark = log.high_watermark
         last_stable_offset = log.last_stable_offset
         records: FileSlice | bytes = _NO_RECORDS
         aborted: list[AbortedTransaction] | None = None

@@ -1,11 +1,13 @@
 """ListOffsets, API key 2, versions 1-11.
 
 Behaviour:   the first record whose time is at or after the timestamp, offset -1 when there is none
-             below what the isolation level lets a client read · special timestamps: -1 latest, -2
-             earliest, -3 record with the largest time, -4 earliest on the local disk, -5 end of
-             what is in tiered storage, -6 start of what is not uploaded yet
-Versions:    v4 leader epochs (KIP-320) · v7 -3 (KIP-734) · v8 -4 (KIP-405) · v9 -5 (KIP-1005) ·
-             v10 timeout · v11 -6 (KIP-1023)
+             below what the isolation level lets a client read, for replicas below the log's end · a
+             leader that does not know yet what its predecessor had committed says
+             OFFSET_NOT_AVAILABLE · special timestamps: -1 latest, -2 earliest, -3 record with the
+             largest time, -4 earliest on the local disk, -5 end of what is in tiered storage, -6
+             start of what is not uploaded yet
+Versions:    v4 leader epochs (KIP-320) · v5 OFFSET_NOT_AVAILABLE (KIP-207) · v7 -3 (KIP-734) ·
+             v8 -4 (KIP-405) · v9 -5 (KIP-1005) · v10 timeout · v11 -6 (KIP-1023)
 Left out:    tiered storage: -5 and -6 are answered as by a broker without it
 """
 
@@ -40,9 +42,12 @@ _FIRST_VERSION: Final = {
     _EARLIEST_PENDING_UPLOAD: 11,
 }
 _FIRST_EPOCH_VERSION: Final = 4
+_FIRST_NOT_AVAILABLE_VERSION: Final = 5
 _ISOLATION_LEVELS: Final = (0, 1)
 _READ_COMMITTED: Final = 1
 _CONSUMER: Final = -1
+_DEBUGGING: Final = -2
+"""The replica id of who may ask anybody, not the leader alone."""
 
 
 class _Found(NamedTuple):
@@ -64,7 +69,7 @@ def handle(
     Errors per partition, first match wins: UNKNOWN_SERVER_ERROR (no such isolation level),
     INVALID_REQUEST (named twice), UNSUPPORTED_VERSION (special timestamp of a later version),
     UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH,
-    NOT_LEADER_OR_FOLLOWER.
+    NOT_LEADER_OR_FOLLOWER, OFFSET_NOT_AVAILABLE (below version 5 LEADER_NOT_AVAILABLE).
     """
     asked: dict[str, dict[int, ListOffsetsPartition | None]] = {}
     for topic in request.topics:
@@ -95,19 +100,21 @@ def _answer(
     asked: ListOffsetsPartition | None,
 ) -> ListOffsetsPartitionResponse:
     """Answer for one partition; `asked` is None for one that is named twice."""
-    found = _NOTHING
+    found: _Found | None = _NOTHING
     error = ErrorCode.INVALID_REQUEST
     if request.isolation_level not in _ISOLATION_LEVELS:
         error = ErrorCode.UNKNOWN_SERVER_ERROR
     elif asked is not None:
         partition = broker.partition(topic, index)
-        error = _error(context, partition, asked)
+        error = _error(context, request, partition, asked)
         if partition is not None and error is ErrorCode.NONE:
             try:
                 found = _find(broker, request, partition, asked.timestamp)
             except StorageError as failure:
                 partition.failed(failure)
                 error = ErrorCode.KAFKA_STORAGE_ERROR
+    if found is None:
+        found, error = _NOTHING, _not_available(context.api_version)
     return ListOffsetsPartitionResponse(
         partition_index=index,
         error_code=error,
@@ -118,7 +125,10 @@ def _answer(
 
 
 def _error(
-    context: RequestContext, partition: Partition | None, asked: ListOffsetsPartition
+    context: RequestContext,
+    request: ListOffsetsRequest,
+    partition: Partition | None,
+    asked: ListOffsetsPartition,
 ) -> ErrorCode:
     first_version = _FIRST_VERSION.get(asked.timestamp, 1 if asked.timestamp >= 0 else None)
     if first_version is None or context.api_version < first_version:
@@ -130,16 +140,28 @@ def _error(
     fenced = partition.check_leader_epoch(asked.current_leader_epoch)
     if fenced is not ErrorCode.NONE:
         return fenced
-    return ErrorCode.NONE if partition.is_leader else ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if partition.is_leader or request.replica_id == _DEBUGGING:
+        return ErrorCode.NONE
+    return ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def _not_available(version: int) -> ErrorCode:
+    if version < _FIRST_NOT_AVAILABLE_VERSION:
+        return ErrorCode.LEADER_NOT_AVAILABLE
+    return ErrorCode.OFFSET_NOT_AVAILABLE
 
 
 def _find(
     broker: Broker, request: ListOffsetsRequest, partition: Partition, timestamp: int
-) -> _Found:
+) -> _Found | None:
+    """Return what there is, None where the leader cannot say yet (KIP-207)."""
     bound = _readable_end(request, partition)
     log = partition.log
+    nothing = None if _is_behind(request, partition) else _NOTHING
     match timestamp:
         case -1:
+            if nothing is None:
+                return None
             return _Found(offset=bound, leader_epoch=partition.leader_epoch)
         case -2 | -4:
             start = log.log_start_offset
@@ -147,12 +169,19 @@ def _find(
         case -5 | -6:
             return _NOTHING
         case -3:
-            newest = broker.logs.offset_of_max_timestamp(log, upper_bound=bound)
+            newest = broker.logs.offset_of_max_timestamp(log, upper_bound=log.log_end_offset)
         case _:
             newest = broker.logs.offset_for_timestamp(log, timestamp, upper_bound=bound)
-    if newest is None:
-        return _NOTHING
+    if newest is None or newest.offset >= bound:
+        return nothing
     return _Found(newest.timestamp, newest.offset, newest.leader_epoch)
+
+
+def _is_behind(request: ListOffsetsRequest, partition: Partition) -> bool:
+    """Whether a client would be told less than it may have read of an earlier leader."""
+    if request.replica_id != _CONSUMER or partition.leadership is None:
+        return False
+    return partition.high_watermark < partition.leadership.epoch_start_offset
 
 
 def _readable_end(request: ListOffsetsRequest, partition: Partition) -> Offset:

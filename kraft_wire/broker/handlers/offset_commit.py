@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 from kraft_wire.broker.context import PARKED, Parked, RequestContext
 from kraft_wire.broker.groups.commit import commit_offsets, failed_topics
 from kraft_wire.broker.groups.moment import moment_of
-from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.groups.shard import GroupShard, coordinator_error
 from kraft_wire.broker.groups.store import OFFSETS_TOPIC
-from kraft_wire.broker.purgatory import ParkedProduce
+from kraft_wire.broker.partition import Partition
+from kraft_wire.broker.purgatory import ParkedOperation
 from kraft_wire.model import ZERO_UUID, Offset, TopicPartition, Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_commit import (
@@ -34,6 +35,7 @@ __all__ = ["API_KEY", "VERSIONS", "handle"]
 API_KEY: Final = 8
 VERSIONS: Final = (2, 10)
 _TOPIC_IDS_FROM: Final = 10
+_ALL_IN_SYNC: Final = -1
 
 
 def handle(
@@ -62,15 +64,20 @@ def handle(
         return answer.with_topics(committed.topics)
     safe = {TopicPartition(OFFSETS_TOPIC, shard.partition): Offset(committed.safe_at)}
 
-    def finish(unfinished: dict[TopicPartition, Offset]) -> None:
+    def finish(errors: dict[TopicPartition, ErrorCode]) -> None:
         topics = committed.topics
-        if unfinished:
-            topics = failed_topics(known, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        for error in errors.values():
+            topics = failed_topics(known, coordinator_error(error))
         broker.complete(context.reply_to, answer.with_topics(topics))
 
     deadline_ms = context.now_ms + broker.settings.offsets_commit_timeout_ms
-    broker.produce_purgatory.park(ParkedProduce(context.reply_to, deadline_ms, safe, finish))
+    operation = ParkedOperation(context.reply_to, deadline_ms, safe, _acknowledgement, finish)
+    broker.produce_purgatory.park(operation)
     return PARKED
+
+
+def _acknowledgement(partition: Partition, end_offset: Offset) -> ErrorCode | None:
+    return partition.acknowledgement(end_offset, _ALL_IN_SYNC)
 
 
 class _Answer:

@@ -3,7 +3,7 @@
 Behaviour:   the largest epoch known that is at most the one asked for, and the offset where it
              ends · an epoch above all known ones, or -1, is answered with epoch -1, end offset -1
 Versions:    v3 replica id · v4 flexible (KIP-482)
-Left out:    questions of followers are answered like a consumer's
+Left out:    nothing
 """
 
 from typing import Final

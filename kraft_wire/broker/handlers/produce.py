@@ -2,8 +2,9 @@
 
 Behaviour:   one record batch of format 2 per partition · a duplicate of an idempotent producer's
              batch is answered with the first copy's offset · acks=0 is answered by silence, and its
-             failure by closing the connection · with `flush.messages` within reach, the answer
-             waits for a flush that many requests share
+             failure by closing the connection · acks=-1 waits until the ISR has the records, and is
+             NOT_ENOUGH_REPLICAS(_AFTER_APPEND) below min.insync.replicas · with `flush.messages`
+             within reach, the answer waits for a flush that many requests share
 Versions:    v7 zstd (KIP-110) · v8 errors per record (KIP-467) · v10 current leader (KIP-951) ·
              v13 topic ids (KIP-516); 0 to 2 are advertised and refused (KAFKA-18659)
 Left out:    transactions (a transactional batch gets INVALID_PRODUCER_ID_MAPPING), quotas
@@ -17,7 +18,7 @@ from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import CLOSE, NO_REPLY, PARKED, Parked, RequestContext, Withheld
 from kraft_wire.broker.metadata_cache import current_leader, is_internal
 from kraft_wire.broker.partition import AppendResult, Partition
-from kraft_wire.broker.purgatory import ParkedProduce
+from kraft_wire.broker.purgatory import ParkedOperation
 from kraft_wire.model import FileSlice, Offset, TopicPartition, Uuid
 from kraft_wire.wire.compression import Compression
 from kraft_wire.wire.corruption import CorruptRecordBatch
@@ -89,8 +90,7 @@ def handle(
             if result.error is not _NO_ERROR:
                 failed = True
             elif partition is not None and partition.log.high_watermark <= result.last_offset:
-                end = Offset(result.last_offset + 1)
-                waiting[partition.topic_partition] = (end, answer)
+                _await(waiting, partition, result, request.acks, answer)
             answers.append(answer)
         topics.append(_topic_answer(topic, answers))
     if request.acks == 0:
@@ -122,6 +122,19 @@ _Waiting = dict[TopicPartition, tuple[Offset, PartitionProduceResponse]]
 """Per partition the high watermark that its answer waits for."""
 
 
+def _await(
+    waiting: _Waiting,
+    partition: Partition,
+    result: AppendResult,
+    acks: int,
+    answer: PartitionProduceResponse,
+) -> None:
+    """Note what an answer waits for, unless these acks do not."""
+    end_offset = Offset(result.last_offset + 1)
+    if partition.acknowledgement(end_offset, acks) is None:
+        waiting[partition.topic_partition] = (end_offset, answer)
+
+
 def _park(
     broker: Broker,
     context: RequestContext,
@@ -129,18 +142,25 @@ def _park(
     response: ProduceResponse,
     waiting: _Waiting,
 ) -> Parked:
-    """Hold the answer back until the records are as safe as the topics promise."""
+    """Hold the answer back until the records are as safe as acks and topics promise.
 
-    def finish(unfinished: dict[TopicPartition, Offset]) -> None:
-        for topic_partition in unfinished:
-            _set_result(waiting[topic_partition][1], AppendResult(ErrorCode.REQUEST_TIMED_OUT))
+    As in Kafka, an error does not take the offset out of the answer: the records are in the log.
+    """
+    acks = request.acks
+
+    def finish(errors: dict[TopicPartition, ErrorCode]) -> None:
+        for topic_partition, error in errors.items():
+            waiting[topic_partition][1].error_code = error
+        if errors and context.api_version >= _FIRST_LEADER_VERSION:
+            _name_leaders(broker, context, response)
         broker.complete(context.reply_to, response)
 
     broker.produce_purgatory.park(
-        ParkedProduce(
+        ParkedOperation(
             context.reply_to,
             context.now_ms + max(0, request.timeout_ms),
             {topic_partition: end for topic_partition, (end, _) in waiting.items()},
+            lambda partition, end: partition.acknowledgement(end, acks),
             finish,
         )
     )

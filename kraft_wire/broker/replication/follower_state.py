@@ -1,0 +1,81 @@
+"""What a leader knows of one follower: where its log ends, and when it last had everything.
+
+KIP-16 for the time at which a follower counts as caught up; KIP-903 for the broker epoch of its
+fetches. A follower says where its log ends by the offset that it fetches from: what lies below is
+in its log, and on its disk where it promises that.
+
+Not here: which followers are in the ISR (`leadership`).
+"""
+
+from typing import Final
+
+__all__ = ["NEVER_MS", "NO_BROKER_EPOCH", "FollowerState"]
+
+NEVER_MS: Final = -(1 << 62)
+"""A time before every other."""
+NO_BROKER_EPOCH: Final = -1
+"""What a fetch below version 15 says of its broker's epoch."""
+_UNKNOWN: Final = -1
+
+
+class FollowerState:
+    """One follower as a leader has heard of it in its present epoch.
+
+    An offset of -1 stands for "not heard of yet": whatever it said under an earlier epoch is
+    forgotten, because it may have followed somebody else since then, and cut its log.
+    """
+
+    __slots__ = (
+        "broker_epoch",
+        "broker_id",
+        "caught_up_ms",
+        "fetched_ms",
+        "leader_end_at_fetch",
+        "log_end_offset",
+        "log_start_offset",
+    )
+
+    def __init__(self, broker_id: int, caught_up_ms: int = NEVER_MS) -> None:
+        """A member of the ISR counts as caught up when the leader's epoch begins; others do not."""
+        self.broker_id = broker_id
+        self.log_end_offset = _UNKNOWN
+        self.log_start_offset = _UNKNOWN
+        self.leader_end_at_fetch = _UNKNOWN
+        """The largest end of the leader's log at one of its fetches."""
+        self.fetched_ms = NEVER_MS
+        """Time of its last fetch."""
+        self.caught_up_ms = caught_up_ms
+        """The latest time known at which it had all that the leader had then."""
+        self.broker_epoch: int | None = None
+        """Of its last fetch, NO_BROKER_EPOCH where that did not say; None before the first."""
+
+    def fetched(
+        self,
+        fetch_offset: int,
+        log_start_offset: int,
+        leader_end_offset: int,
+        broker_epoch: int,
+        now_ms: int,
+    ) -> None:
+        """Take note of a fetch.
+
+        One from the leader's end means that it has everything now; one from where the leader's
+        log ended at its previous fetch, that it had everything then. Under a steady load it is
+        always a little behind, and caught up all the same.
+        """
+        assert fetch_offset >= 0, fetch_offset
+        if fetch_offset >= leader_end_offset:
+            self.caught_up_ms = max(self.caught_up_ms, now_ms)
+        elif fetch_offset >= self.leader_end_at_fetch:
+            self.caught_up_ms = max(self.caught_up_ms, self.fetched_ms)
+        self.log_end_offset = fetch_offset
+        self.log_start_offset = log_start_offset
+        self.leader_end_at_fetch = max(self.leader_end_at_fetch, leader_end_offset)
+        self.fetched_ms = now_ms
+        self.broker_epoch = broker_epoch
+
+    def is_caught_up(self, leader_end_offset: int, now_ms: int, lag_max_ms: int) -> bool:
+        """Whether it has everything, or had at most `lag_max_ms` ago."""
+        if self.log_end_offset == leader_end_offset:
+            return True
+        return now_ms - self.caught_up_ms <= lag_max_ms

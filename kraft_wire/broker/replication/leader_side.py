@@ -1,0 +1,153 @@
+"""The partitions that this broker leads and others replicate: what their fetches set in motion.
+
+A follower's fetch tells where its log ends. That may commit records (then waiting producers and
+consumers hear of it), take the follower into the ISR, or end a DeleteRecords. Every half of
+`replica.lag.time.max.ms` those who lag are left out of the ISR (KIP-16, KIP-497).
+
+`tell` is level, not edge: it compares with what was told last, so every path may end in it. Read
+`leadership` first. Not here: reading records for followers (`handlers/fetch`).
+"""
+
+from typing import TYPE_CHECKING
+
+from kraft_wire.broker.partition import Partition
+from kraft_wire.broker.ports import PartitionView
+from kraft_wire.broker.replication.isr_changes import IsrChanges
+from kraft_wire.broker.replication.leadership import Leadership
+from kraft_wire.broker.replication.peers import Peers
+from kraft_wire.model import TopicPartition, sooner
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.fetch import FetchPartition
+
+if TYPE_CHECKING:
+    from kraft_wire.broker.broker import Broker
+
+__all__ = ["LeaderSide"]
+
+
+class LeaderSide:
+    """Leads the replicated partitions of one broker."""
+
+    def __init__(self, broker: "Broker", now_ms: int) -> None:
+        self.peers = Peers(lambda: broker.image, lambda: broker.settings)
+        self.isr_changes = IsrChanges(
+            broker.node_id,
+            broker_epoch=lambda: self.peers.epoch_of(broker.node_id),
+            ask=broker.ask_controller,
+            changed=self._isr_changed,
+        )
+        self._broker = broker
+        self._led: dict[TopicPartition, Partition] = {}
+        self._now_ms = now_ms
+        self._next_check_ms = now_ms + self.peers.lag_max_ms // 2
+
+    # -- the metadata ----------------------------------------------------------------------------
+
+    def lead(self, partition: Partition, view: PartitionView, now_ms: int) -> None:
+        """Lead a partition as the metadata say; the log has its leader epoch already."""
+        self._now_ms = max(self._now_ms, now_ms)
+        leadership = partition.leadership
+        if leadership is None:
+            leadership = partition.leadership = Leadership(self._broker.node_id, self.peers)
+            self._led[partition.topic_partition] = partition
+        if leadership.take(view, partition.log_end_offset, now_ms):
+            self._flush(partition)  # what it appended as a follower
+            self.advance(partition, now_ms)
+
+    def resign(self, partition: Partition) -> None:
+        """Lead a partition no more, or without others."""
+        partition.leadership = None
+        self._led.pop(partition.topic_partition, None)
+
+    # -- appends and fetches ---------------------------------------------------------------------
+
+    def appended(self, partition: Partition) -> None:
+        """Have an append flushed where that is promised, and let the followers fetch it."""
+        self._flush(partition)
+        if partition.follower_watchers:
+            self._broker.fetch_purgatory.wake_followers(partition)
+        self.tell(partition)
+
+    def _flush(self, partition: Partition) -> None:
+        if partition.counted_end_offset < partition.log_end_offset:
+            self._broker.unflushed[partition.topic_partition] = partition
+
+    def advance(self, partition: Partition, now_ms: int) -> None:
+        """Commit what may be committed now, and tell who waits."""
+        self._now_ms = max(self._now_ms, now_ms)
+        partition.advance_high_watermark(now_ms)
+        self.tell(partition)
+
+    def tell(self, partition: Partition) -> None:
+        """Wake readers and producers of a partition if its high watermark has moved."""
+        leadership, high_watermark = partition.leadership, partition.log.high_watermark
+        assert leadership is not None, partition.topic_partition
+        if high_watermark == leadership.known_high_watermark:
+            return
+        leadership.known_high_watermark = high_watermark
+        if partition.watchers:
+            self._broker.fetch_purgatory.wake_readers(partition)
+        self._broker.produce_purgatory.check(partition)
+
+    def fetched(
+        self,
+        partition: Partition,
+        params: FetchPartition,
+        replica_id: int,
+        broker_epoch: int,
+        leader_end_offset: int,
+        now_ms: int,
+    ) -> ErrorCode:
+        """Take note of a follower's fetch that was read without an error.
+
+        NOT_LEADER_OR_FOLLOWER for one that says nothing of that broker's log: it is not
+        registered, or its epoch was another life's (KIP-903).
+        """
+        leadership = partition.leadership
+        assert leadership is not None, partition.topic_partition
+        follower = leadership.followers[replica_id]
+        if not self.peers.is_known_sender(replica_id, broker_epoch):
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        before = (follower.log_end_offset, follower.log_start_offset)
+        follower.fetched(
+            params.fetch_offset, params.log_start_offset, leader_end_offset, broker_epoch, now_ms
+        )
+        change = leadership.wanted_expansion(follower, partition.log.high_watermark)
+        if change is not None:
+            self.isr_changes.submit(partition, change)
+            self.isr_changes.send(now_ms)
+        if params.fetch_offset != before[0]:
+            self.advance(partition, now_ms)
+        if params.log_start_offset != before[1]:
+            self._broker.delete_records_purgatory.check(partition)
+        return ErrorCode.NONE
+
+    # -- time and the controller -----------------------------------------------------------------
+
+    def tick(self, now_ms: int) -> None:
+        """Leave out of the ISRs who has lagged for too long."""
+        self._now_ms = max(self._now_ms, now_ms)
+        if self._led and self._next_check_ms <= now_ms:
+            self._next_check_ms = now_ms + self.peers.lag_max_ms // 2
+            for partition in self._led.values():
+                self._shrink(partition, now_ms)
+        self.isr_changes.send(now_ms)
+
+    def deadline_ms(self) -> int | None:
+        """Return when `tick` is needed next."""
+        check_ms = self._next_check_ms if self._led else None
+        return sooner(self.isr_changes.deadline_ms(), check_ms)
+
+    def _shrink(self, partition: Partition, now_ms: int) -> None:
+        leadership = partition.leadership
+        assert leadership is not None, partition.topic_partition
+        if partition.offline:
+            return
+        change = leadership.wanted_shrinking(partition.log_end_offset, now_ms)
+        if change is not None:
+            self.isr_changes.submit(partition, change)
+
+    def _isr_changed(self, partition: Partition) -> None:
+        """Commit what the new ISR, as the controller answered, has."""
+        self.advance(partition, self._now_ms)
+        self._broker.fetch_purgatory.run_woken(self._now_ms)

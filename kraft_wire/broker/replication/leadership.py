@@ -1,0 +1,239 @@
+"""One partition's replication as its leader sees it: the ISR, followers, and what is committed.
+
+KIP-497: the ISR is what the controller has committed. While a larger one is asked for, the high
+watermark already waits for its new member (the maximal ISR); while a smaller one is asked for, it
+still waits for those who are to leave. Either way no record is committed that a leader elected from
+any ISR that the controller may have by then would lack. KIP-966: below `min.insync.replicas`
+nothing is committed.
+
+A change that was asked for ends by the controller's answer or by newer metadata, whichever comes
+first. Not here: how the controller is asked (`isr_changes`), who is woken (`leader_side`).
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from kraft_wire.broker.ports import PartitionView
+from kraft_wire.broker.replication.follower_state import NEVER_MS, FollowerState
+from kraft_wire.broker.replication.peers import Peers
+from kraft_wire.frozen import slotted
+from kraft_wire.model import Offset
+from kraft_wire.wire.generated.alter_partition import BrokerState, ResponsePartitionData
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+__all__ = ["IsrChange", "Leadership"]
+
+_UNKNOWN_EPOCH: Final = -1
+_NOT_APPLIED: Final = (ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED)
+"""The controller knows the partition as the leader does, and has done nothing."""
+_AWAITS_METADATA: Final = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.INVALID_UPDATE_VERSION,
+    ErrorCode.INVALID_REQUEST,
+    ErrorCode.NEW_LEADER_ELECTED,
+)
+"""The controller knows more than the leader, which will hear of it."""
+
+
+@slotted(eq=False)
+class IsrChange:
+    """An ISR that the controller is asked for."""
+
+    isr: tuple[int, ...]
+    maximal_isr: tuple[int, ...]
+    """Whom the high watermark waits for meanwhile."""
+    members: list[BrokerState]
+    """The wanted ISR with the broker epochs known of its members."""
+    leader_epoch: int
+    partition_epoch: int
+    """Of the state that is to be changed."""
+
+
+class Leadership:
+    """What the leader of a partition with other replicas keeps; made anew with each leadership."""
+
+    __slots__ = (
+        "change",
+        "epoch_start_offset",
+        "followers",
+        "isr",
+        "known_high_watermark",
+        "leader_epoch",
+        "node_id",
+        "partition_epoch",
+        "peers",
+    )
+
+    def __init__(self, node_id: int, peers: Peers) -> None:
+        """Know nothing yet; `take` must follow."""
+        self.node_id = node_id
+        self.peers = peers
+        self.followers: dict[int, FollowerState] = {}
+        """The other replicas, in the order of the assignment."""
+        self.isr: tuple[int, ...] = ()
+        """What the controller has committed."""
+        self.change: IsrChange | None = None
+        """What it was asked for, and has not answered in a way that ends it."""
+        self.leader_epoch = _UNKNOWN_EPOCH
+        self.partition_epoch = _UNKNOWN_EPOCH
+        self.epoch_start_offset = Offset(0)
+        """Where the log ended when this leader epoch began."""
+        self.known_high_watermark = -1
+        """The one that waiting requests have been told of."""
+
+    @property
+    def maximal_isr(self) -> tuple[int, ...]:
+        """The committed ISR and whoever may have joined it without this leader's knowing."""
+        return self.isr if self.change is None else self.change.maximal_isr
+
+    def take(self, view: PartitionView, log_end_offset: Offset, now_ms: int) -> bool:
+        """Follow the metadata; false for nothing new.
+
+        An image may be older than what an answer of the controller has told. One of the same
+        partition epoch says what is known: a change that was asked for since then stays.
+        """
+        assert view.leader == self.node_id, view
+        is_new_epoch = view.leader_epoch > self.leader_epoch
+        if view.partition_epoch <= self.partition_epoch and not is_new_epoch:
+            return False
+        known = {} if is_new_epoch else self.followers
+        self.isr, self.change = tuple(view.isr), None
+        self.followers = {
+            broker_id: known.get(broker_id) or self._unheard(broker_id, is_new_epoch, now_ms)
+            for broker_id in view.replicas
+            if broker_id != self.node_id
+        }
+        self.partition_epoch = view.partition_epoch
+        if is_new_epoch:
+            self.leader_epoch, self.epoch_start_offset = view.leader_epoch, log_end_offset
+        return True
+
+    def _unheard(self, broker_id: int, is_new_epoch: bool, now_ms: int) -> FollowerState:
+        is_in_isr = broker_id in self.isr
+        return FollowerState(broker_id, now_ms if is_new_epoch and is_in_isr else NEVER_MS)
+
+    # -- what is committed -----------------------------------------------------------------------
+
+    def min_isr(self, configured: int) -> int:
+        """Return `min.insync.replicas`, at most the number of replicas."""
+        return min(configured, len(self.followers) + 1)
+
+    def committed_end(
+        self, own_end: Offset, log_end_offset: Offset, configured_min_isr: int, now_ms: int
+    ) -> Offset | None:
+        """Return the smallest end of a member of the maximal ISR, None where nothing may commit.
+
+        `own_end` is that of this replica, as far as it counts. A follower that is caught up and
+        may join is waited for as well: else it might run behind the high watermark for ever.
+        """
+        if len(self.isr) < self.min_isr(configured_min_isr):
+            return None
+        end: int = own_end
+        maximal_isr = self.maximal_isr
+        for follower in self.followers.values():
+            if follower.log_end_offset < end and (
+                follower.broker_id in maximal_isr
+                or self._is_about_to_join(follower, log_end_offset, now_ms)
+            ):
+                end = follower.log_end_offset
+        return Offset(end)
+
+    def _is_about_to_join(
+        self, follower: FollowerState, log_end_offset: Offset, now_ms: int
+    ) -> bool:
+        is_caught_up = follower.is_caught_up(log_end_offset, now_ms, self.peers.lag_max_ms)
+        return is_caught_up and self.peers.may_join(follower)
+
+    def low_watermark(self, own_start: Offset) -> Offset:
+        """Return the smallest log start offset of the replicas that are alive (KIP-107)."""
+        low: int = own_start
+        for follower in self.followers.values():
+            if follower.log_start_offset < low and self.peers.is_alive(follower.broker_id):
+                low = follower.log_start_offset
+        return Offset(low)
+
+    # -- changes of the ISR ----------------------------------------------------------------------
+
+    def wanted_expansion(self, follower: FollowerState, high_watermark: Offset) -> IsrChange | None:
+        """Return the change that takes a follower in, None where it may not join now.
+
+        It must have what is committed, and what an earlier leader may have committed: all from
+        before this leader epoch.
+        """
+        if (
+            self.change is not None
+            or follower.broker_id in self.isr
+            or follower.log_end_offset < high_watermark
+            or follower.log_end_offset < self.epoch_start_offset
+            or not self.peers.may_join(follower)
+        ):
+            return None
+        wanted = (*self.isr, follower.broker_id)
+        return self._wanted(wanted, maximal_isr=wanted)
+
+    def wanted_shrinking(self, log_end_offset: Offset, now_ms: int) -> IsrChange | None:
+        """Return the change that leaves out who has lagged for too long, None for nobody."""
+        if self.change is not None:
+            return None
+        wanted = tuple(
+            broker_id
+            for broker_id in self.isr
+            if broker_id == self.node_id or self._is_in_sync(broker_id, log_end_offset, now_ms)
+        )
+        return None if wanted == self.isr else self._wanted(wanted, maximal_isr=self.isr)
+
+    def _is_in_sync(self, broker_id: int, log_end_offset: Offset, now_ms: int) -> bool:
+        follower, lag_max_ms = self.followers.get(broker_id), self.peers.lag_max_ms
+        return follower is not None and follower.is_caught_up(log_end_offset, now_ms, lag_max_ms)
+
+    def _wanted(self, isr: tuple[int, ...], *, maximal_isr: tuple[int, ...]) -> IsrChange:
+        assert self.node_id in isr, isr
+        self.change = IsrChange(
+            isr, maximal_isr, self._with_epochs(isr), self.leader_epoch, self.partition_epoch
+        )
+        return self.change
+
+    def _with_epochs(self, isr: Sequence[int]) -> list[BrokerState]:
+        """Name the life of each member; -1 for one in the ISR that has not fetched here yet.
+
+        Should that one have died meanwhile, the controller has raised the partition epoch.
+        """
+        members = []
+        for broker_id in isr:
+            if broker_id == self.node_id:
+                epoch = self.peers.epoch_of(broker_id)
+            else:
+                known = self.followers[broker_id].broker_epoch
+                epoch = _UNKNOWN_EPOCH if known is None else known
+            members.append(BrokerState(broker_id=broker_id, broker_epoch=epoch))
+        return members
+
+    def answered(self, change: IsrChange, answer: ResponsePartitionData) -> bool:
+        """Take the controller's answer to a change; true where it has to be asked again.
+
+        One that is overtaken by newer metadata says nothing. Where the controller knew more than
+        the leader the change stays, and with it the maximal ISR, until the metadata come.
+        """
+        if self.change is not change:
+            return False
+        error = answer.error_code
+        if error == ErrorCode.NONE:
+            if self._is_of_now(answer):
+                self.isr, self.change = tuple(answer.isr), None
+                self.partition_epoch = answer.partition_epoch
+            return False
+        if error in _NOT_APPLIED:
+            self.change = None
+            return False
+        return error not in _AWAITS_METADATA
+
+    def _is_of_now(self, answer: ResponsePartitionData) -> bool:
+        """Whether an answer tells the ISR of this epoch, of replicas that are known here."""
+        return (
+            answer.leader_epoch == self.leader_epoch
+            and answer.partition_epoch >= self.partition_epoch
+            and self.node_id in answer.isr
+            and all(each == self.node_id or each in self.followers for each in answer.isr)
+        )

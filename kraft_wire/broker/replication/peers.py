@@ -1,0 +1,61 @@
+"""What a leader asks about other brokers: epochs, who may be in an ISR, how long they may lag.
+
+KIP-841 and KIP-903: no broker that is fenced or about to stop joins an ISR, and none whose fetches
+came from another life of it than the one that is registered.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from kraft_wire.broker.ports import MetadataView
+from kraft_wire.broker.replication.follower_state import NO_BROKER_EPOCH, FollowerState
+from kraft_wire.broker.settings import BrokerSettings
+
+__all__ = ["Peers"]
+
+_UNREGISTERED: Final = -1
+
+
+class Peers:
+    """The brokers of the newest image, under the newest settings."""
+
+    __slots__ = ("_image", "_settings")
+
+    def __init__(
+        self, image: Callable[[], MetadataView], settings: Callable[[], BrokerSettings]
+    ) -> None:
+        """Both return the newest."""
+        self._image = image
+        self._settings = settings
+
+    @property
+    def lag_max_ms(self) -> int:
+        """How long ago a member of an ISR may have had everything."""
+        return self._settings().replica_lag_time_max_ms
+
+    def epoch_of(self, broker_id: int) -> int:
+        """Return the epoch of a broker's registration, -1 where it has none."""
+        broker = self._image().brokers.get(broker_id)
+        return _UNREGISTERED if broker is None else broker.broker_epoch
+
+    def is_alive(self, broker_id: int) -> bool:
+        """Whether a broker is registered and not fenced."""
+        broker = self._image().brokers.get(broker_id)
+        return broker is not None and not broker.fenced
+
+    def is_known_sender(self, broker_id: int, broker_epoch: int) -> bool:
+        """Whether a fetch may say where this broker's log ends.
+
+        Not that of a broker which is not registered, nor a late one of a former life.
+        """
+        registered = self.epoch_of(broker_id)
+        if registered == _UNREGISTERED:
+            return False
+        return broker_epoch == NO_BROKER_EPOCH or broker_epoch >= registered
+
+    def may_join(self, follower: FollowerState) -> bool:
+        """Whether a follower that has fetched may be in an ISR."""
+        broker = self._image().brokers.get(follower.broker_id)
+        if broker is None or broker.fenced or broker.in_controlled_shutdown:
+            return False
+        return follower.broker_epoch in (NO_BROKER_EPOCH, broker.broker_epoch)
