@@ -109,6 +109,11 @@ class QuorumProcesses:
 
     def start(self, node_id: int) -> None:
         """Start a process and wait until it says that it is ready."""
+        self.begin(node_id)
+        self.await_ready(node_id)
+
+    def begin(self, node_id: int) -> None:
+        """Start a process; a broker beside a controller is ready once there is a majority."""
         assert node_id not in self._processes, node_id
         ready = self._file(node_id, "ready")
         ready.unlink(missing_ok=True)
@@ -120,6 +125,10 @@ class QuorumProcesses:
                 stdin=subprocess.DEVNULL,
             )
         self._processes[node_id] = process
+
+    def await_ready(self, node_id: int) -> None:
+        """Wait until a process that was started says that it is ready."""
+        process, ready = self._processes[node_id], self._file(node_id, "ready")
         deadline = time.monotonic() + SECONDS_MAX
         while not ready.exists():
             if process.poll() is not None or time.monotonic() > deadline:
@@ -173,7 +182,9 @@ class QuorumProcesses:
         self.format()
         try:
             for node_id in self.node_ids:
-                self.start(node_id)
+                self.begin(node_id)
+            for node_id in self.node_ids:
+                self.await_ready(node_id)
         except BaseException:
             self._kill_all()
             raise

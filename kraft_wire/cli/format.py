@@ -125,7 +125,8 @@ def format_command(
             joins=no_initial_controllers,
             initial=voters is not None,
         )
-        if not kind.writes_voters and kind.kraft_version and not no_initial_controllers:
+        has_to_choose = node.is_controller and not no_initial_controllers
+        if not kind.writes_voters and kind.kraft_version and has_to_choose:
             raise FormatRefused(
                 "controller.quorum.voters is not set: give one of --standalone, "
                 "--initial-controllers and --no-initial-controllers"
@@ -153,6 +154,8 @@ def _voters(
 ) -> list[FormattedVoter]:
     if initial is not None or not standalone:
         return initial or []
+    if not node.is_controller:
+        raise FormatRefused("You can only use --standalone on a controller.")
     listener = node.controller_listener
     if listener is None:
         raise FormatRefused(

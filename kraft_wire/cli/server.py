@@ -91,11 +91,17 @@ def _serve(parsed: _Arguments, config: NodeConfig) -> None:
         node = _open_node(config, process.log)
         _take_away_ready_file(parsed.ready_file)
         serving = Serving(node, sockets, process)
-        serving.listen()
         if config.metrics_port is not None:
             _serve_metrics(serving, config.all_listeners[0].host, config.metrics_port)
-        process.settled()
-        _announce(parsed, node, config)
+
+        def ready() -> None:
+            process.settled()
+            try:
+                _announce(parsed, node, config)
+            except StartError as error:
+                process.break_off(str(error))
+
+        serving.listen(ready)
         serving.run()
 
 

@@ -76,7 +76,8 @@ class NodeConfig:
     roles: tuple[str, ...] = ("broker", "controller")
     """`process.roles`, in alphabetic order."""
     controller_listeners: tuple[Listener, ...] = ()
-    """Those of `controller.listener.names`, in that order; an embedded node may have none."""
+    """Those of `controller.listener.names`, in that order; none on a node that is only a broker,
+    and an embedded node may have none."""
     voters: tuple[QuorumAddress, ...] = ()
     """`controller.quorum.voters`."""
     bootstrap_servers: tuple[QuorumAddress, ...] = ()
@@ -94,6 +95,11 @@ class NodeConfig:
     def is_broker(self) -> bool:
         """Whether clients' records are served here."""
         return "broker" in self.roles
+
+    @property
+    def is_controller(self) -> bool:
+        """Whether this node may decide about metadata; a broker alone follows them."""
+        return "controller" in self.roles
 
     @property
     def controller_listener(self) -> Listener | None:
@@ -172,9 +178,20 @@ def _read(reader: ConfigReader, merged: Mapping[str, Setting], *, is_embedded: b
     if not isinstance(node_id, int) or node_id < 0:
         raise reader.error("node.id", "a node id of 0 or more is required")
     voters, bootstrap_servers = read_voters(reader), read_bootstrap_servers(reader)
-    check_quorum(reader, node_id, voters, bootstrap_servers, is_embedded=is_embedded)
+    is_controller = "controller" in roles
+    check_quorum(
+        reader,
+        node_id,
+        voters,
+        bootstrap_servers,
+        is_controller=is_controller,
+        is_embedded=is_embedded,
+    )
     listeners = read_listeners(
-        reader, is_broker="broker" in roles, needs_controller_listener=not is_embedded
+        reader,
+        is_broker="broker" in roles,
+        is_controller=is_controller,
+        is_embedded=is_embedded,
     )
     unknown = [key for key in merged if key not in BROKER_KEYS and not is_listener_key(key)]
     return NodeConfig(

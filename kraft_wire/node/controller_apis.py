@@ -11,6 +11,7 @@ Not here: decoding, encoding, connections (`node`); which request leads to which
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final, NamedTuple
 
 from kraft_wire.broker.api_table import FORWARDED, handler
@@ -20,7 +21,7 @@ from kraft_wire.controller.api_table import API_TABLE as CONTROLLER_TABLE
 from kraft_wire.controller.features import CONTROLLERS_FROM
 from kraft_wire.controller.image import MetadataImage
 from kraft_wire.controller.records import VersionedRecord
-from kraft_wire.model import NO_REPLICA
+from kraft_wire.model import NO_REPLICA, sooner
 from kraft_wire.node.controller_descriptions import (
     api_versions,
     describe_cluster,
@@ -30,10 +31,10 @@ from kraft_wire.node.decoding import RequestDecoder
 from kraft_wire.node.envelopes import FORWARDABLE, Unpacked, seal_answer, unpack
 from kraft_wire.node.event_log import Report
 from kraft_wire.node.forwarding import AskedBy, Forwarder, active_controller
+from kraft_wire.node.outputs import Output
 from kraft_wire.node.raft_io import RaftIo
 from kraft_wire.raft.events import RequestReceived
 from kraft_wire.settings.node_settings import NodeSettings
-from kraft_wire.wire.generated.broker_heartbeat import BrokerHeartbeatRequest
 from kraft_wire.wire.generated.controller_registration import (
     ControllerRegistrationRequest,
     Feature,
@@ -56,8 +57,7 @@ _DESCRIBED: Final = (29, 32, 50)
 _ENVELOPE: Final = 58
 _DESCRIBE_CLUSTER: Final = 60
 _REGISTRATION: Final = "controller registration"
-_HEARTBEAT: Final = "broker heartbeat"
-"""Tags of questions whose answers nobody waits for."""
+"""The tag of a question whose answer nobody waits for."""
 
 
 class _Moment(NamedTuple):
@@ -127,7 +127,8 @@ class ControllerApis:
         """By connection: number and header of a parked request that came in an envelope."""
         inner = {key: range_ for key, range_ in self.versions.items() if key in FORWARDABLE}
         self._inner_decoder = RequestDecoder(inner, limits)
-        self.forwarder = Forwarder(
+        forwarder = partial(
+            Forwarder,
             node_id,
             link_ids,
             report,
@@ -135,6 +136,11 @@ class ControllerApis:
             active=lambda: active_controller(quorum),
             refuse=self._refusal,
         )
+        self.forwarder = forwarder()
+        session_ms = host.controller.settings.integer("broker.session.timeout.ms")
+        self.heartbeats = forwarder(patience_ms=max(1, session_ms // 2))
+        """What the broker's life has to say, on a link of its own: nothing may hold that up, and a
+        session is saved by the second try (KAFKA-14392)."""
 
     # -- requests --------------------------------------------------------------------------------
 
@@ -195,10 +201,6 @@ class ControllerApis:
             return
         self.forwarder.ask(_REGISTRATION, _registration(record), now_ms)
 
-    def heartbeat(self, heartbeat: BrokerHeartbeatRequest, now_ms: int) -> None:
-        """Tell the active controller elsewhere that the broker of this node lives."""
-        self.forwarder.ask(_HEARTBEAT, heartbeat, now_ms)
-
     def _ask_own(self, context: RequestContext, request: Message) -> Message | Parked:
         """Let this node's own replica or controller answer."""
         reply_to = context.reply_to
@@ -248,6 +250,33 @@ class ControllerApis:
             setattr(answer, "error_message", message)  # noqa: B010  # as above
         return answer
 
+    # -- the ways to the active controller -------------------------------------------------------
+
+    def tick(self, now_ms: int) -> None:
+        """Act on time."""
+        for each in (self.forwarder, self.heartbeats):
+            each.tick(now_ms)
+
+    def deadline_ms(self) -> int | None:
+        """Return when `tick` is needed next."""
+        return sooner(self.forwarder.deadline_ms(), self.heartbeats.deadline_ms())
+
+    def controller_changed(self, now_ms: int) -> None:
+        """Another controller may be active, or nobody."""
+        for each in (self.forwarder, self.heartbeats):
+            each.controller_changed(now_ms)
+
+    def owner_of(self, link_id: int) -> Forwarder | None:
+        """Return whom a link belongs to, None where it is none of these."""
+        for each in (self.forwarder, self.heartbeats):
+            if each.owns(link_id):
+                return each
+        return None
+
+    def take_outputs(self) -> list[Output]:
+        """Return what the host must do for the links."""
+        return self.forwarder.take_outputs() + self.heartbeats.take_outputs()
+
     # -- late answers ----------------------------------------------------------------------------
 
     def take_answers(self) -> list[tuple[AskedBy, Message | None]]:
@@ -260,7 +289,7 @@ class ControllerApis:
         answers, forwarder.answers = forwarder.answers, []
         for to, answer in late:
             answers.append((to, self._late(to, answer)))
-        return [(to, answer) for to, answer in answers if to not in (_REGISTRATION, _HEARTBEAT)]
+        return [(to, answer) for to, answer in answers if to != _REGISTRATION]
 
     def _late(self, to: AskedBy, answer: Message) -> Message | None:
         try:

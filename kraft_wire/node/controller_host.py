@@ -2,9 +2,10 @@
 
 The controller is active from the time its replica leads and has replayed everything before its own
 epoch, until the leadership ends; a leader first ends what its predecessor left open, writes a new
-cluster's first records (KIP-868, KIP-631), and registers this node. Records are appended one batch
-after the other without waiting for the disk, so that many share one flush; the controller decides
-by an image that has them already, and nothing of it is shown to anybody before it is committed.
+cluster's first records (KIP-868, KIP-631), and registers this controller. Records are appended one
+batch after the other without waiting for the disk, so that many share one flush; the controller
+decides by an image that has them already, and nothing of it is shown to anybody before it is
+committed.
 An answer leaves when everything that it could depend on is committed *and* replayed; where the
 leadership ends before, it says NOT_CONTROLLER (the outcome is then unknown, as in Kafka).
 
@@ -13,6 +14,7 @@ Not here: what requests mean (`controller`), elections and the log (`raft_io`), 
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
 from kraft_wire.broker.context import PARKED, Parked, ReplyTo
@@ -33,6 +35,7 @@ from kraft_wire.raft.effects import LeadershipEstablished
 from kraft_wire.raft.events import VersionUpgradeRequested
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.roles import Leader
+from kraft_wire.wire.generated.broker_registration import BrokerRegistrationRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.update_features import UpdateFeaturesRequest
 from kraft_wire.wire.message import Message
@@ -81,7 +84,7 @@ class ControllerHost:
     ) -> None:
         """`bootstrap` reads a new cluster's records; `disk_full` is told of a disk without room.
 
-        `registration` yields what this node says of itself, batch by batch.
+        `registration` yields what this controller says of itself, batch by batch.
         """
         self.controller = controller
         self.answers: list[tuple[AnswerTo, Message]] = []
@@ -101,8 +104,6 @@ class ControllerHost:
         self._again_at_ms: int | None = None
         self._fence_from_ms = 0
         """No broker is fenced for its silence before, because the disk had no room."""
-        self._left: Callable[[], None] | None = None
-        """Called once this node has said farewell, or cannot."""
         self._now_ms = 0
 
     # -- requests --------------------------------------------------------------------------------
@@ -137,6 +138,22 @@ class ControllerHost:
         if result.records:
             return self._write(result, to)
         return self._read(result.response, to)
+
+    def register_own(
+        self, request: BrokerRegistrationRequest, to: AnswerTo, now_ms: int
+    ) -> Message | Parked:
+        """Register the broker beside this active controller; answers are as those of `handle`.
+
+        It is not checked: it may lack a feature that Apache Kafka had finalised in this log.
+        """
+        from kraft_wire.controller.broker_registration import register
+
+        assert self.is_active, "who is not is asked over a wire"
+        self._now_ms = now_ms
+        self.controller.next_offset = self._raft.log.log_end_offset
+        result = register(self.controller, request, request.previous_broker_epoch)
+        values = tuple(encode_record(record) for record in result.records)
+        return self._write(replace(result, values=values), to)
 
     def _read(self, response: Message, to: AnswerTo) -> Message | Parked:
         """Answer without records; later where what was decided by may not be committed yet."""
@@ -226,13 +243,11 @@ class ControllerHost:
         """Another controller may be active from now on: forget what was not committed."""
         waiting, self._waiting = self._waiting, deque()
         self.answers += [(each.to, not_controller(each.response)) for each in waiting]
-        steps, self._steps = self._steps, None
+        self._steps = None
         self._established = self._leader_epoch = self._again_at_ms = None
         self._upgraded_to = _BEGINNING
         self.is_active = False
         self.controller.renounce(self._raft.committed.image)
-        if steps is not None and self._left is not None:
-            self._left()
 
     def _take_office(self, leader_epoch: LeaderEpoch) -> None:
         committed = self._raft.committed
@@ -252,16 +267,6 @@ class ControllerHost:
         self._begin(self._registration(), lambda: None)
 
     # -- steps of this node's own ----------------------------------------------------------------
-
-    def leave(
-        self, farewell: Iterator[list[VersionedRecord]], left: Callable[[], None], now_ms: int
-    ) -> None:
-        """Say what this node says when it stops, then call `left`; at once where it cannot."""
-        self._left, self._now_ms = left, now_ms
-        if self.is_active:
-            self._begin(farewell, left)
-        else:
-            left()
 
     def _begin(self, batches: Iterator[list[VersionedRecord]], done: Callable[[], None]) -> None:
         self._steps = _Steps(batches, done)

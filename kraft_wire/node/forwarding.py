@@ -1,10 +1,12 @@
 """Requests on their way to the active controller, wherever it is: KIP-590, KIP-919.
 
-A combined node whose own controller is not active puts what clients ask of the controller into
-envelopes; what the node asks on its own behalf (producer ids, its registration) goes as it is. A
-question waits while no controller is known, and is asked again when the one that was asked is not
-active or cannot be reached, until Kafka's 60 seconds are over. Asked twice, a change may be done
-twice, as in Kafka: the second answer says so (TOPIC_ALREADY_EXISTS and the like).
+A node whose own controller is not active, or that has none, puts what clients ask of the controller
+into envelopes; what the node asks on its own behalf (producer ids, its registration) goes as it is.
+A question waits while no controller is known, and is asked again when the one that was asked is not
+active or cannot be reached, until its time is over: Kafka's 60 seconds, if nobody says otherwise.
+Asked twice, a change may be done twice, as in Kafka, and the second answer says so
+(TOPIC_ALREADY_EXISTS and the like). What the node asks itself does no harm twice, so another leader
+is asked at once, although the one before it may only be slow.
 
 Memory is bounded by the requests that clients may park. Not here: the links (`peer_channels`),
 what is forwarded (`controller_apis`).
@@ -38,7 +40,8 @@ Refuse: TypeAlias = Callable[[Message, ErrorCode, str | None], Message]
 
 _PATIENCE_MS: Final = 60_000
 _AGAIN_AFTER_MS: Final = 100
-_LINK_LIMITS: Final = ChannelLimits(request_timeout_ms=30_000, requests_max=4_096)
+_REQUEST_TIMEOUT_MS: Final = 30_000
+"""`controller.socket.timeout.ms` of Kafka."""
 _TIMED_OUT: Final = "Timed out waiting for the active controller."
 
 
@@ -54,6 +57,8 @@ class _Question:
     """The client's, where the request is in an envelope."""
     until_ms: int
     request_id: int = 0
+    asked_of: int = -1
+    """The node that was asked last."""
 
 
 def active_controller(quorum: Quorum) -> tuple[int, Address] | None:
@@ -74,11 +79,20 @@ class Forwarder:
         *,
         active: Callable[[], tuple[int, Address] | None],
         refuse: Refuse,
+        patience_ms: int = _PATIENCE_MS,
     ) -> None:
-        """`active` says who leads; `refuse` makes an answer that is one error."""
+        """`active` says who leads; `refuse` makes an answer that is one error.
+
+        `patience_ms`: how long a question is asked until it is answered here.
+        """
+        assert patience_ms > 0, patience_ms
         self.answers: list[tuple[AskedBy, Message | None]] = []
         """For the node to take; None where the client's connection must be closed."""
-        self._channels = PeerChannels(str(node_id), link_ids, report, _LINK_LIMITS, decode_limits)
+        link_limits = ChannelLimits(
+            request_timeout_ms=min(_REQUEST_TIMEOUT_MS, patience_ms), requests_max=4_096
+        )
+        self._channels = PeerChannels(str(node_id), link_ids, report, link_limits, decode_limits)
+        self._patience_ms = patience_ms
         self._decode_limits = decode_limits
         self._active = active
         self._refuse = refuse
@@ -100,17 +114,25 @@ class Forwarder:
     ) -> None:
         """Forward a client's request in an envelope; raises UnencodableMessage."""
         envelope = pack(header, request, client_host)
-        self._ask(_Question(reply_to, request, envelope, header, now_ms + _PATIENCE_MS), now_ms)
+        self._ask(
+            _Question(reply_to, request, envelope, header, now_ms + self._patience_ms), now_ms
+        )
 
     def ask(self, tag: str, request: Message, now_ms: int) -> None:
         """Ask on the node's own behalf, unless this tag's question is still open."""
         if tag in self._questions:
             return
-        self._ask(_Question(tag, request, request, None, now_ms + _PATIENCE_MS), now_ms)
+        self._ask(_Question(tag, request, request, None, now_ms + self._patience_ms), now_ms)
 
     def controller_changed(self, now_ms: int) -> None:
-        """Somebody else may be active: ask them what waits."""
+        """Somebody else may be active: ask them what waits, and what the node asked itself."""
         self._rests_until_ms = 0
+        target = self._active()
+        if target is not None:
+            for question in self._questions.values():
+                if question.request_id and not question.header and question.asked_of != target[0]:
+                    del self._by_request[question.request_id]
+                    question.request_id = 0
         self._send_waiting(now_ms)
 
     def take_waiting(self) -> list[tuple[AskedBy, Message, RequestHeader | None]]:
@@ -196,6 +218,7 @@ class Forwarder:
             self._next_request_id,
             self._next_request_id + 1,
         )
+        question.asked_of = node_id
         self._by_request[question.request_id] = question
         order = SendRequest(question.request_id, node_id, address, question.sent)
         self._take(self._channels.send(order, now_ms), now_ms)

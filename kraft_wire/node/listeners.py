@@ -38,7 +38,7 @@ class Listeners(NamedTuple):
 
 
 def read_listeners(
-    reader: ConfigReader, *, is_broker: bool, needs_controller_listener: bool
+    reader: ConfigReader, *, is_broker: bool, is_controller: bool, is_embedded: bool
 ) -> Listeners:
     """Return the listeners. Errors: ConfigError."""
     bound = _endpoints(reader, _LISTENERS)
@@ -52,7 +52,7 @@ def read_listeners(
             raise reader.error(_ADVERTISED, f"{name} is advertised, but it is not in listeners")
     listeners = {}
     for name, host, port in bound:
-        _check_protocol(reader, name)
+        _check_protocol(reader, name, _LISTENERS)
         shown_host, shown_port = advertised.get(name, (host or "127.0.0.1", port))
         if shown_host in _UNROUTABLE and name not in controller_names:
             raise reader.error(
@@ -65,8 +65,27 @@ def read_listeners(
         tuple(each for each in listeners.values() if each.name not in controller_names),
         tuple(listeners[name] for name in controller_names if name in listeners),
     )
-    _check_kinds(reader, found, is_broker, needs_controller_listener)
+    if not is_controller:
+        _check_controllers_elsewhere(reader, found, controller_names)
+    _check_kinds(reader, found, is_broker, is_controller and not is_embedded)
     return found
+
+
+def _check_controllers_elsewhere(
+    reader: ConfigReader, found: Listeners, controller_names: list[str]
+) -> None:
+    """See that a node that is only a broker knows how controllers are spoken to, and is none."""
+    if not controller_names:
+        raise reader.error(
+            _CONTROLLER_NAMES, "a broker needs the name of the listener that controllers have"
+        )
+    if found.controller:
+        raise reader.error(
+            _CONTROLLER_NAMES,
+            f"{found.controller[0].name} is in listeners, and this node is only a broker",
+        )
+    for name in controller_names:
+        _check_protocol(reader, name, _CONTROLLER_NAMES)
 
 
 def _check_kinds(
@@ -105,7 +124,7 @@ def _endpoint(reader: ConfigReader, key: str, text: str) -> tuple[str, str, int]
     return name.upper(), host.strip("[]"), int(port)
 
 
-def _check_protocol(reader: ConfigReader, name: str) -> None:
+def _check_protocol(reader: ConfigReader, name: str, key: str) -> None:
     """Only plain text is served; a name that no map explains is its own protocol, or a plain one.
 
     Kafka takes an unexplained controller listener for PLAINTEXT while no map is given.
@@ -119,4 +138,4 @@ def _check_protocol(reader: ConfigReader, name: str) -> None:
     if protocol == name and is_controllers and not reader.is_set(_PROTOCOLS):
         return
     if protocol != "PLAINTEXT":
-        raise reader.error(_LISTENERS, f"{name} asks for {protocol}; only PLAINTEXT is served")
+        raise reader.error(key, f"{name} asks for {protocol}; only PLAINTEXT is served")

@@ -9,6 +9,7 @@ Nothing here knows sockets, threads or clocks. Read next: `opening`, `decoding`,
 """
 
 from collections import defaultdict
+from collections.abc import Iterator
 from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -102,6 +103,7 @@ class Node:
             self._directories,
             chance,
             publish=self._publish,
+            retired=self._retire,
             disk_full=self._disk_full,
             link_ids=link_ids,
             report=report,
@@ -109,24 +111,25 @@ class Node:
             now_ms=now_ms,
             wall_ms=wall_ms,
         )
-        self._broker = (
-            BrokerPart(
-                fs,
-                config,
-                self._directories,
-                chance,
-                self,
-                report,
-                now_ms,
-                broker_epoch=lambda: self.broker_epoch,
-                link_ids=link_ids,
-                decode_limits=limits,
-            )
-            if config.is_broker
-            else None
-        )
+        self._broker = self._open_broker(fs, report, link_ids, limits) if config.is_broker else None
         self._quorum.start(now_ms)
         self._after()
+
+    def _open_broker(
+        self, fs: FileSystem, report: Report, link_ids: Iterator[int], limits: DecodeLimits
+    ) -> BrokerPart:
+        return BrokerPart(
+            fs,
+            self.config,
+            self._directories,
+            self.chance,
+            self,
+            report,
+            self._now_ms,
+            broker_epoch=lambda: self.broker_epoch,
+            link_ids=link_ids,
+            decode_limits=limits,
+        )
 
     @property
     def raft(self) -> RaftIo:
@@ -162,7 +165,12 @@ class Node:
     @property
     def broker_epoch(self) -> int:
         """The broker's epoch, -1 while it is not registered."""
-        return self._quorum.registration.broker_epoch
+        return self._quorum.broker_epoch
+
+    @property
+    def serves_clients(self) -> bool:
+        """Whether there is a broker that runs; `ServeClients` says when that begins later."""
+        return self._quorum.serves_clients
 
     @property
     def flushes_every_append(self) -> bool:
@@ -254,11 +262,12 @@ class Node:
             self.broker.connection_closed(connection_id)
 
     def begin_stop(self, now_ms: int) -> None:
-        """Give up leadership and answer whoever waits; `StopProcess` says when that is over."""
+        """Give up leadership and answer whoever waits; `StopProcess` says when that is over.
+
+        Clients are served until `serves_clients` is false.
+        """
         self._now_ms = now_ms
         self.timers_changed = True
-        if self._broker is not None:
-            self.broker.stop(now_ms)
         self._quorum.leave(now_ms)
         self._after()
 
@@ -279,6 +288,10 @@ class Node:
             self._change_limits(image)
         if self._broker is not None:
             self._broker.publish(image, self._now_ms, self._wall_ms)
+
+    def _retire(self) -> None:
+        """Others lead what this broker led, or nobody does."""
+        self.broker.stop(self._now_ms)
 
     def _change_limits(self, image: MetadataImage) -> None:
         settings = layered(self.config.settings, image, self.config.node_id)

@@ -78,7 +78,8 @@ def open_quorum(
         replica_config = raft_config(config, first.meta.cluster_id, first.meta.directory_id)
         opened = open_metadata_log(fs, first, config.settings, static_voters(config), wall_ms)
         replica_config = reachable(replica_config, opened.voters.latest)
-        if not replica_config.endpoints and len(opened.voters.latest) > 1:
+        is_alone = len(opened.voters.latest) <= 1
+        if config.is_controller and not replica_config.endpoints and not is_alone:
             raise StartError(
                 f"the controllers {list(opened.voters.latest.nodes)} decide together about these "
                 "data: a listener of controller.listener.names is needed, where they reach this one"

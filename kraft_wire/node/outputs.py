@@ -21,6 +21,7 @@ __all__ = [
     "FlushLogs",
     "FlushTarget",
     "LimitsChanged",
+    "LinkNode",
     "NoReply",
     "Order",
     "Output",
@@ -28,6 +29,7 @@ __all__ = [
     "Rejection",
     "Reply",
     "SendBytes",
+    "ServeClients",
     "StopProcess",
 ]
 
@@ -141,6 +143,14 @@ class Disconnect:
     link_id: int
 
 
+class LinkNode(Protocol):
+    """What hears of links: the node."""
+
+    def link_up(self, link_id: int, now_ms: int) -> None: ...
+    def link_frame(self, link_id: int, frame: bytes, now_ms: int, wall_ms: int) -> None: ...
+    def link_down(self, link_id: int, now_ms: int) -> None: ...
+
+
 @frozen
 class LimitsChanged:
     """Obey other limits from now on: dynamic settings have changed (KIP-226, KIP-402, KIP-612)."""
@@ -151,13 +161,20 @@ class LimitsChanged:
 
 
 @frozen
+class ServeClients:
+    """Let clients connect from now on: the broker runs, or there is none to wait for. Said once."""
+
+
+@frozen
 class StopProcess:
     """The node is done: its graceful stop is over, or it must not go on for a reason."""
 
     reason: str | None
 
 
-Order: TypeAlias = FlushLogs | Connect | SendBytes | Disconnect | LimitsChanged | StopProcess
+Order: TypeAlias = (
+    FlushLogs | Connect | SendBytes | Disconnect | LimitsChanged | ServeClients | StopProcess
+)
 """What concerns no client's connection in particular."""
 
 Output: TypeAlias = Reply | NoReply | Close | Order

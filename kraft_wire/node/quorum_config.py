@@ -26,7 +26,7 @@ def raft_config(config: NodeConfig, cluster_id: str, directory_id: Uuid) -> Raft
         _endpoints(config),
         tuple(Address(server.host, server.port) for server in config.bootstrap_servers),
         VersionRange(0, 1),
-        is_controller="controller" in config.roles,
+        is_controller=config.is_controller,
         joins_by_itself=config.settings.boolean("controller.quorum.auto.join.enable"),
         timing=_timing(config.settings),
     )

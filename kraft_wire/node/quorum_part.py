@@ -1,11 +1,14 @@
 """The metadata's half of a node: replica, controller, snapshots, and the way to other controllers.
 
 `obey` follows what the quorum decides, in its order: committed records are replayed and published,
-the controller becomes active or ceases to be, this node registers where it is not known. A node
-leaves gracefully by saying farewell through its own controller, if that is active, and by resigning
-where it leads. Metadata that cannot be replayed stops the process: nothing right can follow.
+the controller becomes active or ceases to be, this node registers where it is not known. What the
+broker's life has to say goes to the controller of this node where that is active, without a wire,
+else to the one that is (`own_broker`). A node leaves gracefully by letting its broker stop first,
+then by resigning where it leads. Metadata that cannot be replayed stops the process: nothing right
+can follow.
 
-Not here: the broker (`broker_part`), requests and answers of clients (`node`, `controller_apis`).
+Not here: the broker (`broker_part`), requests and answers of clients (`node`, `controller_apis`),
+what a broker says and when (`broker_lifecycle`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +18,6 @@ from typing import TYPE_CHECKING, Final
 from kraft_wire.controller.controller import Controller
 from kraft_wire.controller.image import MetadataImage
 from kraft_wire.controller.image_draft import MetadataFault
-from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.model import (
     NO_REPLICA,
     Chance,
@@ -27,13 +29,15 @@ from kraft_wire.model import (
     random_uuid,
     sooner,
 )
+from kraft_wire.node.broker_lifecycle import BrokerLifecycle
 from kraft_wire.node.config import NodeConfig
 from kraft_wire.node.controller_host import ControllerHost
 from kraft_wire.node.event_log import Report
 from kraft_wire.node.metadata_opening import bootstrap_records_of
 from kraft_wire.node.metadata_upkeep import MetadataUpkeep
 from kraft_wire.node.opening import open_quorum, start_quorum
-from kraft_wire.node.outputs import Output, StopProcess
+from kraft_wire.node.outputs import Output, ServeClients, StopProcess
+from kraft_wire.node.own_broker import OwnBroker
 from kraft_wire.node.raft_io import News, RaftIo
 from kraft_wire.node.registration import Registration
 from kraft_wire.raft.effects import (
@@ -70,6 +74,7 @@ class QuorumPart:
         chance: Chance,
         *,
         publish: Callable[[MetadataImage], None],
+        retired: Callable[[], None],
         disk_full: Callable[[DiskFull], None],
         link_ids: Iterator[int],
         report: Report,
@@ -80,7 +85,8 @@ class QuorumPart:
         """`start` must follow. `disk_full` is told of a disk without room for metadata.
 
         `publish` takes each committed image, from the first one on that lacks nothing of what was
-        committed when this node came: a broker must not judge its logs by less.
+        committed when this node came, and that has its broker: a broker must not judge its logs by
+        less. `retired` is called once the broker of a node that leaves need not serve any more.
         """
         self.raft = open_quorum(
             fs, directories, config, chance, link_ids, report, decode_limits, wall_ms
@@ -95,17 +101,18 @@ class QuorumPart:
             ),
             self.raft,
             bootstrap=lambda: bootstrap_records_of(fs, directories[0]),
-            registration=self._arrival,
+            registration=lambda: self.registration.arrival(self.host.controller),
             disk_full=disk_full,
         )
         self.registration = _registration(config, directories, random_uuid(chance))
+        self.own_broker = self._own_broker(config, chance, report, retired)
+        """The life of the broker, of a node that is one."""
         self.has_static_voters = bool(config.voters)
         self.leaders_count = 0
         """Leaders that this node saw begin."""
         self._leader_epoch = LeaderEpoch(-1)
         """The epoch of the newest of them."""
-        self._is_starting = True
-        self._is_caught_up = False
+        self._is_starting, self._is_caught_up = True, False
         self.upkeep = MetadataUpkeep(self.raft, config.settings, report, now_ms)
         self._config = config
         self._directories = directories
@@ -117,18 +124,53 @@ class QuorumPart:
         self._outputs: list[Output] = []
         self._now_ms = now_ms
         self._is_leaving = False
-        self._heartbeat_at_ms = now_ms
+        self._has_announced = False
+        """Whether the host knows that clients may be served."""
+
+    def _own_broker(
+        self, config: NodeConfig, chance: Chance, report: Report, retired: Callable[[], None]
+    ) -> OwnBroker | None:
+        if not config.is_broker:
+            return None
+
+        def leave() -> None:
+            retired()
+            self._resign()
+
+        return OwnBroker(
+            BrokerLifecycle(config.node_id, self.registration, config.settings, chance, report),
+            self.raft,
+            self.host,
+            apis=lambda: self.apis,
+            obey=self._obey_all,
+            retired=leave,
+        )
 
     def start(self, now_ms: int) -> None:
-        """Begin as a replica. Alone this node leads, and is registered when this returns."""
+        """Begin as a replica. Alone this node leads, and its broker runs when this returns."""
 
         def join() -> None:
             self.raft.start(now_ms)
             self._obey_all()
+            self._live()
 
+        if self.own_broker is not None:
+            self.own_broker.lifecycle.start(now_ms)
+            if self.raft.replica.quorum.is_only_voter:  # the logs are opened once, with leaders
+                self.own_broker.lifecycle.logs_opened(now_ms)
         start_quorum(self.raft, self._directories, join)
         self._is_starting = False
         self._publish()
+
+    @property
+    def broker_epoch(self) -> int:
+        """The broker's epoch, -1 while it is not registered."""
+        return -1 if self.own_broker is None else self.own_broker.lifecycle.broker_epoch
+
+    @property
+    def serves_clients(self) -> bool:
+        """Whether there is a broker that runs."""
+        return self.own_broker is not None and self.own_broker.lifecycle.has_run
 
     @property
     def apis(self) -> "ControllerApis":
@@ -163,51 +205,41 @@ class QuorumPart:
         self.raft.wall_ms = wall_ms
         self.raft.tick(now_ms)
         self.host.tick(now_ms)
-        self._send_heartbeat()
+        if self.own_broker is not None:
+            self.own_broker.lifecycle.tick(now_ms)
         if self._apis is not None:
-            self._apis.forwarder.tick(now_ms)
+            self._apis.tick(now_ms)
         self.upkeep.tick(now_ms, wall_ms)
 
     def deadline_ms(self) -> int:
         """Return when `tick` is needed next."""
         soonest_ms = sooner(self.raft.deadline_ms(), self.host.deadline_ms())
-        if self._has_session_elsewhere:
-            soonest_ms = sooner(soonest_ms, self._heartbeat_at_ms)
+        if self.own_broker is not None:
+            soonest_ms = sooner(soonest_ms, self.own_broker.lifecycle.deadline_ms())
         if self._apis is not None:
-            soonest_ms = sooner(soonest_ms, self._apis.forwarder.deadline_ms())
+            soonest_ms = sooner(soonest_ms, self._apis.deadline_ms())
         upkeep_ms = self.upkeep.deadline_ms()
         return upkeep_ms if soonest_ms is None else min(soonest_ms, upkeep_ms)
 
-    @property
-    def _has_session_elsewhere(self) -> bool:
-        """Whether the broker of this node lives by what it tells a controller elsewhere."""
-        is_elsewhere = self.raft.replica.quorum.leader_id not in (NO_REPLICA, self._config.node_id)
-        return is_elsewhere and self.registration.broker_epoch >= 0 and not self._is_leaving
-
-    def _send_heartbeat(self) -> None:
-        """Keep the broker's session with a controller elsewhere, when it is time."""
-        if self._has_session_elsewhere and self._heartbeat_at_ms <= self._now_ms:
-            interval_ms = self._config.settings.integer("broker.heartbeat.interval.ms")
-            self._heartbeat_at_ms = self._now_ms + interval_ms
-            heartbeat = self.registration.heartbeat(self.raft.committed.image.offset)
-            self.apis.heartbeat(heartbeat, self._now_ms)
-
     def links_of(self, link_id: int) -> "RaftIo | Forwarder":
         """Return whom a link belongs to."""
-        apis = self._apis
         self.raft.is_touched = True
-        return apis.forwarder if apis is not None and apis.forwarder.owns(link_id) else self.raft
+        owner = None if self._apis is None else self._apis.owner_of(link_id)
+        return self.raft if owner is None else owner
 
     def take_outputs(self, flush_ids: Iterator[int]) -> list[Output]:
         """Return what the host must do: flush, talk to peers, stop."""
         outputs, self._outputs = self._outputs, []
+        if not self._has_announced and (self.serves_clients or self.own_broker is None):
+            self._has_announced = True
+            outputs.append(ServeClients())
         if self.raft.disk.wants_flush:
             order = self.raft.disk.begin_flush(next(flush_ids))
             if order is not None:
                 outputs.append(order)
         outputs += self.raft.take_outputs()
         if self._apis is not None:
-            outputs += self._apis.forwarder.take_outputs()
+            outputs += self._apis.take_outputs()
         return outputs
 
     # -- the quorum's news -----------------------------------------------------------------------
@@ -219,10 +251,9 @@ class QuorumPart:
         """
         self.raft.is_touched = False
         self._now_ms = now_ms
-        if not self.raft.news:
-            return
         try:
             self._obey_all()
+            self._live()
         except MetadataFault as fault:
             self._outputs.append(StopProcess(f"the committed metadata cannot be replayed: {fault}"))
 
@@ -246,7 +277,7 @@ class QuorumPart:
                 self._count_leader(leader_id, leader_epoch)
                 self._register_controller()
                 if self._apis is not None:
-                    self._apis.forwarder.controller_changed(self._now_ms)
+                    self._apis.controller_changed(self._now_ms)
             case ShutdownCompleted():
                 self._outputs.append(StopProcess(None))
 
@@ -259,9 +290,19 @@ class QuorumPart:
     def _publish(self) -> None:
         """Publish the committed image, once it lacks nothing and the start is over."""
         self._is_caught_up = self._is_caught_up or self._reaches_leader()
-        if self._is_caught_up and not self._is_starting:
-            self._publish_image(self.raft.committed.image)
-            self._register_controller()
+        if not self._is_caught_up or self._is_starting:
+            return
+        self._register_controller()
+        image, own = self.raft.committed.image, self.own_broker
+        if own is None or own.knows_itself or self.registration.is_registered(image):
+            self._publish_image(image)
+            if own is not None:
+                own.published(image, self._now_ms)
+
+    def _live(self) -> None:
+        """Let the broker and its controller talk."""
+        if self.own_broker is not None:
+            self._outputs += self.own_broker.live(self._now_ms)
 
     def _reaches_leader(self) -> bool:
         """Tell whether everything is replayed of which the leader says that it is committed."""
@@ -280,20 +321,21 @@ class QuorumPart:
         if self._config.controller_listeners:
             self.apis.register(self.registration.controller_record(), self._now_ms)
 
-    def _arrival(self) -> Iterator[list[VersionedRecord]]:
-        return self.registration.arrival(self.host.controller, self._now_ms)
-
     # -- the end ---------------------------------------------------------------------------------
 
     def leave(self, now_ms: int) -> None:
         """Begin the farewell, once; `StopProcess` says when it is over."""
         self._now_ms = now_ms
-        if not self._is_leaving:
-            self._is_leaving = True
-            farewell = self.registration.farewell(self.host.controller, now_ms)
-            self.host.leave(farewell, self._left, now_ms)
+        self.raft.is_touched = True
+        if self._is_leaving:
+            return
+        self._is_leaving = True
+        if self.own_broker is None:
+            self._resign()
+        else:
+            self.own_broker.lifecycle.begin_stop(now_ms)
 
-    def _left(self) -> None:
+    def _resign(self) -> None:
         self.raft.take(ShutdownRequested(_SHUTDOWN_MS), self._now_ms)
 
     def stop(self) -> None:
@@ -306,6 +348,7 @@ class QuorumPart:
             self.leave(self._now_ms)
             self.raft.flush_now(self._now_ms)
             self._obey_all()
+            self._live()
         self.raft.log.close()
 
 
@@ -317,8 +360,7 @@ def _registration(
         _cluster_id(directories),
         incarnation_id,
         _directory_ids(directories),
-        is_broker=config.is_broker,
-        previous_broker_epoch=_previous_broker_epoch(directories),
+        _previous_broker_epoch(directories),
     )
 
 

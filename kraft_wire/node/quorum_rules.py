@@ -31,12 +31,8 @@ def read_roles(reader: ConfigReader) -> tuple[str, ...]:
     """Return the roles of this process, in alphabetic order."""
     roles = tuple(sorted(reader.strings(_ROLES)))
     if not roles:
-        raise reader.error(_ROLES, "a role is required: controller, or broker,controller")
+        raise reader.error(_ROLES, "a role is required: broker, controller, or both")
     assert all(role in ("broker", "controller") for role in roles), "the key's own check"
-    if roles == ("broker",):
-        raise reader.error(
-            _ROLES, "a broker without a controller is not served yet: use broker,controller"
-        )
     return roles
 
 
@@ -64,18 +60,26 @@ def check_quorum(
     voters: tuple[QuorumAddress, ...],
     bootstrap_servers: tuple[QuorumAddress, ...],
     *,
+    is_controller: bool,
     is_embedded: bool,
 ) -> None:
-    """See that this node, which is a controller, has its place in the quorum."""
-    if voters and node_id not in [voter.node_id for voter in voters]:
-        raise reader.error(
-            _VOTERS, f"node.id {node_id} is not among the voters, and this node is a controller"
-        )
+    """See that the quorum can be found, and that a controller, and no broker, is a voter."""
     if not voters and not bootstrap_servers and not is_embedded:
         raise reader.error(
             _BOOTSTRAP,
             "the quorum cannot be found: name its controllers here, or in controller.quorum.voters",
         )
+    is_voter = node_id in [voter.node_id for voter in voters]
+    if voters and is_controller and not is_voter:
+        raise reader.error(
+            _VOTERS, f"node.id {node_id} is not among the voters, and this node is a controller"
+        )
+    if is_voter and not is_controller:
+        raise reader.error(
+            _VOTERS, f"node.id {node_id} is among the voters, and this node is only a broker"
+        )
+    if reader.settings.boolean(_AUTO_JOIN) and not is_controller:
+        raise reader.error(_AUTO_JOIN, "only a controller can join the quorum")
     if reader.settings.boolean(_AUTO_JOIN) and voters and not bootstrap_servers:
         raise reader.error(
             _AUTO_JOIN,

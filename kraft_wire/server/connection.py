@@ -38,23 +38,18 @@ class ConnectionHost(Protocol):
     def watch_writes(self, connection: "Connection", wanted: bool) -> None: ...
     def deliver(self, connection: "Connection", frame: bytearray) -> None:
         """Hand a whole frame to the node; `answered` may be called before this returns."""
-        ...
 
     def defer(self, connection: "Connection") -> None:
         """Let other connections be served, then clear `is_deferred` and call `resume`."""
-        ...
 
     def reserve(self, connection: "Connection", size_bytes: int) -> bool:
         """Count the bytes of a growing frame; false when all connections hold too many."""
-        ...
 
     def reject(self, connection: "Connection", rejection: Rejection) -> None:
         """Close with a log line."""
-        ...
 
     def lost(self, connection: "Connection") -> None:
         """Take note that the peer is gone."""
-        ...
 
 
 class Connection:
@@ -202,9 +197,8 @@ class Connection:
                 self._host.lost(self)
                 return
         if queue.size_bytes:
-            if self._holds_too_much():
-                return
-            self._watch_writes(True)
+            if not self._holds_too_much():
+                self._watch_writes(True)
             return
         if self._writes_watched:
             self._watch_writes(False)
@@ -217,12 +211,9 @@ class Connection:
     def _holds_too_much(self) -> bool:
         """Close a peer that does not take its answers, when they fill the memory it may have."""
         bytes_max = self._host.limits.unsent_bytes_max
-        if self.unsent_bytes <= bytes_max:
+        if self.unsent_bytes <= bytes_max or (held := self._queue.held_bytes()) <= bytes_max:
             return False
-        held_bytes = self._queue.held_bytes()
-        if held_bytes <= bytes_max:
-            return False
-        details = (("unsent", held_bytes), ("allowed", bytes_max))
+        details = (("unsent", held), ("allowed", bytes_max))
         self._host.reject(self, Rejection("write_buffer_full", details=details))
         return True
 

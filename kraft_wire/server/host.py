@@ -27,6 +27,7 @@ from kraft_wire.node.outputs import (
     Peer,
     Rejection,
     Reply,
+    ServeClients,
     StopProcess,
 )
 from kraft_wire.server.clock import now_ms, wall_ms
@@ -56,6 +57,7 @@ class Host:
         self.receive_view = memoryview(bytearray(RECEIVE_BYTES))
         self.connections: dict[int, Connection] = {}
         self.is_stopping = False
+        self.serve_clients: Callable[[], None] = lambda: None
         self.node_has_left = False
         """Whether its graceful stop is over."""
         self.links = Links(node, limits, self.settle_all, log.event)
@@ -210,6 +212,8 @@ class Host:
                 may_go.sort(key=lambda each: each.last_active_ms)
                 for connection in may_go[: self._admission.excess_count]:
                     self.reject(connection, Rejection("too_many_connections"))
+            case ServeClients():
+                self.serve_clients()
             case StopProcess(reason=reason):
                 self.node_has_left = True
                 if reason is not None:

@@ -7,24 +7,16 @@ limits are the node's (`node.peer_channels`), which disconnects what is late.
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol, cast
+from typing import cast
 
 from kraft_wire.model import FileSlice
 from kraft_wire.node.event_log import Report
 from kraft_wire.node.limits import ServerLimits
-from kraft_wire.node.outputs import Connect, Disconnect, SendBytes
+from kraft_wire.node.outputs import Connect, Disconnect, LinkNode, SendBytes
 from kraft_wire.server.clock import now_ms, wall_ms
 from kraft_wire.wire.frame import FrameReader, MalformedFrame
 
-__all__ = ["LinkNode", "Links"]
-
-
-class LinkNode(Protocol):
-    """What hears of links: the node."""
-
-    def link_up(self, link_id: int, now_ms: int) -> None: ...
-    def link_frame(self, link_id: int, frame: bytes, now_ms: int, wall_ms: int) -> None: ...
-    def link_down(self, link_id: int, now_ms: int) -> None: ...
+__all__ = ["Links"]
 
 
 class Links:

@@ -1,13 +1,13 @@
 """Serves one node until a signal: accepting connections, and the order of a stop.
 
-Sockets are bound before there is a node, and listen only now: the backlog would take clients before
-requests are answered. Not here: what binds them, makes a node, chooses the loop and ends the
-process (`cli`).
+Sockets are bound before there is a node, and listen only now, those for clients once the broker
+runs: the backlog would take them before requests are answered. Not here: what binds them, makes a
+node, chooses the loop and ends the process (`cli`).
 """
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NoReturn, Protocol
 
 from kraft_wire.node.config import Listener
@@ -31,7 +31,6 @@ class Process(Protocol):
 
     def new_loop(self, stop: Callable[[], None]) -> asyncio.AbstractEventLoop:
         """Return a loop that stops by signals, and ends the process by unexpected exceptions."""
-        ...
 
     def break_off(self, reason: str) -> NoReturn: ...
 
@@ -51,13 +50,24 @@ class Serving:
         self.loop = process.new_loop(self._stop)
         self.host = Host(node, self.loop, process.log, process.break_off)
 
-    def listen(self) -> None:
-        """Let clients connect; they are answered as soon as the loop runs."""
-        backlog = self._node.config.settings.integer("socket.listen.backlog.size")
-        for listener, sock in self._sockets:
-            sock.listen(backlog)
-            self.loop.add_reader(sock.fileno(), self._accept, listener, sock)
+    def listen(self, ready: Callable[[], None]) -> None:
+        """Let the quorum's peers connect, clients once the node says so; then call `ready`."""
+        early = self._node.config.controller_listeners
+
+        def serve_clients() -> None:
+            self._listen([each for each in self._sockets if each[0] not in early])
+            ready()
+
+        self.host.serve_clients = serve_clients
+        self._listen([each for each in self._sockets if each[0] in early])
         self.host.settle_all()
+
+    def _listen(self, sockets: Sequence[tuple[Listener, socket.socket]]) -> None:
+        backlog = self._node.config.settings.integer("socket.listen.backlog.size")
+        for listener, sock in sockets:
+            if not self.host.is_stopping:
+                sock.listen(backlog)
+                self.loop.add_reader(sock.fileno(), self._accept, listener, sock)
 
     def run(self) -> None:
         """Serve until the process is told to stop, then stop."""
@@ -78,23 +88,26 @@ class Serving:
                     "accept_failed", listener=listener.name, reason=error.strerror
                 )
                 self.loop.remove_reader(sock.fileno())
-                self.loop.call_later(_ACCEPT_PAUSE_SECONDS, self._accept_again, listener, sock)
+                self.loop.call_later(_ACCEPT_PAUSE_SECONDS, self._listen, [(listener, sock)])
                 return
             self.host.accepted(accepted, (address[0], address[1]), listener.name)
-
-    def _accept_again(self, listener: Listener, sock: socket.socket) -> None:
-        if not self.host.is_stopping:
-            self.loop.add_reader(sock.fileno(), self._accept, listener, sock)
 
     # -- stopping --------------------------------------------------------------------------------
 
     def _stop(self) -> None:
+        self._node.begin_stop(now_ms())
+        self._leave()
+
+    def _leave(self) -> None:
+        """Serve on until others lead what the broker led, for which the node has a time limit."""
+        self.host.settle_all()
+        if self._node.serves_clients:
+            self.loop.call_later(_STOP_STEP_SECONDS, self._leave)
+            return
         self.host.is_stopping = True
         for _, sock in self._sockets:
             self.loop.remove_reader(sock.fileno())
             sock.close()
-        self._node.begin_stop(now_ms())
-        self.host.settle_all()
         self._drain_connections(self.loop.time() + _STOP_GRACE_SECONDS)
 
     def _drain_connections(self, until: float) -> None:

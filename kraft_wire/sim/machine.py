@@ -27,6 +27,7 @@ from kraft_wire.node.outputs import (
     Output,
     Reply,
     SendBytes,
+    ServeClients,
     StopProcess,
 )
 from kraft_wire.raft.quorum import Quorum
@@ -431,8 +432,8 @@ class Machine:
                 wires.disconnect(link_id)
             case Close():
                 wires.close(output)
-            case LimitsChanged():
-                pass  # simulated clients are few
+            case LimitsChanged() | ServeClients():
+                pass  # simulated clients are few, and may come early
             case StopProcess():
                 self._stop_process(node, output)
 

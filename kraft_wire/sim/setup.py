@@ -35,6 +35,8 @@ BROKER_PORT = 9092
 LISTENER = "CONTROLLER"
 ROOT = "data"
 METADATA_DIRECTORY = f"{ROOT}/{METADATA_TOPIC}-0"
+_FOR_EVER_MS = 2**31 - 1
+"""A simulated cluster may lack a majority for as long as it pleases."""
 _FORMATTED_CHECKPOINT = f"{METADATA_DIRECTORY}/{0:020d}-{0:010d}.checkpoint"
 
 
@@ -89,6 +91,7 @@ class Setup:
             "listener.security.protocol.map": f"{LISTENER}:PLAINTEXT,PLAINTEXT:PLAINTEXT",
             "log.dirs": ROOT,
             "storage.ballast.bytes": 0,
+            "initial.broker.registration.timeout.ms": _FOR_EVER_MS,
         }
         return "".join(f"{key}={value}\n" for key, value in {**own, **self._quorum()}.items())
 

@@ -30,6 +30,12 @@ APACHE_DEFAULTS = {
 QUORUM_CHECKPOINT = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
 STATIC = "controller.quorum.voters=1@127.0.0.1:9093"
 DYNAMIC = "controller.quorum.bootstrap.servers=127.0.0.1:9093"
+BROKER = """\
+process.roles=broker
+node.id=101
+listeners=PLAINTEXT://127.0.0.1:9092
+"""
+"""Of a node that is only a broker; what is given last counts."""
 SALT = 'salt="MWx2NHBkbnc0ZndxN25vdGN4bTB5eTFrN3E="'
 
 
@@ -100,6 +106,9 @@ def identity(directory: Path) -> dict[str, str]:
             ],
         ),
         (DYNAMIC, ["-I", "2@h:9094:Jyno6mkdTyCZ1tsbAZSXBg"]),
+        (f"{STATIC}\n{BROKER}", []),
+        (f"{DYNAMIC}\n{BROKER}", []),
+        (f"{DYNAMIC}\n{BROKER}", ["--no-initial-controllers"]),
     ],
     ids=lambda value: value if isinstance(value, str) else "+".join(value[:2]) or "plain",
 )
@@ -191,6 +200,7 @@ def test_apache_kafka_starts_on_a_directory_that_we_formatted(tmp_path: Path) ->
         (STATIC, ["-s", "-N"], 2, "only one of"),
         (STATIC, ["-f", "kraft.version=1"], 2, "a static quorum, not 1: for a dynamic one remove"),
         (DYNAMIC, [], 2, "give one of --standalone"),
+        (f"{DYNAMIC}\n{BROKER}", ["-s"], 2, "You can only use --standalone on a controller."),
         (DYNAMIC, ["-s", "-f", "kraft.version=0"], 2, "for a dynamic quorum, not 0: leave"),
         (STATIC, ["-f", "group.version=1"], 2, "only group.version=0 is possible"),
         (DYNAMIC, ["-I", "1@localhost"], 2, "id@host:port:directoryId"),

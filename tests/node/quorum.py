@@ -27,6 +27,7 @@ from kraft_wire.node.outputs import (
     Peer,
     Reply,
     SendBytes,
+    ServeClients,
     StopProcess,
 )
 from kraft_wire.raft.roles import Leader
@@ -74,6 +75,8 @@ class Member:
     lines: list[tuple[str, dict[str, object]]] = field(default_factory=list)
     is_done: bool = False
     """Whether its graceful stop is over."""
+    serves_clients: bool = False
+    """Whether it was said, in its present life, that clients may come."""
     power_lost: int = 0
     """How often its power went in the middle of something."""
 
@@ -175,7 +178,7 @@ class NodeQuorum:
         chance = CountingChance()
         for _ in range(node_id):
             chance.below(1_000)
-        member.is_done = False
+        member.is_done = member.serves_clients = False
         try:
             member.node = Node(
                 config,
@@ -397,6 +400,8 @@ class NodeQuorum:
             case StopProcess(reason):
                 assert reason is None, reason
                 member.is_done = True
+            case ServeClients():
+                member.serves_clients = True
             case NoReply() | LimitsChanged():
                 raise AssertionError("nobody asks for silence or for other limits here")
         return []

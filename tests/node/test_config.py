@@ -58,10 +58,6 @@ def test_environment_beats_the_file_and_overrides_beat_both() -> None:
     [
         ("num.partitions=zero", "server.properties:8: num.partitions=zero: Not a number"),
         ("num.partitions=0", "server.properties:8: num.partitions=0: Value must be at least 1"),
-        (
-            "process.roles=broker",
-            "server.properties:8: process.roles=broker: a broker without a controller is not",
-        ),
         ("process.roles=", "server.properties:8: process.roles=: Configuration must not be"),
         ("process.roles=controler", "String must be one of: broker, controller"),
         ("listeners=SSL://:1", "server.properties:8: listeners=SSL://:1: SSL asks for SSL"),
@@ -109,6 +105,54 @@ def test_environment_beats_the_file_and_overrides_beat_both() -> None:
 def test_a_wrong_value_names_file_line_key_and_reason(line: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load_config(of_file(line + "\n"), {})
+    assert message in str(caught.value)
+
+
+BROKER = """\
+process.roles=broker
+node.id=101
+controller.listener.names=CONTROLLER,OTHER
+listeners=PLAINTEXT://127.0.0.1:0
+controller.quorum.voters=7@h:1,8@h:2
+log.dirs=/a
+"""
+
+
+def test_a_node_that_is_only_a_broker_listens_for_clients_alone() -> None:
+    config = load_config(settings_of_file(BROKER, "broker.properties"), {})
+    assert config.roles == ("broker",)
+    assert config.is_broker
+    assert not config.is_controller
+    assert [each.name for each in config.all_listeners] == ["PLAINTEXT"]
+    assert config.voters == ((7, "h", 1), (8, "h", 2))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("node.id=7", "node.id 7 is among the voters, and this node is only a broker"),
+        ("controller.quorum.voters=", "bootstrap.servers is not set: the quorum cannot be found"),
+        ("controller.quorum.auto.join.enable=true", "only a controller can join the quorum"),
+        ("controller.listener.names=", "Configuration must not be empty"),
+        (
+            "listeners=PLAINTEXT://:1,OTHER://:2",
+            "controller.listener.names=CONTROLLER,OTHER: OTHER is in listeners, and this node is",
+        ),
+        ("controller.listener.names=PLAINTEXT", "PLAINTEXT is in listeners, and this node is"),
+        ("listeners=CONTROLLER://:1", "CONTROLLER is in listeners, and this node is only"),
+        (
+            "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "controller.listener.names=CONTROLLER,OTHER: OTHER asks for OTHER",
+        ),
+        (
+            "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:SSL,OTHER:SSL",
+            "CONTROLLER asks for SSL",
+        ),
+    ],
+)
+def test_a_broker_alone_is_refused_what_kafka_refuses_it(line: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(settings_of_file(BROKER + line, "broker.properties"), {})
     assert message in str(caught.value)
 
 

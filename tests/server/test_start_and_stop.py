@@ -207,7 +207,7 @@ def test_the_ready_file_of_a_killed_node_is_gone_before_clients_are_taken(tmp_pa
     program = (
         "import os, sys\n"
         "from kraft_wire.server.serve import Serving\n"
-        "Serving.listen = lambda self: os._exit(os.path.exists('ready'))\n"
+        "Serving.listen = lambda self, ready: os._exit(os.path.exists('ready'))\n"
         "from kraft_wire.cli.main import main\n"
         "main()\n"
     )

@@ -12,7 +12,15 @@ from kraft_wire.model import FileSlice, Uuid
 from kraft_wire.node.config import Setting, load_config
 from kraft_wire.node.limits import ServerLimits
 from kraft_wire.node.node import Node
-from kraft_wire.node.outputs import FlushLogs, LimitsChanged, NoReply, Peer, Reply, StopProcess
+from kraft_wire.node.outputs import (
+    FlushLogs,
+    LimitsChanged,
+    NoReply,
+    Peer,
+    Reply,
+    ServeClients,
+    StopProcess,
+)
 from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
 from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest
@@ -163,7 +171,7 @@ class NodeDoor:
                 assert output.spared_listeners == frozenset(), output
                 self.limits.append(output.limits)
             else:
-                assert isinstance(output, NoReply | StopProcess), output
+                assert isinstance(output, NoReply | ServeClients | StopProcess), output
         if not self.keeps_flushes_back:
             self.flush()
 
