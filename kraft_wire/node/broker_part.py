@@ -7,7 +7,7 @@ Not here: requests (`node`), the metadata log (`raft_io`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
@@ -30,7 +30,17 @@ from kraft_wire.wire.message import DecodeLimits
 if TYPE_CHECKING:
     from kraft_wire.node.replica_links import ReplicaLinks
 
-__all__ = ["BrokerPart"]
+__all__ = ["BrokerPart", "LinkNeeds"]
+
+
+class LinkNeeds(NamedTuple):
+    """What links to other brokers need of the node."""
+
+    broker_epoch: Callable[[], int]
+    """Returns -1 while the broker is not registered."""
+    link_ids: Iterator[int]
+    """The node's, which all owners of links share."""
+    decode_limits: DecodeLimits
 
 
 class BrokerPart:
@@ -45,12 +55,8 @@ class BrokerPart:
         controller: ControllerChannel,
         report: Report,
         now_ms: int,
-        *,
-        broker_epoch: Callable[[], int],
-        link_ids: Iterator[int],
-        decode_limits: DecodeLimits,
+        link_needs: LinkNeeds,
     ) -> None:
-        """`broker_epoch` is -1 while the broker is not registered; owners share `link_ids`."""
         meta = directories[0].meta
         assert meta is not None, "opened directories are formatted"
         self.settings = config.settings
@@ -77,9 +83,7 @@ class BrokerPart:
             self._disk_failed,
             lambda: self.broker.has_replicated,
         )
-        self._broker_epoch = broker_epoch
-        self._link_ids = link_ids
-        self._decode_limits = decode_limits
+        self._link_needs = link_needs
         self._fs = fs
         self._config = config
         self._directories: Sequence[LogDirectory] = directories
@@ -137,14 +141,8 @@ class BrokerPart:
         # Not needed by a node that leads everything it has, and most of a start is imports.
         from kraft_wire.node.replica_links import ReplicaLinks
 
-        self.links = ReplicaLinks(
-            self.broker,
-            _inter_broker_listener(self._config),
-            self._broker_epoch,
-            self._link_ids,
-            self._report,
-            self._decode_limits,
-        )
+        listener, report = _inter_broker_listener(self._config), self._report
+        self.links = ReplicaLinks(self.broker, listener, *self._link_needs, report)
         return self.links
 
     def flushed(self, flush_id: int, now_ms: int) -> None:
@@ -153,8 +151,7 @@ class BrokerPart:
 
     def _open(self, image: MetadataImage, wall_ms: int) -> None:
         self._is_open = True
-        self.store.learn(_topic_configs(image))
-        self.store.load(wall_ms)
+        self.store.load(_topic_configs(image), wall_ms)
         for path in set_strays_aside(self._fs, self._directories, image, self._config.node_id):
             self._report("stray_log_set_aside", path=path)
 

@@ -84,10 +84,6 @@ class NodeLogStore:
         values = topic_values(self._own.get(topic, {}), self._settings)
         return LogConfig.from_mapping(_texts(values))
 
-    def learn(self, own: Mapping[str, Mapping[str, str]]) -> None:
-        """Take the values that topics set themselves, before their logs are opened."""
-        self._own.update(own)
-
     def get(self, partition: TopicPartition) -> PartitionLog | None:
         """Return a partition's log, None where it has none yet.
 
@@ -221,8 +217,12 @@ class NodeLogStore:
             reason = Line(error.reason)
             self._report("records_unreadable", partition=partition, file=error.path, reason=reason)
 
-    def load(self, wall_ms: int) -> None:
-        """Open the logs of every directory; tell of those that are refused."""
+    def load(self, own: Mapping[str, Mapping[str, str]], wall_ms: int) -> None:
+        """Open the logs of every directory; tell of those that are refused.
+
+        `own` has the values that topics set themselves.
+        """
+        self._own.update(own)
         for directory in self.log_directories:
             directory.load_logs(self.config_for, wall_ms)
             for partition, error in directory.damaged.items():

@@ -157,7 +157,7 @@ class Maintenance:
             return
         for directory in self._online():
             try:
-                directory.checkpoint_high_watermarks()
+                directory.checkpoint(high_watermarks_only=True)
             except StorageError as error:
                 self._directory_failed(directory, error)
 

@@ -25,7 +25,7 @@ from kraft_wire.broker.context import (
 from kraft_wire.controller.controller import Controller, layered
 from kraft_wire.controller.image import EMPTY_IMAGE, MetadataImage
 from kraft_wire.model import Chance, DiskFull
-from kraft_wire.node.broker_part import BrokerPart
+from kraft_wire.node.broker_part import BrokerPart, LinkNeeds
 from kraft_wire.node.config import NodeConfig
 from kraft_wire.node.decoding import Decoded, RequestDecoder, refused, unencodable
 from kraft_wire.node.event_log import Report
@@ -111,7 +111,16 @@ class Node:
             now_ms=now_ms,
             wall_ms=wall_ms,
         )
+<<<<<<< kraft_wire/node/node.py
+        links = LinkNeeds(lambda: self.broker_epoch, link_ids, limits)
+        self._broker = (
+            BrokerPart(fs, config, self._directories, chance, self, report, now_ms, links)
+            if config.is_broker
+            else None
+        )
+=======
         self._broker = self._open_broker(fs, report, link_ids, limits) if config.is_broker else None
+>>>>>>> /tmp/lane/mine.25533
         self._quorum.start(now_ms)
         self._after()
 
@@ -358,6 +367,7 @@ class Node:
 
     def send(self, tag: str, request: Message) -> None:
         """Carry a request of the broker's own to the controller (`broker.ControllerChannel`)."""
+        self.timers_changed = True
         answer = self.controller_apis.ask(tag, request, self._now_ms, self._wall_ms)
         if isinstance(answer, Message):
             self.broker.controller_answered(tag, answer)

@@ -36,8 +36,8 @@ class ReplicaLinks:
         listener: str,
         broker_epoch: Callable[[], int],
         link_ids: Iterator[int],
-        report: Report,
         decode_limits: DecodeLimits,
+        report: Report,
     ) -> None:
         """`broker_epoch` is -1 while the broker is not registered."""
         self.wall_ms = 0

@@ -326,9 +326,15 @@ class LogDirectory:
 
     # -- checkpoints -----------------------------------------------------------------------------
 
-    def checkpoint(self) -> None:
-        """Write the four checkpoints; damaged logs keep the offsets that they had."""
+    def checkpoint(self, *, high_watermarks_only: bool = False) -> None:
+        """Write the four checkpoints; damaged logs keep the offsets that they had.
+
+        The high watermarks alone are written where one has moved, and a crash may take them back.
+        """
         assert self.offline is None, self.offline
+        if high_watermarks_only:
+            self._write_high_watermarks()
+            return
         self._write_recovery_points()
         for partition, log in self.logs.items():
             self._high_watermarks[partition] = log.high_watermark
@@ -340,9 +346,7 @@ class LogDirectory:
         self._write(HIGH_WATERMARKS, self._high_watermarks)
         self._write(CLEANER_OFFSETS, self.cleaner_offsets)
 
-    def checkpoint_high_watermarks(self) -> None:
-        """Write the high watermarks where one has moved; a crash may take the newest back."""
-        assert self.offline is None, self.offline
+    def _write_high_watermarks(self) -> None:
         before = dict(self._high_watermarks)
         for partition, log in self.logs.items():
             self._high_watermarks[partition] = log.high_watermark
