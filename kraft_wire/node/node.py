@@ -9,7 +9,6 @@ Nothing here knows sockets, threads or clocks. Read next: `opening`, `decoding`,
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
 from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -111,34 +110,14 @@ class Node:
             now_ms=now_ms,
             wall_ms=wall_ms,
         )
-<<<<<<< kraft_wire/node/node.py
         links = LinkNeeds(lambda: self.broker_epoch, link_ids, limits)
         self._broker = (
             BrokerPart(fs, config, self._directories, chance, self, report, now_ms, links)
             if config.is_broker
             else None
         )
-=======
-        self._broker = self._open_broker(fs, report, link_ids, limits) if config.is_broker else None
->>>>>>> /tmp/lane/mine.25533
         self._quorum.start(now_ms)
         self._after()
-
-    def _open_broker(
-        self, fs: FileSystem, report: Report, link_ids: Iterator[int], limits: DecodeLimits
-    ) -> BrokerPart:
-        return BrokerPart(
-            fs,
-            self.config,
-            self._directories,
-            self.chance,
-            self,
-            report,
-            self._now_ms,
-            broker_epoch=lambda: self.broker_epoch,
-            link_ids=link_ids,
-            decode_limits=limits,
-        )
 
     @property
     def raft(self) -> RaftIo:
