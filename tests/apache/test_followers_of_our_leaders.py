@@ -1,0 +1,199 @@
+"""An Apache Kafka 4.3.1 broker follows partitions that a node of ours leads, dies, and comes back.
+
+Everybody here is real: our node is broker and controller, producers and consumers are librdkafka's
+and our own frames, and in the end the files of both brokers are compared byte by byte.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from tests.apache.broker_only import ApacheBroker
+from tests.quorum_processes import QuorumProcesses
+from tests.server.wire_client import WireClient, one_batch
+
+pytestmark = [pytest.mark.java, pytest.mark.client, pytest.mark.timeout(300)]
+
+OURS, APACHE = 1, 101
+LAG_MAX_S = 2.0
+SESSION_S = 12.0
+"""Long enough that it is the leader who leaves a dead follower out, not the controller."""
+SECONDS_MAX = 60.0
+RECORDS = 300
+PARTITIONS = 2
+SETTINGS = {
+    "replica.lag.time.max.ms": str(int(LAG_MAX_S * 1000)),
+    "broker.session.timeout.ms": str(int(SESSION_S * 1000)),
+    "broker.heartbeat.interval.ms": "500",
+    "offsets.topic.replication.factor": "1",
+}
+
+
+class Cluster:
+    """Our combined node, Apache's broker beside it, and what clients see of them."""
+
+    def __init__(self, directory: Path) -> None:
+        (directory / "ours").mkdir()
+        self.quorum = QuorumProcesses(directory / "ours", 1, is_combined=True, overrides=SETTINGS)
+        self.apache = ApacheBroker(
+            directory / "apache",
+            APACHE,
+            cluster_id=self.quorum.cluster_id,
+            voters=f"1@{self.quorum.controller(OURS)}",
+        )
+        self.directories = (directory / "ours" / "node-1", self.apache.data)
+
+    @property
+    def bootstrap(self) -> str:
+        return self.quorum.client(OURS)
+
+    def create(self, topic: str, **config: str) -> None:
+        """Make a topic that our node leads and Apache's follows."""
+        new = NewTopic(topic, PARTITIONS, replica_assignment=[[OURS, APACHE]] * PARTITIONS)
+        new.config = {name.replace("_", "."): value for name, value in config.items()}
+        admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        admin.create_topics([new])[topic].result(SECONDS_MAX)
+
+    def isrs(self, topic: str) -> list[list[int]]:
+        """The ISR of each partition, as our node tells it."""
+        admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        partitions = admin.list_topics(topic, timeout=SECONDS_MAX).topics[topic].partitions
+        return [sorted(each.isrs) for each in partitions.values()]
+
+    def await_isrs(self, topic: str, members: list[int]) -> None:
+        wait_until(lambda: self.isrs(topic) == [members] * PARTITIONS, f"ISRs of {members}")
+
+    def produce(self, topic: str, first: int) -> None:
+        """Produce records with acks=all by a real client; every one is acknowledged."""
+        problems: list[KafkaError] = []
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            if error is not None:
+                problems.append(error)
+
+        producer = Producer(
+            {"bootstrap.servers": self.bootstrap, "acks": "all", "enable.idempotence": True}
+        )
+        for number in range(first, first + RECORDS):
+            value = f"{topic} {number}".encode()
+            producer.produce(topic, value, partition=number % PARTITIONS, on_delivery=delivered)
+        assert producer.flush(SECONDS_MAX) == 0
+        assert problems == []
+
+    def one_error(self, topic: str, timeout_ms: int = 1_000) -> ErrorCode:
+        """Produce one record with acks=all in one request; return what becomes of it."""
+        data = PartitionProduceData(index=0, records=one_batch(b"alone"))
+        request = ProduceRequest(
+            acks=-1,
+            timeout_ms=timeout_ms,
+            topic_data=[TopicProduceData(name=topic, partition_data=[data])],
+        )
+        with WireClient(self.bootstrap) as client:
+            answer = client.call(request, 9, ProduceResponse)
+        return ErrorCode(answer.responses[0].partition_responses[0].error_code)
+
+    def consumed(self, topic: str) -> list[bytes]:
+        """Every record that is committed, by partition."""
+        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "g"})
+        values: list[bytes] = []
+        for number in range(PARTITIONS):
+            place = TopicPartition(topic, number, 0)
+            end = consumer.get_watermark_offsets(place, timeout=SECONDS_MAX)[1]
+            consumer.assign([place])
+            found: list[bytes] = []
+            while len(found) < end:
+                message = consumer.poll(SECONDS_MAX)
+                assert message is not None
+                assert message.error() is None, message.error()
+                found.append(message.value())
+            values += found
+        consumer.close()
+        return values
+
+    def logs(self, topic: str) -> list[tuple[bytes, bytes]]:
+        """Per partition the records' bytes on our disk and on Apache's."""
+        return [
+            tuple(  # type: ignore[misc]  # two of them
+                b"".join(
+                    file.read_bytes()
+                    for file in sorted((directory / f"{topic}-{number}").glob("*.log"))
+                )
+                for directory in self.directories
+            )
+            for number in range(PARTITIONS)
+        ]
+
+
+def wait_until(holds: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + SECONDS_MAX
+    while not holds():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.1)
+
+
+def test_an_apache_follower_dies_and_comes_back_and_nothing_acknowledged_is_lost(
+    tmp_path: Path,
+) -> None:
+    cluster = Cluster(tmp_path)
+    cluster.apache.format()
+    with cluster.quorum:
+        cluster.quorum.leader()
+        cluster.apache.start()
+        try:
+            story(cluster)
+        finally:
+            cluster.apache.stop()
+    assert " ERROR " not in cluster.apache.log.read_text(errors="replace")
+    for topic in ("loose", "strict"):
+        for ours, theirs in cluster.logs(topic):
+            assert ours == theirs
+            assert len(ours) > RECORDS // PARTITIONS * 10
+
+
+def story(cluster: Cluster) -> None:
+    cluster.create("loose")
+    cluster.create("strict", min_insync_replicas="2")
+    for topic in ("loose", "strict"):
+        cluster.await_isrs(topic, [OURS, APACHE])
+        cluster.produce(topic, 0)
+    cluster.apache.kill()
+    # The first record waits for the dead follower, until it is left out of the ISR.
+    began = time.monotonic()
+    cluster.produce("loose", RECORDS)
+    waited_s = time.monotonic() - began
+    assert 0.5 * LAG_MAX_S < waited_s < SESSION_S / 2, waited_s
+    cluster.await_isrs("loose", [OURS])
+    wait_until(lambda: cluster.one_error("strict") is ErrorCode.NOT_ENOUGH_REPLICAS, "a refusal")
+    cluster.await_isrs("strict", [OURS])
+    cluster.apache.start()
+    for topic in ("loose", "strict"):
+        cluster.await_isrs(topic, [OURS, APACHE])
+        cluster.produce(topic, 2 * RECORDS)
+    assert cluster.consumed("loose") == in_order("loose", range(3 * RECORDS))
+    # A record that was not acknowledged may be there all the same.
+    strict = [value for value in cluster.consumed("strict") if value != b"alone"]
+    both = [*range(RECORDS), *range(2 * RECORDS, 3 * RECORDS)]
+    assert strict == in_order("strict", both)
+
+
+def in_order(topic: str, numbers: Sequence[int]) -> list[bytes]:
+    """The records of one partition after the other, as they were produced."""
+    return [
+        f"{topic} {number}".encode()
+        for partition in range(PARTITIONS)
+        for number in numbers
+        if number % PARTITIONS == partition
+    ]

@@ -1,0 +1,355 @@
+"""The ISR shrinks and grows by AlterPartition, and each of its errors: KIP-497, KIP-841, KIP-903."""
+
+import pytest
+
+from kraft_wire.wire.generated.error_code import ErrorCode as E
+from tests.broker.replication.leading import LAG_MAX_MS, Leading
+from tests.broker.small_broker import broker_image, id_of, partition_image
+
+TWO = partition_image(0, replicas=(1, 2))
+THREE = partition_image(0, replicas=(1, 2, 3))
+ALONE = partition_image(0, replicas=(1, 2), isr=(1,))
+CHECK_MS = LAG_MAX_MS // 2
+
+
+def pass_lag(leading: Leading) -> None:
+    """Let so much time pass that whoever is silent has lagged for too long."""
+    for _ in range(3):
+        leading.pass_time(CHECK_MS)
+
+
+def isr_of(leading: Leading) -> tuple[int, ...]:
+    leadership = leading.partition().leadership
+    assert leadership is not None
+    return leadership.isr
+
+
+# -- leaving -------------------------------------------------------------------------------------
+
+
+def test_a_silent_follower_is_left_out_and_what_waited_for_it_is_committed() -> None:
+    leading = Leading(TWO)
+    waiting = leading.produce(timeout_ms=1 << 30)
+    leading.pass_time(LAG_MAX_MS)
+    assert leading.asked == []
+    leading.pass_time(CHECK_MS)
+    (request,) = leading.asked
+    assert (request.broker_id, request.broker_epoch) == (1, 11)
+    assert request.topics[0].topic_id == id_of("t")
+    (asked,) = request.topics[0].partitions
+    assert (asked.leader_epoch, asked.partition_epoch, asked.leader_recovery_state) == (0, 0, 0)
+    assert leading.isrs_asked() == [{0: [(1, 11)]}]
+    assert (waiting.is_parked, leading.high_watermark) == (True, 0)
+    leading.answer()
+    assert (waiting.produced.error_code, leading.high_watermark) == (E.NONE, 1)
+    assert isr_of(leading) == (1,)
+
+
+def test_until_the_controller_has_agreed_the_one_who_is_to_leave_still_counts() -> None:
+    leading = Leading(THREE)
+    leading.produce(2)
+    leading.pass_time(CHECK_MS)
+    leading.fetch(2, replica=2)
+    pass_lag(leading)
+    assert leading.isrs_asked() == [{0: [(1, 11), (2, 12)]}]
+    assert leading.high_watermark == 0
+    leading.fetch(1, replica=3)
+    assert leading.high_watermark == 1
+
+
+def test_who_has_everything_stays_however_long_it_is_silent() -> None:
+    leading = Leading(TWO)
+    leading.produce()
+    leading.fetch(1)
+    pass_lag(leading)
+    assert leading.asked == []
+
+
+def test_who_is_always_a_little_behind_stays() -> None:
+    leading = Leading(TWO)
+    end = 0
+    for _ in range(10):
+        leading.produce(acks=1)
+        leading.fetch(end)
+        end += 1
+        leading.produce(acks=1)
+        leading.pass_time(CHECK_MS)
+        assert leading.asked == []
+        leading.fetch(end)
+        end += 1
+
+
+def test_a_follower_that_falls_ever_further_behind_is_left_out() -> None:
+    leading = Leading(TWO)
+    for offset in range(4):
+        leading.produce(10, acks=1)
+        leading.fetch(offset)
+        leading.pass_time(CHECK_MS)
+    assert leading.isrs_asked() == [{0: [(1, 11)]}]
+
+
+def test_partitions_share_a_request_and_one_request_is_under_way() -> None:
+    leading = Leading(TWO, partition_image(1, replicas=(1, 3)))
+    leading.produce(acks=1)
+    leading.produce(acks=1, number=1)
+    pass_lag(leading)
+    assert leading.isrs_asked() == [{0: [(1, 11)], 1: [(1, 11)]}]
+    pass_lag(leading)
+    assert len(leading.asked) == 1
+
+
+# -- joining -------------------------------------------------------------------------------------
+
+
+def test_a_follower_with_all_that_is_committed_joins_and_counts_from_the_request_on() -> None:
+    leading = Leading(ALONE, written={0: 5})
+    leading.fetch(4)
+    assert leading.asked == []
+    leading.fetch(5)
+    assert leading.isrs_asked() == [{0: [(1, 11), (2, 12)]}]
+    waiting = leading.produce()
+    assert waiting.is_parked
+    leading.answer()
+    assert isr_of(leading) == (1, 2)
+    assert waiting.is_parked
+    leading.fetch(6)
+    assert not waiting.is_parked
+
+
+def test_nobody_joins_below_the_beginning_of_the_leader_epoch() -> None:
+    """An earlier leader may have committed all of that (KAFKA-7897)."""
+    small = partition_image(0, replicas=(1, 2), isr=(1,))
+    leading = Leading(
+        small, written={0: 5}, high_watermarks={0: 1}, config={"min.insync.replicas": "2"}
+    )
+    assert leading.high_watermark == 1
+    leading.fetch(4)
+    assert leading.asked == []
+    leading.fetch(5)
+    assert len(leading.asked) == 1
+
+
+@pytest.mark.parametrize("why", ["fenced", "stopping", "another life", "unknown"])
+def test_a_broker_that_may_not_be_in_an_isr_is_not_asked_for(why: str) -> None:
+    leading = Leading(ALONE)
+    broker = broker_image(2, fenced=why == "fenced")
+    if why == "stopping":
+        object.__setattr__(broker, "in_controlled_shutdown", True)
+    leading.brokers[2] = broker
+    leading.publish()
+    if why == "unknown":
+        leading.fetch(0, broker_epoch=99)
+    elif why == "another life":
+        assert leading.fetch(0, broker_epoch=5).fetched.error_code == E.NOT_LEADER_OR_FOLLOWER
+    else:
+        leading.fetch(0)
+    assert leading.asked == []
+
+
+def test_a_follower_that_tells_no_epoch_may_join() -> None:
+    leading = Leading(ALONE)
+    leading.fetch(0, version=14)
+    assert leading.isrs_asked() == [{0: [(1, 11), (2, -1)]}]
+
+
+def test_of_two_who_may_join_the_second_waits_for_the_first() -> None:
+    leading = Leading(partition_image(0, replicas=(1, 2, 3), isr=(1,)))
+    leading.fetch(0, replica=3)
+    leading.fetch(0, replica=2)
+    assert leading.isrs_asked() == [{0: [(1, 11), (3, 13)]}]
+    leading.answer()
+    leading.fetch(0, replica=2)
+    assert leading.isrs_asked() == [{0: [(1, 11), (3, 13), (2, 12)]}]
+
+
+def test_a_member_that_has_not_fetched_here_yet_is_named_without_its_epoch() -> None:
+    leading = Leading(partition_image(0, replicas=(1, 2, 3), isr=(1, 2)))
+    leading.fetch(0, replica=3)
+    assert leading.isrs_asked() == [{0: [(1, 11), (2, -1), (3, 13)]}]
+
+
+# -- answers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [E.INELIGIBLE_REPLICA, E.OPERATION_NOT_ATTEMPTED])
+def test_what_the_controller_has_not_done_is_over(error: E) -> None:
+    leading = Leading(ALONE)
+    leading.fetch(0)
+    leading.answer(error)
+    leadership = leading.partition().leadership
+    assert leadership is not None
+    assert leadership.maximal_isr == (1,)
+    leading.pass_time(1_000)
+    assert leading.asked == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        E.FENCED_LEADER_EPOCH,
+        E.INVALID_UPDATE_VERSION,
+        E.INVALID_REQUEST,
+        E.UNKNOWN_TOPIC_ID,
+        E.UNKNOWN_TOPIC_OR_PARTITION,
+        E.NEW_LEADER_ELECTED,
+    ],
+)
+def test_where_the_controller_knows_more_the_larger_isr_counts_until_the_metadata_come(
+    error: E,
+) -> None:
+    leading = Leading(ALONE)
+    leading.fetch(0)
+    leading.answer(error)
+    waiting = leading.produce(timeout_ms=1 << 30)
+    leading.pass_time(1_000)
+    assert leading.asked == []
+    assert waiting.is_parked
+    leading.brokers[2] = broker_image(2, fenced=True)
+    leading.publish()
+    assert waiting.is_parked
+    leading.change(partition_epoch=7)
+    assert not waiting.is_parked
+
+
+@pytest.mark.parametrize("error", [E.NOT_CONTROLLER, E.UNKNOWN_SERVER_ERROR, E.REQUEST_TIMED_OUT])
+@pytest.mark.parametrize("is_top_level", [False, True])
+def test_what_was_not_decided_is_asked_again(error: E, is_top_level: bool) -> None:
+    leading = Leading(ALONE)
+    leading.fetch(0)
+    first = leading.isrs_asked()
+    leading.answer(top_level=error) if is_top_level else leading.answer(error)
+    assert leading.asked == []
+    leading.pass_time(50)
+    assert leading.isrs_asked() == first
+    leading.answer()
+    assert isr_of(leading) == (1, 2)
+
+
+def test_a_stale_broker_epoch_is_asked_again_with_the_new_one() -> None:
+    leading = Leading(ALONE)
+    leading.fetch(0)
+    leading.answer(top_level=E.STALE_BROKER_EPOCH)
+    own = leading.brokers[1]
+    object.__setattr__(own, "broker_epoch", 111)
+    leading.publish()
+    leading.pass_time(50)
+    assert leading.asked[0].broker_epoch == 111
+    assert leading.isrs_asked() == [{0: [(1, 11), (2, 12)]}]
+
+
+def test_a_request_that_is_never_answered_is_asked_again() -> None:
+    leading = Leading(ALONE)
+    leading.fetch(0)
+    leading.pass_time(120_000)
+    leading.pass_time(50)
+    assert len(leading.asked) == 2
+    leading.controller.asked.pop()
+    leading.answer()
+    assert isr_of(leading) == (1,)  # that was the answer to the first
+
+
+def test_metadata_that_tell_nothing_new_leave_a_change_under_way_alone() -> None:
+    leading = Leading(ALONE, partition_image(1))
+    leading.fetch(0)
+    leading.change(1, leader_epoch=1)
+    waiting = leading.produce()
+    assert waiting.is_parked
+    leading.change(0, partition_epoch=0)
+    assert waiting.is_parked
+    leading.answer()
+    assert isr_of(leading) == (1, 2)
+
+
+def test_newer_metadata_overtake_an_answer() -> None:
+    leading = Leading(ALONE)
+    leading.fetch(0)
+    leading.change(isr=(1,), partition_epoch=5)
+    leading.answer()
+    assert isr_of(leading) == (1,)
+    leading.fetch(0)
+    assert leading.asked[0].topics[0].partitions[0].partition_epoch == 5
+
+
+def test_older_metadata_do_not_take_an_answer_back() -> None:
+    leading = Leading(ALONE)
+    leading.fetch(0)
+    leading.answer()
+    leading.change(isr=(1,), partition_epoch=0)
+    assert isr_of(leading) == (1, 2)
+    leading.change(isr=(1, 2), partition_epoch=1)
+    assert isr_of(leading) == (1, 2)
+
+
+def test_a_change_that_waits_is_dropped_with_the_leadership() -> None:
+    leading = Leading(ALONE, partition_image(1, replicas=(1, 3), isr=(1,)))
+    leading.fetch(0)
+    leading.fetch(0, replica=3, number=1)
+    assert len(leading.asked) == 1
+    leading.change(1, leader=3, leader_epoch=1)
+    leading.answer()
+    assert leading.asked == []
+
+
+def test_a_change_found_meanwhile_leaves_with_the_answer() -> None:
+    leading = Leading(ALONE, partition_image(1, replicas=(1, 3), isr=(1,)))
+    leading.fetch(0)
+    leading.fetch(0, replica=3, number=1)
+    leading.answer()
+    assert leading.isrs_asked() == [{1: [(1, 11), (3, 13)]}]
+
+
+def test_an_answer_of_nonsense_changes_nothing() -> None:
+    """A controller's mistakes are data."""
+    leading = Leading(ALONE)
+    leading.fetch(0)
+    request = leading.asked[0]
+    request.topics[0].partitions[0].new_isr_with_epochs = []
+    leading.answer()
+    assert isr_of(leading) == (1,)
+
+
+# -- forged and stale fetches --------------------------------------------------------------------
+
+
+def test_who_is_no_replica_is_told_to_ask_again_and_moves_nothing() -> None:
+    leading = Leading(TWO)
+    waiting = leading.produce()
+    assert leading.fetch(1, replica=4).fetched.error_code == E.UNKNOWN_LEADER_EPOCH
+    old = leading.fetch(1, replica=4, leader_epoch=-1)
+    assert old.fetched.error_code == E.NOT_LEADER_OR_FOLLOWER
+    assert (waiting.is_parked, leading.high_watermark) == (True, 0)
+
+
+def test_a_fetch_of_a_former_life_or_of_a_broker_that_is_not_registered_moves_nothing() -> None:
+    leading = Leading(TWO)
+    waiting = leading.produce()
+    assert leading.fetch(1, broker_epoch=11).fetched.error_code == E.NOT_LEADER_OR_FOLLOWER
+    del leading.brokers[2]
+    leading.publish()
+    for version in (14, 18):
+        refused = leading.fetch(1, version=version)
+        assert refused.fetched.error_code == E.NOT_LEADER_OR_FOLLOWER
+    assert (waiting.is_parked, leading.high_watermark) == (True, 0)
+
+
+@pytest.mark.parametrize(
+    ("leader_epoch", "error"),
+    [(2, E.FENCED_LEADER_EPOCH), (4, E.UNKNOWN_LEADER_EPOCH), (3, E.NONE), (-1, E.NONE)],
+)
+def test_a_fetch_under_another_leader_epoch_moves_nothing(leader_epoch: int, error: E) -> None:
+    leading = Leading(partition_image(0, replicas=(1, 2), leader_epoch=3))
+    leading.produce()
+    assert leading.fetch(1, leader_epoch=leader_epoch).fetched.error_code == error
+    assert leading.high_watermark == (1 if error is E.NONE else 0)
+
+
+def test_a_fetch_beyond_the_end_or_that_diverges_moves_nothing() -> None:
+    leading = Leading(partition_image(0, replicas=(1, 2), leader_epoch=3), written={0: 5})
+    assert leading.fetch(6).fetched.error_code == E.OFFSET_OUT_OF_RANGE
+    leading.produce(acks=1)
+    diverging = leading.fetch(6, last_fetched_epoch=0).fetched
+    assert diverging.diverging_epoch is not None
+    assert (diverging.diverging_epoch.epoch, diverging.diverging_epoch.end_offset) == (0, 5)
+    assert leading.high_watermark == 0
+    leading.fetch(5, last_fetched_epoch=0)
+    assert leading.high_watermark == 5
