@@ -89,6 +89,8 @@ class BrokerLifecycle:
         """Whether something has to be said as soon as what is in flight is answered."""
         self._is_open = False
         """Whether the logs are open, so that the broker may lead."""
+        self._knows_itself = False
+        """Whether it follows metadata that have its registration."""
         self._has_asked_to_stop = False
         self._failures = 0
         self._next_ms: int | None = None
@@ -111,7 +113,11 @@ class BrokerLifecycle:
             self.hurry(now_ms)
 
     def published(self, image: MetadataImage, now_ms: int) -> None:
-        """Renew a registration from before directories had ids, once the level allows them."""
+        """The broker follows an image that has its registration.
+
+        One from before directories had ids is renewed once the level allows them.
+        """
+        self._knows_itself = True
         own = image.brokers.get(self._node_id)
         if image.metadata_version >= DIRECTORIES_FROM and own is not None and not own.log_dirs:
             self._is_registered = False
@@ -156,7 +162,7 @@ class BrokerLifecycle:
             current_metadata_offset=metadata_offset,
             want_fence=not self._is_open,
             want_shut_down=self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN,
-            cordoned_log_dirs=[] if knows_cordoned and self._has_caught_up else None,
+            cordoned_log_dirs=[] if knows_cordoned and self._knows_itself else None,
         )
 
     def answered(self, response: Message, now_ms: int, *, is_beside: bool = False) -> None:
@@ -235,10 +241,6 @@ class BrokerLifecycle:
     @property
     def _is_silent(self) -> bool:
         return self.state in (BrokerState.NOT_RUNNING, BrokerState.SHUTTING_DOWN)
-
-    @property
-    def _has_caught_up(self) -> bool:
-        return self.state not in (BrokerState.NOT_RUNNING, BrokerState.STARTING)
 
     def tick(self, now_ms: int) -> None:
         """Give up what takes too long: to be registered, to be allowed to stop."""

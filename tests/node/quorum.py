@@ -71,12 +71,17 @@ class Member:
     fs: SimFileSystem
     node: Node | None = None
     generation: int = 0
+    life: int = 0
+    """How often it was started."""
     flushes: deque[FlushLogs] = field(default_factory=deque)
     lines: list[tuple[str, dict[str, object]]] = field(default_factory=list)
     is_done: bool = False
     """Whether its graceful stop is over."""
     serves_clients: bool = False
     """Whether it was said, in its present life, that clients may come."""
+    may_give_up: bool = False
+    """Whether its process may end by itself, for the reason in `gave_up`."""
+    gave_up: str | None = None
     power_lost: int = 0
     """How often its power went in the middle of something."""
 
@@ -100,12 +105,16 @@ class NodeQuorum:
         *,
         is_dynamic: bool = False,
         disk: type[SimFileSystem] = SimFileSystem,
+        levels: Mapping[str, int] = DEFAULT_LEVELS,
     ) -> None:
         """A dynamic quorum has its first voters in the formatted checkpoint (KIP-853)."""
         self.voters = tuple(voters)
         self.is_dynamic = is_dynamic
         self.settings = settings or {}
+        self.own_settings: dict[int, Mapping[str, str]] = {}
+        """What single nodes are set beside that, by id."""
         self.disk = disk
+        self.levels = levels
         self.now_ms = 1_000
         self.members: dict[int, Member] = {}
         self.keeps_flushes_back = False
@@ -131,6 +140,12 @@ class NodeQuorum:
         self.start(node_id, **overrides)
         return member
 
+    def add_broker(self, node_id: int, **settings: str) -> Member:
+        """Add a node that is only a broker."""
+        named = {key.replace("_", "."): value for key, value in settings.items()}
+        self.own_settings[node_id] = {"process.roles": "broker", **named}
+        return self.add(node_id)
+
     def format(self, member: Member) -> None:
         member.fs.make_directory(DIRECTORY)
         member.fs.sync_directory("/")
@@ -140,7 +155,7 @@ class NodeQuorum:
             cluster_id=CLUSTER_ID,
             node_id=member.node_id,
             directory_id=directory_id(member.node_id, member.generation),
-            levels=DEFAULT_LEVELS,
+            levels=self.levels,
             wall_ms=WALL_MS,
         )
         if self.is_dynamic and member.node_id in self.voters and not member.generation:
@@ -170,14 +185,17 @@ class NodeQuorum:
         else:
             voters = [f"{each}@{address}" for each, address in listed.items()]
             values["controller.quorum.voters"] = ",".join(voters)
-        values |= self.settings
-        if "broker" in values["process.roles"]:
+        values |= self.settings | self.own_settings.get(node_id, {})
+        if values["process.roles"] == "broker":
+            values["listeners"] = f"PLAINTEXT://{HOST}:{member.port + 1_000}"
+        elif "broker" in values["process.roles"]:
             values["listeners"] += f",PLAINTEXT://{HOST}:{member.port + 1_000}"
         values |= {key.replace("_", "."): value for key, value in overrides.items()}
         config = load_config({key: Setting(text, "test") for key, text in values.items()}, {})
         chance = CountingChance()
-        for _ in range(node_id):
+        for _ in range(node_id + 100 * member.life):  # no two lives draw the same ids
             chance.below(1_000)
+        member.life += 1
         member.is_done = member.serves_clients = False
         try:
             member.node = Node(
@@ -398,8 +416,8 @@ class NodeQuorum:
             case FlushLogs():
                 member.flushes.append(output)
             case StopProcess(reason):
-                assert reason is None, reason
-                member.is_done = True
+                assert reason is None or member.may_give_up, reason
+                member.is_done, member.gave_up = True, reason
             case ServeClients():
                 member.serves_clients = True
             case NoReply() | LimitsChanged():

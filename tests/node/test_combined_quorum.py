@@ -99,9 +99,7 @@ def test_logs_of_topics_newer_than_the_snapshot_are_no_strays_after_a_restart() 
         node = quorum.members[node_id].running
         assert "young" not in node.raft.committed.image.topics_by_name, "not known to be committed"
         assert not node.broker.partitions
-    quorum.elect()
-    quorum.level()
-    quorum.advance(1_000)
+    all_run(quorum)  # once the sessions of their former lives are over
     assert quorum.members[home].running.broker.partitions["young", 0].log_end_offset == 1
     names = [name for member in quorum.members.values() for name, _ in member.lines]
     assert "stray_log_set_aside" not in names

@@ -1,0 +1,319 @@
+"""A broker's life against scripted answers: what is said when, and what each answer leads to.
+
+The requests that release 4.3.1 sent are in `registration_and_heartbeats.json`, as its request log
+has them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kraft_wire.controller.image import EMPTY_IMAGE
+from kraft_wire.model import Uuid
+from kraft_wire.node.broker_lifecycle import BrokerLifecycle, BrokerState, LifecycleRequest
+from kraft_wire.node.config import load_config, settings_of_file
+from kraft_wire.node.registration import Registration
+from kraft_wire.wire.generated.broker_heartbeat import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+)
+from kraft_wire.wire.generated.broker_registration import (
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+)
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.json_form import message_to_json
+from tests.broker.groups.harness import CountingChance
+from tests.node.test_config import BROKER
+
+OBSERVED = json.loads((Path(__file__).parent / "registration_and_heartbeats.json").read_text())
+LEVEL = 30
+EPOCH = 336
+CAUGHT_UP = BrokerHeartbeatResponse(is_caught_up=True, is_fenced=True)
+UNFENCED = BrokerHeartbeatResponse(is_caught_up=True, is_fenced=False)
+WAIT = BrokerHeartbeatResponse(is_caught_up=True, is_fenced=False, should_shut_down=False)
+GO = BrokerHeartbeatResponse(is_caught_up=True, is_fenced=True, should_shut_down=True)
+
+
+def config_of(text: str = BROKER, **settings: str) -> Any:
+    lines = [f"{key.replace('_', '.')}={value}\n" for key, value in settings.items()]
+    return load_config(settings_of_file(text + "".join(lines), "broker.properties"), {})
+
+
+@dataclass
+class Life:
+    """A lifecycle with the clock in the test's hand."""
+
+    now_ms: int = 1_000
+    offset: int = 335
+    lines: list[tuple[str, dict[str, object]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        config = config_of()
+        self.lifecycle = BrokerLifecycle(
+            101,
+            Registration(config, "cluster", Uuid(b"i" * 16), [Uuid(b"d" * 16)], -1),
+            config.settings,
+            CountingChance(),
+            lambda name, **fields: self.lines.append((name, fields)),
+        )
+        self.lifecycle.start(self.now_ms)
+
+    def say(self) -> LifecycleRequest:
+        assert self.lifecycle.is_due(self.now_ms), self.lifecycle.deadline_ms()
+        return self.lifecycle.request(self.offset, LEVEL, self.now_ms)
+
+    def heartbeat(self) -> BrokerHeartbeatRequest:
+        said = self.say()
+        assert isinstance(said, BrokerHeartbeatRequest), said
+        return said
+
+    def hear(self, answer: Any) -> None:
+        self.lifecycle.answered(answer, self.now_ms)
+
+    def fail(self, error: int = ErrorCode.STALE_BROKER_EPOCH) -> None:
+        self.hear(BrokerHeartbeatResponse(error_code=error))
+
+    def pause_ms(self) -> int:
+        """How long until it speaks by itself; time passes until then."""
+        began_ms = self.now_ms
+        until_ms = self.lifecycle.deadline_ms()
+        assert until_ms is not None
+        self.now_ms = until_ms
+        return until_ms - began_ms
+
+    def registered(self) -> Life:
+        assert isinstance(self.say(), BrokerRegistrationRequest)
+        self.hear(BrokerRegistrationResponse(broker_epoch=EPOCH))
+        return self
+
+    def running(self) -> Life:
+        self.registered()
+        self.heartbeat()
+        self.hear(CAUGHT_UP)
+        self.lifecycle.logs_opened(self.now_ms)
+        self.heartbeat()
+        self.hear(UNFENCED)
+        assert self.lifecycle.state is BrokerState.RUNNING
+        return self
+
+
+def test_registration_says_what_the_configuration_and_the_former_life_say() -> None:
+    text = BROKER + "advertised.listeners=PLAINTEXT://h.example:57079\nbroker.rack=r1\n"
+    config = config_of(text)
+    directories = [Uuid(b"d" * 16), Uuid(b"a" * 16)]
+    said = Registration(config, "cluster", Uuid(b"i" * 16), directories, 63).broker_request()
+    assert [(each.name, each.host, each.port) for each in said.listeners] == [
+        ("PLAINTEXT", "h.example", 57079)
+    ]
+    assert (said.rack, said.previous_broker_epoch) == ("r1", 63)
+    assert said.log_dirs == sorted(directories)
+    assert not said.is_migrating_zk_broker
+
+
+def test_registration_has_the_fields_and_versions_that_release_4_3_1_sends() -> None:
+    """All but features, which are those that this node has."""
+    theirs = OBSERVED["registration"]
+    config = config_of(node_id="101")
+    ours: Any = message_to_json(
+        Registration(config, "c", Uuid(b"i" * 16), [Uuid(b"d" * 16)], 63).broker_request(),
+        theirs["version"],
+    )
+    assert theirs["version"] == BrokerRegistrationRequest.MAX_VERSION
+    assert ours.keys() == theirs["request"].keys()
+    for name in ("brokerId", "rack", "isMigratingZkBroker", "previousBrokerEpoch"):
+        assert ours[name] == theirs["request"][name]
+    ranges = {each["name"]: each for each in theirs["request"]["features"]}
+    assert all(each == ranges[each["name"]] for each in ours["features"])
+    assert ours["listeners"][0].keys() == theirs["request"]["listeners"][0].keys()
+
+
+def test_heartbeats_are_those_of_release_4_3_1_from_the_first_to_the_last() -> None:
+    life = Life().registered()
+    told: list[Any] = []
+
+    def say(offset: int) -> None:
+        life.offset = offset
+        told.append(message_to_json(life.heartbeat(), 2))
+
+    say(335)
+    life.hear(BrokerHeartbeatResponse(is_caught_up=False, is_fenced=True))
+    life.pause_ms()
+    life.heartbeat()
+    life.hear(CAUGHT_UP)
+    life.lifecycle.logs_opened(life.now_ms)
+    life.lifecycle.published(EMPTY_IMAGE, life.now_ms)
+    say(342)
+    life.hear(UNFENCED)
+    life.lifecycle.begin_stop(life.now_ms)
+    say(499)
+    life.hear(WAIT)
+    life.pause_ms()
+    say(499)
+    life.hear(GO)
+    assert told == OBSERVED["heartbeats"]
+    assert life.lifecycle.is_over
+
+
+def test_broker_catches_up_by_the_hundredth_second_and_then_lives_by_the_interval() -> None:
+    life = Life().registered()
+    assert life.heartbeat().want_fence
+    life.hear(BrokerHeartbeatResponse(is_caught_up=False, is_fenced=True))
+    assert life.pause_ms() == 10
+    assert life.heartbeat().want_fence
+    life.hear(CAUGHT_UP)
+    assert life.lifecycle.state is BrokerState.RECOVERY
+    life.lifecycle.logs_opened(life.now_ms)
+    assert not life.heartbeat().want_fence, "at once"
+    life.hear(UNFENCED)
+    assert life.lifecycle.has_run
+    assert life.pause_ms() == 2_000
+
+
+def test_logs_that_are_opened_late_keep_the_broker_fenced() -> None:
+    life = Life().registered()
+    life.heartbeat()
+    life.hear(CAUGHT_UP)
+    assert life.pause_ms() == 10
+    assert life.heartbeat().want_fence
+    life.hear(CAUGHT_UP)
+    assert life.pause_ms() == 2_000
+    assert not life.lifecycle.has_run
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+        ErrorCode.INVALID_REGISTRATION,
+        ErrorCode.INCONSISTENT_CLUSTER_ID,
+        ErrorCode.BROKER_ID_NOT_REGISTERED,
+        ErrorCode.UNSUPPORTED_VERSION,
+        ErrorCode.REQUEST_TIMED_OUT,
+    ],
+)
+def test_refused_registration_is_tried_again_by_doubling_pauses(error: ErrorCode) -> None:
+    life = Life()
+    pauses = []
+    for _ in range(9):
+        assert isinstance(life.say(), BrokerRegistrationRequest)
+        life.hear(BrokerRegistrationResponse(error_code=error))
+        pauses.append(life.pause_ms())
+    for expected, pause in zip(
+        (100, 200, 400, 800, 1_600, 3_200, 6_400, 9_000), pauses, strict=False
+    ):
+        assert abs(pause - expected) <= expected * 0.02
+    assert {name for name, _ in life.lines} == {"broker_registration_failed"}
+    assert life.lines[0][1]["error"] == error.name
+
+
+@pytest.mark.parametrize("error", [ErrorCode.STALE_BROKER_EPOCH, ErrorCode.NOT_CONTROLLER, 4_711])
+def test_failed_heartbeat_is_said_again_and_success_ends_the_doubling(error: int) -> None:
+    life = Life().running()
+    life.pause_ms()
+    life.heartbeat()
+    life.fail(error)
+    assert 98 <= life.pause_ms() <= 102
+    life.heartbeat()
+    life.fail(error)
+    assert 196 <= life.pause_ms() <= 204
+    assert life.heartbeat().broker_epoch == EPOCH
+    life.hear(UNFENCED)
+    assert life.pause_ms() == 2_000
+    life.heartbeat()
+    life.fail(error)
+    assert 98 <= life.pause_ms() <= 102
+
+
+def test_what_became_urgent_while_an_answer_was_awaited_follows_it_at_once() -> None:
+    life = Life().running()
+    life.pause_ms()
+    life.heartbeat()
+    life.lifecycle.begin_stop(life.now_ms)
+    assert not life.lifecycle.is_due(life.now_ms)
+    life.hear(UNFENCED)
+    assert life.heartbeat().want_shut_down
+
+
+def test_failure_is_never_followed_at_once() -> None:
+    life = Life().running()
+    life.pause_ms()
+    life.heartbeat()
+    life.lifecycle.hurry(life.now_ms)
+    life.fail()
+    assert life.pause_ms() >= 98
+
+
+def test_stop_waits_for_the_permission_first_50_ms_then_by_the_interval() -> None:
+    life = Life().running()
+    life.lifecycle.begin_stop(life.now_ms)
+    assert life.heartbeat().want_shut_down
+    life.hear(WAIT)
+    assert life.pause_ms() == 50
+    life.heartbeat()
+    life.hear(WAIT)
+    assert life.pause_ms() == 2_000
+    assert life.lifecycle.has_run, "clients are served until the end"
+    life.heartbeat()
+    life.hear(GO)
+    assert life.lifecycle.is_over
+    assert life.lifecycle.deadline_ms() is None
+
+
+def test_stop_goes_on_after_a_session_without_an_answer() -> None:
+    life = Life().running()
+    life.lifecycle.begin_stop(life.now_ms)
+    life.heartbeat()
+    assert life.pause_ms() == 9_000
+    life.lifecycle.tick(life.now_ms)
+    assert life.lifecycle.is_over
+    assert life.lines[-1][0] == "controlled_shutdown_given_up"
+    life.hear(WAIT)  # late, and of no interest
+
+
+def test_stop_goes_on_after_five_minutes_of_patience() -> None:
+    life = Life().running()
+    life.lifecycle.begin_stop(life.now_ms)
+    began_ms = life.now_ms
+    while not life.lifecycle.is_over:
+        life.heartbeat()
+        life.hear(WAIT)
+        life.pause_ms()
+        life.lifecycle.tick(life.now_ms)
+    assert life.now_ms - began_ms == 300_000
+
+
+def test_registration_that_never_succeeds_gives_up_in_time() -> None:
+    life = Life()
+    while not life.lifecycle.has_given_up:
+        if life.lifecycle.is_due(life.now_ms):
+            life.say()
+            life.hear(BrokerRegistrationResponse(error_code=ErrorCode.INVALID_REGISTRATION))
+        life.pause_ms()
+        life.lifecycle.tick(life.now_ms)
+    assert life.now_ms == 61_000
+    assert life.lifecycle.is_over
+
+
+def test_broker_that_is_told_to_stop_while_it_starts_asks_nobody_and_gives_nothing_up() -> None:
+    life = Life()
+    life.say()
+    life.lifecycle.begin_stop(life.now_ms)
+    assert life.lifecycle.is_over
+    life.lifecycle.tick(life.now_ms + 100_000)
+    assert not life.lifecycle.has_given_up
+
+
+def test_beside_its_active_controller_a_running_broker_has_nothing_more_to_say() -> None:
+    life = Life().running()
+    life.lifecycle.hurry(life.now_ms)
+    life.heartbeat()
+    life.lifecycle.answered(UNFENCED, life.now_ms, is_beside=True)
+    assert life.lifecycle.deadline_ms() is None
+    life.lifecycle.hurry(life.now_ms + 5)
+    assert life.lifecycle.deadline_ms() == life.now_ms + 5
