@@ -403,7 +403,7 @@ class NodeQuorum:
         node_id = member.node_id
         match output:
             case Connect(link_id, _, port):
-                self._connect(node_id, link_id, port - 9_000)
+                self._connect(node_id, link_id, port)
                 return [node_id]
             case SendBytes(link_id, buffers):
                 return self._send(node_id, link_id, _joined(buffers))
@@ -424,7 +424,9 @@ class NodeQuorum:
                 raise AssertionError("nobody asks for silence or for other limits here")
         return []
 
-    def _connect(self, node_id: int, link_id: int, target: int) -> None:
+    def _connect(self, node_id: int, link_id: int, port: int) -> None:
+        """Connect to a controller's listener, or to a broker's, whose port is 1,000 higher."""
+        listener, target = "PLAINTEXT" if port >= 10_000 else "CONTROLLER", port % 1_000
         other = self.members.get(target)
         if other is None or other.node is None or {node_id, target} & self.cut:
             self._do(node_id, lambda node: node.link_down(link_id, self.now_ms))
@@ -432,7 +434,7 @@ class NodeQuorum:
         self._opened += 1
         self._links[node_id, link_id] = (target, self._opened)
         self._sources[target, self._opened] = (node_id, link_id)
-        self._peers[target, self._opened] = Peer(self._opened, HOST, 1, "CONTROLLER")
+        self._peers[target, self._opened] = Peer(self._opened, HOST, 1, listener)
         self._do(node_id, lambda node: node.link_up(link_id, self.now_ms))
 
     def _send(self, node_id: int, link_id: int, data: bytes) -> list[int]:
