@@ -29,16 +29,18 @@ __all__ = [
 ]
 
 ReadResult: TypeAlias = tuple[WantedPartition, PartitionData]
+Wanted: TypeAlias = Collection[WantedPartition]
+IsSettled: TypeAlias = Callable[[WantedPartition], bool]
 
 
 class FetchContext(Protocol):
     """What a fetch asks for, and how its answer is made of what was read."""
 
-    def partitions(self) -> Collection[WantedPartition]:
+    def partitions(self) -> Wanted:
         """Return every partition of the fetch."""
         ...
 
-    def to_read(self) -> Collection[WantedPartition]:
+    def to_read(self, is_settled: IsSettled = WantedPartition.is_settled) -> Wanted:
         """Return the partitions to read now, in the order in which the byte limits are spent.
 
         An incremental fetch passes over those of which the client knows all there is.
@@ -62,10 +64,10 @@ class SessionlessFetchContext:
     def __init__(self, wanted: dict[PartitionKey, WantedPartition]) -> None:
         self._wanted = wanted
 
-    def partitions(self) -> Collection[WantedPartition]:
+    def partitions(self) -> Wanted:
         return self._wanted.values()
 
-    def to_read(self) -> Collection[WantedPartition]:
+    def to_read(self, is_settled: IsSettled = WantedPartition.is_settled) -> Wanted:
         return self._wanted.values()
 
     def finish(self, results: Sequence[ReadResult], now_ms: int) -> FetchResponse:
@@ -94,10 +96,10 @@ class FullFetchContext:
         self._privileged = privileged
         self._uses_topic_ids = uses_topic_ids
 
-    def partitions(self) -> Collection[WantedPartition]:
+    def partitions(self) -> Wanted:
         return self._wanted.values()
 
-    def to_read(self) -> Collection[WantedPartition]:
+    def to_read(self, is_settled: IsSettled = WantedPartition.is_settled) -> Wanted:
         return self._wanted.values()
 
     def finish(self, results: Sequence[ReadResult], now_ms: int) -> FetchResponse:
@@ -131,12 +133,12 @@ class IncrementalFetchContext:
         self._epoch_after = next_epoch(request_epoch)
         self._topic_names = topic_names
 
-    def partitions(self) -> Collection[WantedPartition]:
+    def partitions(self) -> Wanted:
         return self._session.partitions.values()
 
-    def to_read(self) -> Collection[WantedPartition]:
+    def to_read(self, is_settled: IsSettled = WantedPartition.is_settled) -> Wanted:
         self._session.resolve(self._topic_names)
-        return [each for each in self._session.partitions.values() if not each.is_settled()]
+        return [each for each in self._session.partitions.values() if not is_settled(each)]
 
     def finish(self, results: Sequence[ReadResult], now_ms: int) -> FetchResponse:
         if self._is_overtaken():

@@ -7,12 +7,15 @@ few partitions among thousands cheap.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from kraft_wire.model import ZERO_UUID, FileSlice, Uuid
 from kraft_wire.settings.topic_names import TOPIC_NAME_LENGTH_MAX
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchPartition, FetchRequest, PartitionData
+
+if TYPE_CHECKING:
+    from kraft_wire.broker.replication.follower_state import FollowerState
 
 __all__ = [
     "FIRST_TOPIC_ID_VERSION",
@@ -57,10 +60,12 @@ def records_size_bytes(data: PartitionData) -> int:
 
 
 class SourceLog(Protocol):
-    """The bounds of what a consumer can read of a log."""
+    """The bounds of what can be read of a log."""
 
     @property
     def high_watermark(self) -> int: ...
+    @property
+    def log_end_offset(self) -> int: ...
     @property
     def log_start_offset(self) -> int: ...
 
@@ -85,6 +90,7 @@ class WantedPartition:
     """
 
     __slots__ = (
+        "follower",
         "is_drained",
         "key",
         "leader_epoch_read",
@@ -106,6 +112,8 @@ class WantedPartition:
         self.params = params
         self.sent_high_watermark = INVALID_OFFSET
         self.sent_log_start_offset = INVALID_OFFSET
+        self.follower: FollowerState | None = None
+        """Where a follower asks: what the leader knows of it since it was read."""
         self.source: FetchSource | None = None
         self.log: SourceLog | None = None
         """The source's log, kept beside it because thousands are looked at per fetch."""
@@ -119,7 +127,7 @@ class WantedPartition:
         return self.params.partition
 
     def note_source(self, source: FetchSource) -> None:
-        """Remember what is read, for consumers only: a follower reads beyond the high watermark."""
+        """Remember what is read."""
         self.source = source
         self.log = source.log
         self.leader_epoch_read = source.leader_epoch

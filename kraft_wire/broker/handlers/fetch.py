@@ -175,7 +175,8 @@ class _FetchRun:
         self.must_answer = False
         results: list[ReadResult] = []
         unknown: list[ReadResult] = []
-        for wanted in self.fetch.to_read():
+        is_settled = self._is_settled_follower if self.is_follower else WantedPartition.is_settled
+        for wanted in self.fetch.to_read(is_settled):
             data = self._read_partition(wanted, left)
             if data.error_code in _UNKNOWN_ERRORS:
                 unknown.append((wanted, data))
@@ -213,10 +214,21 @@ class _FetchRun:
                 return self._diverging(wanted, partition, diverging)
         if not log.log_start_offset <= offset <= log.log_end_offset:
             return self._error(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
+        wanted.note_source(partition)
         if self.is_follower:
             return self._records_for_follower(wanted, partition, left)
-        wanted.note_source(partition)
         return self._records(wanted, partition, left, log.high_watermark)
+
+    def _is_settled_follower(self, wanted: WantedPartition) -> bool:
+        """Pass over what a follower has to the end; that it still has is noted all the same."""
+        follower, log = wanted.follower, wanted.log
+        if follower is None or log is None or not wanted.is_settled():
+            return False
+        if log.log_end_offset != wanted.params.fetch_offset:
+            return False
+        if not self.is_first:
+            return True
+        return follower.still_has_everything(self.replica_epoch, self.context.now_ms)
 
     def _records_for_follower(
         self, wanted: WantedPartition, partition: Partition, left: int
@@ -232,7 +244,7 @@ class _FetchRun:
             assert leading is not None, "who has followers leads them"
             error = leading.fetched(
                 partition,
-                wanted.params,
+                wanted,
                 self.replica_id,
                 self.replica_epoch,
                 end_offset,

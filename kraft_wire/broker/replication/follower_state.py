@@ -30,6 +30,7 @@ class FollowerState:
         "broker_id",
         "caught_up_ms",
         "fetched_ms",
+        "is_in_isr",
         "leader_end_at_fetch",
         "log_end_offset",
         "log_start_offset",
@@ -38,6 +39,8 @@ class FollowerState:
     def __init__(self, broker_id: int, caught_up_ms: int = NEVER_MS) -> None:
         """A member of the ISR counts as caught up when the leader's epoch begins; others do not."""
         self.broker_id = broker_id
+        self.is_in_isr = False
+        """Whether the committed ISR has it; false as well for one that is no replica any more."""
         self.log_end_offset = _UNKNOWN
         self.log_start_offset = _UNKNOWN
         self.leader_end_at_fetch = _UNKNOWN
@@ -73,6 +76,16 @@ class FollowerState:
         self.leader_end_at_fetch = max(self.leader_end_at_fetch, leader_end_offset)
         self.fetched_ms = now_ms
         self.broker_epoch = broker_epoch
+
+    def still_has_everything(self, broker_epoch: int, now_ms: int) -> bool:
+        """Take note of a fetch that is as the last one was, from the leader's end.
+
+        Only of a member of the ISR: of others each fetch may be a reason to let them in.
+        """
+        if not self.is_in_isr or broker_epoch != self.broker_epoch:
+            return False
+        self.fetched_ms = self.caught_up_ms = now_ms
+        return True
 
     def is_caught_up(self, leader_end_offset: int, now_ms: int, lag_max_ms: int) -> bool:
         """Whether it has everything, or had at most `lag_max_ms` ago."""

@@ -10,6 +10,7 @@ consumers hear of it), take the follower into the ISR, or end a DeleteRecords. E
 
 from typing import TYPE_CHECKING
 
+from kraft_wire.broker.fetch_session import WantedPartition
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.ports import PartitionView
 from kraft_wire.broker.replication.isr_changes import IsrChanges
@@ -17,7 +18,6 @@ from kraft_wire.broker.replication.leadership import Leadership
 from kraft_wire.broker.replication.peers import Peers
 from kraft_wire.model import TopicPartition, sooner
 from kraft_wire.wire.generated.error_code import ErrorCode
-from kraft_wire.wire.generated.fetch import FetchPartition
 
 if TYPE_CHECKING:
     from kraft_wire.broker.broker import Broker
@@ -56,6 +56,8 @@ class LeaderSide:
 
     def resign(self, partition: Partition) -> None:
         """Lead a partition no more, or without others."""
+        if partition.leadership is not None:
+            partition.leadership.forget_members()
         partition.leadership = None
         self._led.pop(partition.topic_partition, None)
 
@@ -92,7 +94,7 @@ class LeaderSide:
     def fetched(
         self,
         partition: Partition,
-        params: FetchPartition,
+        wanted: WantedPartition,
         replica_id: int,
         broker_epoch: int,
         leader_end_offset: int,
@@ -105,7 +107,8 @@ class LeaderSide:
         """
         leadership = partition.leadership
         assert leadership is not None, partition.topic_partition
-        follower = leadership.followers[replica_id]
+        follower, params = leadership.followers[replica_id], wanted.params
+        wanted.follower = follower
         if not self.peers.is_known_sender(replica_id, broker_epoch):
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         before = (follower.log_end_offset, follower.log_start_offset)

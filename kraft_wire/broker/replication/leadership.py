@@ -98,21 +98,30 @@ class Leadership:
         is_new_epoch = view.leader_epoch > self.leader_epoch
         if view.partition_epoch <= self.partition_epoch and not is_new_epoch:
             return False
+        self.forget_members()
         known = {} if is_new_epoch else self.followers
-        self.isr, self.change = tuple(view.isr), None
+        isr = tuple(view.isr)
         self.followers = {
-            broker_id: known.get(broker_id) or self._unheard(broker_id, is_new_epoch, now_ms)
+            broker_id: known.get(broker_id)
+            or FollowerState(broker_id, now_ms if is_new_epoch and broker_id in isr else NEVER_MS)
             for broker_id in view.replicas
             if broker_id != self.node_id
         }
-        self.partition_epoch = view.partition_epoch
+        self._commit(isr, view.partition_epoch)
         if is_new_epoch:
             self.leader_epoch, self.epoch_start_offset = view.leader_epoch, log_end_offset
         return True
 
-    def _unheard(self, broker_id: int, is_new_epoch: bool, now_ms: int) -> FollowerState:
-        is_in_isr = broker_id in self.isr
-        return FollowerState(broker_id, now_ms if is_new_epoch and is_in_isr else NEVER_MS)
+    def forget_members(self) -> None:
+        """Let no follower that is passed over count as heard of any more."""
+        for follower in self.followers.values():
+            follower.is_in_isr = False
+
+    def _commit(self, isr: tuple[int, ...], partition_epoch: int) -> None:
+        """Take an ISR that the controller has committed; what it was asked for is over."""
+        self.isr, self.change, self.partition_epoch = isr, None, partition_epoch
+        for follower in self.followers.values():
+            follower.is_in_isr = follower.broker_id in isr
 
     # -- what is committed -----------------------------------------------------------------------
 
@@ -164,6 +173,7 @@ class Leadership:
         """
         if (
             self.change is not None
+            or self.node_id not in self.isr
             or follower.broker_id in self.isr
             or follower.log_end_offset < high_watermark
             or follower.log_end_offset < self.epoch_start_offset
@@ -175,7 +185,7 @@ class Leadership:
 
     def wanted_shrinking(self, log_end_offset: Offset, now_ms: int) -> IsrChange | None:
         """Return the change that leaves out who has lagged for too long, None for nobody."""
-        if self.change is not None:
+        if self.change is not None or self.node_id not in self.isr:
             return None
         wanted = tuple(
             broker_id
@@ -221,8 +231,7 @@ class Leadership:
         error = answer.error_code
         if error == ErrorCode.NONE:
             if self._is_of_now(answer):
-                self.isr, self.change = tuple(answer.isr), None
-                self.partition_epoch = answer.partition_epoch
+                self._commit(tuple(answer.isr), answer.partition_epoch)
             return False
         if error in _NOT_APPLIED:
             self.change = None

@@ -21,6 +21,11 @@ from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.recovery import open_log
+from kraft_wire.storage.timestamps import (
+    TimestampAndOffset,
+    offset_for_timestamp,
+    offset_of_max_timestamp,
+)
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.alter_partition import (
     AlterPartitionRequest,
@@ -91,10 +96,20 @@ class RealLogs(NumbersLogs):
         self.logs[partition] = log
         return log
 
+    def offset_for_timestamp(
+        self, log: Log, timestamp: int, *, upper_bound: Offset
+    ) -> TimestampAndOffset | None:
+        return offset_for_timestamp(log, timestamp, upper_bound=upper_bound)
 
-def batch(count: int = 1, **more: Any) -> bytearray:
+    def offset_of_max_timestamp(
+        self, log: Log, *, upper_bound: Offset
+    ) -> TimestampAndOffset | None:
+        return offset_of_max_timestamp(log, upper_bound=upper_bound)
+
+
+def batch(count: int = 1, *, time_ms: int = 0, **more: Any) -> bytearray:
     """Records as a producer sends them."""
-    return build_batch([Record(b"k", b"v" * 10, timestamp=0) for _ in range(count)], **more)
+    return build_batch([Record(b"k", b"v" * 10, timestamp=time_ms) for _ in range(count)], **more)
 
 
 def append(log: Log) -> None:

@@ -1,4 +1,4 @@
-"""The ISR shrinks and grows by AlterPartition, and each of its errors: KIP-497, KIP-841, KIP-903."""
+"""The ISR shrinks and grows by AlterPartition, error by error: KIP-497, KIP-841, KIP-903."""
 
 import pytest
 

@@ -1,0 +1,126 @@
+"""A follower's incremental session (KIP-227): what it passes over is noted all the same."""
+
+from kraft_wire.broker.handlers import fetch
+from kraft_wire.wire.generated.error_code import ErrorCode as E
+from kraft_wire.wire.generated.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    ReplicaState,
+)
+from tests.broker.replication.leading import LAG_MAX_MS, TOPIC, Leading
+from tests.broker.small_broker import broker_image, id_of, partition_image
+
+PARTITIONS = 3
+
+
+class Session:
+    """Broker 2's session with the leader, over all partitions."""
+
+    def __init__(self, leading: Leading, broker_epoch: int = 12) -> None:
+        self.leading = leading
+        self.broker_epoch = broker_epoch
+        self.session_id, self.epoch = 0, 0
+        self.fetch(dict.fromkeys(range(PARTITIONS), 0))
+
+    def fetch(self, offsets: dict[int, int] | None = None) -> list[int]:
+        """Fetch, listing what changed; return the partitions in the answer."""
+        asked = [
+            FetchPartition(
+                partition=number,
+                current_leader_epoch=0,
+                fetch_offset=offset,
+                log_start_offset=0,
+                partition_max_bytes=1 << 20,
+            )
+            for number, offset in (offsets or {}).items()
+        ]
+        request = FetchRequest(
+            session_id=self.session_id,
+            session_epoch=self.epoch,
+            replica_state=ReplicaState(replica_id=2, replica_epoch=self.broker_epoch),
+            topics=[FetchTopic(topic_id=id_of(TOPIC), partitions=asked)] if asked else [],
+        )
+        context = self.leading.context(18)
+        answer = fetch.handle(self.leading.broker, context, request)
+        assert isinstance(answer, FetchResponse)
+        assert answer.error_code == E.NONE
+        self.session_id, self.epoch = answer.session_id, self.epoch + 1
+        return [each.partition_index for topic in answer.responses for each in topic.partitions]
+
+
+def cluster(**more: object) -> Leading:
+    return Leading(
+        *(partition_image(number, replicas=(1, 2), **more) for number in range(PARTITIONS))
+    )
+
+
+def test_an_idle_session_keeps_its_follower_in_every_isr() -> None:
+    leading = cluster()
+    session = Session(leading)
+    for _ in range(20):
+        leading.pass_time(LAG_MAX_MS // 2)
+        assert session.fetch() == []
+    leading.produce(acks=1)
+    leading.pass_time(LAG_MAX_MS // 2)
+    assert leading.asked == []
+    leading.pass_time(LAG_MAX_MS // 2)
+    leading.pass_time(LAG_MAX_MS // 2)
+    assert leading.isrs_asked() == [{0: [(1, 11)]}]
+
+
+def test_a_session_that_ends_keeps_nobody_in_an_isr() -> None:
+    leading = cluster()
+    Session(leading)
+    leading.pass_time(10 * LAG_MAX_MS)
+    leading.produce(acks=1)
+    leading.pass_time(LAG_MAX_MS // 2)
+    assert leading.isrs_asked() == [{0: [(1, 11)]}]
+
+
+def test_growth_is_told_and_what_is_fetched_is_committed() -> None:
+    leading = cluster()
+    session = Session(leading)
+    waiting = leading.produce(number=1)
+    assert session.fetch() == [1]
+    assert waiting.is_parked
+    assert session.fetch({1: 1}) == []
+    assert waiting.produced.error_code == E.NONE
+    # Its own fetch committed that, so the next one hears of it.
+    assert session.fetch() == [1]
+    assert session.fetch() == []
+
+
+def test_who_is_outside_the_isr_asks_to_be_let_in_with_each_fetch() -> None:
+    leading = cluster(isr=(1,))
+    leading.brokers[2] = broker_image(2, fenced=True)
+    leading.publish()
+    session = Session(leading)
+    session.fetch()
+    assert leading.asked == []
+    leading.brokers[2] = broker_image(2)
+    leading.publish()
+    session.fetch()
+    assert leading.isrs_asked() == [{0: [(1, 11), (2, 12)]}]
+    leading.answer()
+    assert leading.isrs_asked() == [{1: [(1, 11), (2, 12)], 2: [(1, 11), (2, 12)]}]
+
+
+def test_another_life_of_the_broker_in_the_same_session_is_noted() -> None:
+    leading = cluster()
+    session = Session(leading)
+    session.fetch()
+    session.broker_epoch = 13
+    session.fetch()
+    leadership = leading.partition().leadership
+    assert leadership is not None
+    assert leadership.followers[2].broker_epoch == 13
+
+
+def test_a_new_leader_epoch_is_told_by_its_error_though_nothing_else_changed() -> None:
+    leading = cluster()
+    session = Session(leading)
+    session.fetch()
+    leading.change(2, leader_epoch=1)
+    assert session.fetch() == [2]

@@ -1,0 +1,110 @@
+"""ListOffsets and DeleteRecords where others have replicas: KIP-207, KIP-107."""
+
+import pytest
+
+from kraft_wire.wire.generated.error_code import ErrorCode as E
+from tests.broker.replication.leading import Leading
+from tests.broker.small_broker import broker_image, partition_image
+
+TWO = partition_image(0, replicas=(1, 2))
+LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
+
+
+def grown(count: int = 4, **more: object) -> Leading:
+    """Four records of which two are committed."""
+    leading = Leading(TWO, **more)  # type: ignore[arg-type]  # settings of the test
+    for _ in range(count):
+        leading.produce(acks=1)
+    leading.fetch(2)
+    return leading
+
+
+def test_clients_are_told_what_is_committed_and_replicas_the_end() -> None:
+    leading = grown()
+    assert leading.list_offset(LATEST).offset == 2
+    assert leading.list_offset(LATEST, replica=2).offset == 4
+    assert leading.list_offset(LATEST, replica=-2).offset == 4
+    assert leading.list_offset(EARLIEST, replica=2).offset == 0
+
+
+def test_the_newest_record_is_nothing_to_clients_until_it_is_committed() -> None:
+    """As 4.3.1: not the newest of what is committed."""
+    leading = grown()
+    leading.produce(acks=1, time_ms=9)
+    assert leading.list_offset(MAX_TIMESTAMP).offset == -1
+    assert leading.list_offset(MAX_TIMESTAMP, replica=2).offset == 4
+    leading.fetch(5)
+    assert leading.list_offset(MAX_TIMESTAMP).offset == 4
+
+
+@pytest.mark.parametrize(
+    ("version", "error"), [(4, E.LEADER_NOT_AVAILABLE), (5, E.OFFSET_NOT_AVAILABLE)]
+)
+def test_a_new_leader_says_that_it_does_not_know_yet(version: int, error: E) -> None:
+    """Its predecessor may have committed, and clients read, all that was there (KIP-207)."""
+    leading = grown()
+    leading.change(leader_epoch=1)
+    assert leading.list_offset(LATEST, version=version).error_code == error
+    assert leading.list_offset(1 << 60, version=version).error_code == error
+    assert leading.list_offset(0, version=version).offset == 0
+    assert leading.list_offset(EARLIEST, version=version).offset == 0
+    assert leading.list_offset(LATEST, version=version, replica=2).offset == 4
+    leading.fetch(4)
+    assert leading.list_offset(LATEST, version=version).offset == 4
+    assert leading.list_offset(1 << 60, version=version).offset == -1
+
+
+def test_only_the_leader_answers_but_for_those_who_look_for_mistakes() -> None:
+    leading = grown()
+    leading.change(leader=2, leader_epoch=1)
+    assert leading.list_offset(LATEST).error_code == E.NOT_LEADER_OR_FOLLOWER
+    assert leading.list_offset(LATEST, replica=3).error_code == E.NOT_LEADER_OR_FOLLOWER
+    assert leading.list_offset(LATEST, replica=-2).offset == 4
+
+
+def test_deleting_waits_until_every_replica_that_is_alive_has_followed() -> None:
+    leading = grown()
+    waiting = leading.delete_records(2)
+    assert waiting.is_parked
+    assert leading.partition().log_start_offset == 2
+    leading.fetch(2, log_start_offset=1)
+    assert waiting.is_parked
+    leading.fetch(2, log_start_offset=2)
+    assert (waiting.deleted.error_code, waiting.deleted.low_watermark) == (E.NONE, 2)
+    assert leading.delete_records(1).deleted.low_watermark == 2
+
+
+def test_deleting_does_not_wait_for_a_replica_that_is_fenced() -> None:
+    leading = grown()
+    leading.brokers[2] = broker_image(2, fenced=True)
+    leading.publish()
+    assert leading.delete_records(2).deleted.low_watermark == 2
+
+
+def test_deleting_times_out_with_the_low_watermark_from_before() -> None:
+    leading = grown()
+    waiting = leading.delete_records(2, timeout_ms=700)
+    leading.pass_time(699)
+    assert waiting.is_parked
+    leading.pass_time(1)
+    assert (waiting.deleted.error_code, waiting.deleted.low_watermark) == (E.REQUEST_TIMED_OUT, 0)
+
+
+def test_deleting_ends_with_the_leadership_and_with_the_topic() -> None:
+    leading = grown()
+    waiting = leading.delete_records(2)
+    leading.change(leader=2, leader_epoch=1)
+    assert waiting.deleted.error_code == E.NOT_LEADER_OR_FOLLOWER
+    assert waiting.deleted.low_watermark == -1
+    leading = grown()
+    waiting = leading.delete_records(2)
+    leading.partitions.clear()
+    leading.publish()
+    assert waiting.deleted.error_code == E.UNKNOWN_TOPIC_OR_PARTITION
+    assert waiting.deleted.low_watermark == -1
+
+
+def test_nothing_above_the_high_watermark_is_deleted() -> None:
+    leading = grown()
+    assert leading.delete_records(3).deleted.error_code == E.OFFSET_OUT_OF_RANGE
+    assert leading.partition().log_start_offset == 0
