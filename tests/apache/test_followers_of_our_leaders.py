@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, ElectionType, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -75,6 +75,13 @@ class Cluster:
 
     def await_isrs(self, topic: str, members: list[int]) -> None:
         wait_until(lambda: self.isrs(topic) == [members] * PARTITIONS, f"ISRs of {members}")
+
+    def lead_again(self, topic: str) -> None:
+        """Have our node, the first replica, elected; Apache's had led meanwhile."""
+        admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        places = [TopicPartition(topic, number) for number in range(PARTITIONS)]
+        answers = admin.elect_leaders(ElectionType.PREFERRED, places).result(SECONDS_MAX)
+        assert list(answers.values()) == [None] * PARTITIONS, answers
 
     def produce(self, topic: str, first: int) -> None:
         """Produce records with acks=all by a real client; every one is acknowledged."""
@@ -144,10 +151,9 @@ def wait_until(holds: Callable[[], bool], what: str) -> None:
         time.sleep(0.1)
 
 
-def test_an_apache_follower_dies_and_comes_back_and_nothing_acknowledged_is_lost(
-    tmp_path: Path,
-) -> None:
-    cluster = Cluster(tmp_path)
+def told(directory: Path, story: Callable[[Cluster], None], *topics: str) -> None:
+    """Run a story; afterwards both brokers' files are the same, byte by byte."""
+    cluster = Cluster(directory)
     cluster.apache.format()
     with cluster.quorum:
         cluster.quorum.leader()
@@ -157,13 +163,37 @@ def test_an_apache_follower_dies_and_comes_back_and_nothing_acknowledged_is_lost
         finally:
             cluster.apache.stop()
     assert " ERROR " not in cluster.apache.log.read_text(errors="replace")
-    for topic in ("loose", "strict"):
+    for topic in topics:
         for ours, theirs in cluster.logs(topic):
             assert ours == theirs
             assert len(ours) > RECORDS // PARTITIONS * 10
 
 
-def story(cluster: Cluster) -> None:
+def test_an_apache_follower_dies_and_comes_back_and_nothing_acknowledged_is_lost(
+    tmp_path: Path,
+) -> None:
+    told(tmp_path, follower_dies, "loose", "strict")
+
+
+def test_our_leader_dies_and_comes_back_as_a_follower_and_nothing_acknowledged_is_lost(
+    tmp_path: Path,
+) -> None:
+    told(tmp_path, leader_dies, "loose")
+
+
+def leader_dies(cluster: Cluster) -> None:
+    cluster.create("loose")
+    cluster.await_isrs("loose", [OURS, APACHE])
+    for first in range(0, 3 * RECORDS, RECORDS):
+        cluster.produce("loose", first)
+        cluster.quorum.kill(OURS)
+        cluster.quorum.start(OURS)
+        cluster.await_isrs("loose", [OURS, APACHE])
+        cluster.lead_again("loose")
+    assert cluster.consumed("loose") == in_order("loose", range(3 * RECORDS))
+
+
+def follower_dies(cluster: Cluster) -> None:
     cluster.create("loose")
     cluster.create("strict", min_insync_replicas="2")
     for topic in ("loose", "strict"):
