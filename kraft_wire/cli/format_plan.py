@@ -4,18 +4,20 @@ The rules are those of Apache Kafka's StorageTool (KIP-631, KIP-853, KIP-1022); 
 `FormatRefused` whose text is the line that the user sees.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kraft_wire.controller.features import (
     KRAFT_VERSION,
     LATEST_METADATA_VERSION,
     METADATA_VERSION,
+    RELEASE_FEATURES,
     RELEASE_LEVELS,
-    SUPPORTED_FEATURES,
-    UNSERVED_FEATURES,
     metadata_version_of_release,
+    missing_dependency,
+    supported_features,
 )
+from kraft_wire.controller.image import FeatureRange
 from kraft_wire.model import Uuid, uuid_from_text
 from kraft_wire.node.checkpoint_files import FormattedVoter
 from kraft_wire.node.config_sources import is_number_up_to
@@ -62,11 +64,11 @@ def quorum_kind(*, static_voters: bool, standalone: bool, joins: bool, initial: 
 
 
 def feature_levels(
-    release: str | None, features: Sequence[str], kind: QuorumKind
+    release: str | None, features: Sequence[str], kind: QuorumKind, *, is_broker: bool
 ) -> dict[str, int]:
     """Return the levels to finalise: the release's, with the given ones put over them.
 
-    Only levels that this node can live up to are accepted.
+    Only levels that this node can live up to in its roles are accepted.
     """
     levels = {METADATA_VERSION: _release_level(release)}
     for text in features:
@@ -75,9 +77,13 @@ def feature_levels(
             raise FormatRefused(
                 "Use --release-version instead of --feature metadata.version=X to avoid ambiguity."
             )
-        _check_level(name, level, kind)
+        _check_level(name, level, kind, supported_features(is_broker=is_broker))
         levels[name] = level
     levels.pop(KRAFT_VERSION, None)
+    for name, level in levels.items():
+        missing = missing_dependency(name, level, levels)
+        if missing is not None:
+            raise FormatRefused(missing)
     assert METADATA_VERSION in levels
     return levels
 
@@ -121,7 +127,9 @@ def _feature(text: str) -> tuple[str, int]:
     return name, int(level)
 
 
-def _check_level(name: str, level: int, kind: QuorumKind) -> None:
+def _check_level(
+    name: str, level: int, kind: QuorumKind, supported: Mapping[str, FeatureRange]
+) -> None:
     """Refuse what this node does not live up to; the sentences are those of Apache's tool."""
     if name == METADATA_VERSION:
         _check_metadata_version(level)
@@ -138,17 +146,22 @@ def _check_level(name: str, level: int, kind: QuorumKind) -> None:
         raise FormatRefused(
             f"kraft.version is {kind.kraft_version} for a {what} quorum, not {level}: {remedy}"
         )
-    elif name in UNSERVED_FEATURES and level:
-        raise FormatRefused(f"feature {name} is not served by this node: only {name}=0 is possible")
-    elif name not in UNSERVED_FEATURES and name not in SUPPORTED_FEATURES:
-        known = ", ".join(sorted((*SUPPORTED_FEATURES, *UNSERVED_FEATURES)))
+    elif name not in RELEASE_FEATURES:
+        known = ", ".join(sorted(RELEASE_FEATURES))
         raise FormatRefused(f"Unsupported feature: {name}. Supported features are: {known}")
+    elif name not in supported and level:
+        raise FormatRefused(
+            f"feature {name} is not served by brokers of ours: only {name}=0 is possible where "
+            "process.roles has broker"
+        )
+    elif not RELEASE_FEATURES[name].min_level <= level <= RELEASE_FEATURES[name].max_level:
+        raise FormatRefused(f"No feature:{name} with feature level {level}")
 
 
 def _check_metadata_version(level: int) -> None:
     if level in _UNSTABLE:
         raise FormatRefused(f"metadata.version {_UNSTABLE[level]} is not yet stable.")
-    low, high = SUPPORTED_FEATURES[METADATA_VERSION]
+    low, high = RELEASE_FEATURES[METADATA_VERSION]
     if not low <= level <= high:
         raise FormatRefused(
             f"No MetadataVersion with feature level {level}. "

@@ -17,6 +17,7 @@ from kraft_wire.controller.config_changes import (
     replaced_values,
 )
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
+from kraft_wire.controller.elr_settings import clear_elr_records
 from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.wire.generated.alter_configs import (
     AlterConfigsRequest,
@@ -45,6 +46,7 @@ def handle(
     responses, records = change_each(
         request.resources, partial(_resource_records, controller), AlterConfigsResourceResponse
     )
+    records += clear_elr_records(controller.image, records)
     response = AlterConfigsResponse(responses=responses)
     return ControllerResult(response, () if request.validate_only else records)
 
@@ -67,4 +69,4 @@ def _resource_records(
     assert len(changes) == len(resource.configs)
     kind, name = resource.resource_type, resource.resource_name
     check_asked(controller, kind, name, changes)
-    return changed_records(controller, kind, name, replaced_values(changes))
+    return changed_records(controller, kind, name, replaced_values(changes), changes)

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from kraft_wire.controller.config_rules import check_resource, keys_of
 from kraft_wire.controller.controller import Controller
+from kraft_wire.controller.elr_settings import check_min_isr
 from kraft_wire.controller.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.controller.refusal import Refusal
@@ -59,7 +60,8 @@ def check_asked(
     """Check what needs no look at the values: keys given twice, nulls, and whose resource it is.
 
     Errors, first match wins, all INVALID_REQUEST: duplicate keys, null values, unknown operation,
-    foreign or malformed broker id, a key that our broker reads at its start alone.
+    foreign or malformed broker id (at a controller alone BROKER_ID_NOT_REGISTERED for one that is
+    no node), a key that our broker reads at its start alone.
     """
     names = [change.name for change in changes]
     if len(set(names)) != len(names):
@@ -113,31 +115,38 @@ def replaced_values(changes: Sequence[ConfigChange]) -> dict[str, str]:
 
 
 def changed_records(
-    controller: Controller, resource_type: int, name: str, values: Mapping[str, str]
+    controller: Controller,
+    resource_type: int,
+    name: str,
+    values: Mapping[str, str],
+    asked: Sequence[ConfigChange],
 ) -> list[VersionedRecord]:
     """Check a resource's new values and return the records that bring them about.
 
-    A broker's value is recorded also when it stays the same: the broker then reloads what the value
-    points at (KIP-226). Errors: those of `config_rules`, then UNKNOWN_TOPIC_OR_PARTITION.
+    What was asked of a broker is recorded also when it stays the same: the broker then reloads what
+    the value points at (KIP-226). Errors, first match wins: INVALID_CONFIG of `elr_settings`, those
+    of `config_rules`, UNKNOWN_TOPIC_OR_PARTITION.
     """
+    before = controller.image.config(resource_type, name)
+    names = dict.fromkeys(change.name for change in asked)
+    changed: list[tuple[str, str | None]] = [
+        (key, values.get(key))
+        for key in names
+        if before.get(key) != values.get(key) or resource_type == BROKER_RESOURCE
+    ]
+    changed += [(key, None) for key in before if key not in values and key not in names]
+    check_min_isr(controller.image, resource_type, name, changed)
     check_resource(resource_type, name, values, controller.settings)
     if resource_type == TOPIC_RESOURCE and controller.image.topic(name) is None:
         words = f"The topic '{name}' does not exist."
         raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words)
     _check_sizes(name, values)
-    before = controller.image.config(resource_type, name)
-    set_anew = [
-        (key, value)
-        for key, value in values.items()
-        if before.get(key) != value or resource_type == BROKER_RESOURCE
-    ]
-    removed = [(key, None) for key in before if key not in values]
-    assert not {key for key, _ in set_anew} & {key for key, _ in removed}
+    assert {key for key, _ in changed} <= names.keys() | before.keys()
     return [
         VersionedRecord(
             ConfigRecord(resource_type=resource_type, resource_name=name, name=key, value=value)
         )
-        for key, value in [*set_anew, *removed]
+        for key, value in changed
     ]
 
 
@@ -208,5 +217,8 @@ def _check_broker_id(controller: Controller, name: str) -> None:
     image = controller.image
     if node_id == controller.node_id or node_id in image.brokers or node_id in image.controllers:
         return
+    if controller.node_id not in image.brokers:  # no broker here compares it with its own
+        words = f"No node with id {node_id} found."
+        raise Refusal(ErrorCode.BROKER_ID_NOT_REGISTERED, words)
     words = f"Unexpected broker id, expected {controller.node_id}, but received {node_id}"
     raise Refusal(ErrorCode.INVALID_REQUEST, words)

@@ -17,7 +17,8 @@ from typing import Final, Protocol
 
 from kraft_wire.controller.activation import first_records
 from kraft_wire.controller.broker_sessions import BrokerSessions
-from kraft_wire.controller.image import BROKER_RESOURCE, EMPTY_IMAGE, MetadataImage
+from kraft_wire.controller.features import SUPPORTED_FEATURES
+from kraft_wire.controller.image import BROKER_RESOURCE, EMPTY_IMAGE, FeatureRange, MetadataImage
 from kraft_wire.controller.loader import MetadataLoader
 from kraft_wire.controller.periodic_elections import PeriodicElections
 from kraft_wire.controller.records import VersionedRecord, encode_record
@@ -79,8 +80,11 @@ class Controller:
         chance: Chance,
         cluster_id: str = "",
         image: MetadataImage = EMPTY_IMAGE,
+        features: Mapping[str, FeatureRange] = SUPPORTED_FEATURES,
     ) -> None:
+        """`features` are those that this node supports."""
         assert node_id >= 0, node_id
+        self.features = features
         self.cluster_id = cluster_id
         self.node_id = node_id
         self.chance = chance

@@ -15,6 +15,7 @@ from typing import Final
 from kraft_wire.controller.config_rules import check_topic_name, check_topic_values
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
 from kraft_wire.controller.created_topic_configs import topic_configs
+from kraft_wire.controller.elr_settings import clear_elr_records
 from kraft_wire.controller.image import TOPIC_RESOURCE
 from kraft_wire.controller.placement import new_partition, nobody_leads, place, read_assignment
 from kraft_wire.controller.records import VersionedRecord
@@ -127,7 +128,8 @@ def _create(
         replication_factor=len(replicas[0]),
         configs=topic_configs(own, controller.settings),
     )
-    return [head, *configs, *partitions], result
+    forgotten = clear_elr_records(controller.image, configs)
+    return [head, *configs, *forgotten, *partitions], result
 
 
 def _replicas(

@@ -1,14 +1,19 @@
-"""Feature levels: which this node supports, and which a release means (KIP-584).
+"""Feature levels: which this node supports, and which a release means (KIP-584, KIP-1022).
 
-A level is offered only when the node does what it stands for:
+A level is offered only when the node does what it stands for. All nodes:
 
 - `metadata.version` 7 to 30: every record of these levels is replayed and written in the version
   that the level allows.
 - `kraft.version` 0 to 1: static and dynamic voters are both read and formatted.
-- `transaction.version`, `group.version`, `share.version`, `streams.version`: not supported, because
-  transactions, consumer groups of KIP-848, share and streams groups are not served yet.
-- `eligible.leader.replicas.version`: not supported by brokers of ours, which follow nobody yet.
-  Where a log has it finalised, elections obey it (`partition_changes`).
+
+A node that is a controller alone, and so leads brokers that are not of ours:
+
+- `eligible.leader.replicas.version` 0 to 1: elections and settings obey it (`partition_changes`,
+  `elr_settings`).
+- `transaction.version`, `group.version`, `share.version`, `streams.version`: all that a controller
+  does for them is to record their level; what they stand for is done by brokers. Brokers of ours
+  support none, and so cannot register where one is finalised: transactions, consumer groups of
+  KIP-848, share and streams groups are not served yet.
 
 A log that Apache Kafka began may have more finalised than this node supports. Such levels stay in
 the image and in the log, but clients are not shown them: they would ask for what nobody serves.
@@ -32,15 +37,17 @@ __all__ = [
     "KRAFT_VERSION",
     "LATEST_METADATA_VERSION",
     "METADATA_VERSION",
+    "RELEASE_FEATURES",
     "RELEASE_LEVELS",
     "SCRAM_FROM",
     "SUPPORTED_FEATURES",
     "TOKENS_FROM",
     "TRANSACTIONS_FROM",
-    "UNSERVED_FEATURES",
     "activation_records",
     "bootstrap_records",
     "metadata_version_of_release",
+    "missing_dependency",
+    "supported_features",
 ]
 
 METADATA_VERSION: Final = "metadata.version"
@@ -62,15 +69,22 @@ SUPPORTED_FEATURES: Final[Mapping[str, FeatureRange]] = {
     KRAFT_VERSION: FeatureRange(0, 1),
     METADATA_VERSION: FeatureRange(7, LATEST_METADATA_VERSION),
 }
+"""What a broker of ours supports, and a node that is one besides being a controller."""
 
-UNSERVED_FEATURES: Final = (
-    ELR_VERSION,
-    "group.version",
-    "share.version",
-    "streams.version",
-    "transaction.version",
-)
-"""Features of release 4.3.1 that are not served here: a log may have them, and lose them again."""
+_OF_OTHER_BROKERS: Final[Mapping[str, FeatureRange]] = {
+    ELR_VERSION: FeatureRange(0, 1),
+    "group.version": FeatureRange(0, 1),
+    "share.version": FeatureRange(0, 1),
+    "streams.version": FeatureRange(0, 1),
+    "transaction.version": FeatureRange(0, 2),
+}
+"""What release 4.3.1 has besides: a log may have them, and lose them again."""
+
+RELEASE_FEATURES: Final[Mapping[str, FeatureRange]] = {**SUPPORTED_FEATURES, **_OF_OTHER_BROKERS}
+"""The features of release 4.3.1, and what a node supports that is a controller alone."""
+
+_DEPENDENCIES: Final = {(ELR_VERSION, 1): (METADATA_VERSION, 23)}
+"""The level that another feature must have for a level above 0 (KIP-1022)."""
 
 RELEASE_LEVELS: Final[Mapping[str, int]] = {
     "3.3-IV3": 7,
@@ -99,6 +113,19 @@ RELEASE_LEVELS: Final[Mapping[str, int]] = {
     "4.3-IV0": 30,
 }
 """Every metadata.version by name; a release means its highest one."""
+
+
+def supported_features(*, is_broker: bool) -> Mapping[str, FeatureRange]:
+    """Return what a node supports, by its roles."""
+    return SUPPORTED_FEATURES if is_broker else RELEASE_FEATURES
+
+
+def missing_dependency(feature: str, level: int, levels: Mapping[str, int]) -> str | None:
+    """Say why a level cannot be finalised beside those of the other features, None if it can."""
+    other, needed = _DEPENDENCIES.get((feature, level), (METADATA_VERSION, 0))
+    if levels.get(other, 0) >= needed:
+        return None
+    return f"{feature} could not be set to {level} because it depends on {other} level {needed}"
 
 
 def metadata_version_of_release(release: str) -> int | None:

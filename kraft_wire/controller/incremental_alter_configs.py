@@ -16,6 +16,7 @@ from kraft_wire.controller.config_changes import (
     incremental_values,
 )
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
+from kraft_wire.controller.elr_settings import clear_elr_records
 from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.incremental_alter_configs import (
@@ -44,6 +45,7 @@ def handle(
     responses, records = change_each(
         request.resources, partial(_resource_records, controller), AlterConfigsResourceResponse
     )
+    records += clear_elr_records(controller.image, records)
     response = IncrementalAlterConfigsResponse(responses=responses)
     return ControllerResult(response, () if request.validate_only else records)
 
@@ -68,4 +70,4 @@ def _resource_records(
     kind, name = resource.resource_type, resource.resource_name
     check_asked(controller, kind, name, changes)
     values = incremental_values(controller, kind, name, changes)
-    return changed_records(controller, kind, name, values)
+    return changed_records(controller, kind, name, values, changes)

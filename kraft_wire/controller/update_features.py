@@ -18,12 +18,14 @@ from kraft_wire.controller.controller import (
     ControllerResult,
     QuorumUpgrade,
 )
+from kraft_wire.controller.elr_settings import explicit_min_isr_records
 from kraft_wire.controller.features import (
     CONTROLLERS_FROM,
+    ELR_VERSION,
     KRAFT_VERSION,
     METADATA_VERSION,
-    SUPPORTED_FEATURES,
-    UNSERVED_FEATURES,
+    RELEASE_FEATURES,
+    missing_dependency,
 )
 from kraft_wire.controller.image import FeatureRange
 from kraft_wire.controller.records import VersionedRecord
@@ -63,7 +65,8 @@ def handle(
 
     Errors, first match wins, for the whole request, all INVALID_UPDATE_VERSION: unknown kind of
     change, below 0, not supported here, by a broker or by a controller, lower without a downgrade,
-    higher with one, a downgrade that would lose metadata, kraft.version downwards.
+    higher with one, a downgrade that would lose metadata, kraft.version downwards, unknown to the
+    release, a level that another feature's is too low for.
     """
     assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
     updates = {
@@ -75,7 +78,9 @@ def handle(
     try:
         check_room(len(updates), "features")
         for update in updates.values():
-            _check(controller, update)
+            _check(controller, update, updates)
+            if update.feature == ELR_VERSION and update.level > 0:
+                records += explicit_min_isr_records(controller.image, controller.settings)
             if update.feature != KRAFT_VERSION:
                 record = FeatureLevelRecord(name=update.feature, feature_level=update.level)
                 records.append(VersionedRecord(record))
@@ -88,7 +93,6 @@ def handle(
         response.results = [
             UpdatableFeatureResult(feature=name, error_message="NONE") for name in updates
         ]
-    assert len(records) <= len(updates)
     return ControllerResult(
         response, () if request.validate_only else records, quorum_upgrade=upgrade
     )
@@ -115,7 +119,7 @@ def quorum_refused(request: UpdateFeaturesRequest, error: ErrorCode) -> UpdateFe
     return refuse(request, error, words)
 
 
-def _check(controller: Controller, update: _Update) -> None:
+def _check(controller: Controller, update: _Update, updates: Mapping[str, _Update]) -> None:
     """Check one level; INVALID_UPDATE_VERSION with Kafka's words."""
     current = _current_level(controller, update.feature)
     assert current >= 0, (update.feature, current)
@@ -130,8 +134,12 @@ def _check(controller: Controller, update: _Update) -> None:
         _check_downgrade(update, current)
     elif problem is None and update.feature == KRAFT_VERSION and update.level < current:
         problem = "Can't downgrade the version of this feature."
-    elif problem is None and update.feature not in {*SUPPORTED_FEATURES, *UNSERVED_FEATURES}:
+    elif problem is None and update.feature not in RELEASE_FEATURES:
         problem = f"Feature {update.feature} not found."
+    elif problem is None:
+        proposed = {name: each.level for name, each in updates.items()}
+        levels = {**controller.image.finalized_features, **proposed}
+        problem = missing_dependency(update.feature, update.level, levels)
     if problem is not None:
         words = f"Invalid update version {update.level} for feature {update.feature}. {problem}"
         raise Refusal(ErrorCode.INVALID_UPDATE_VERSION, words)
@@ -147,9 +155,9 @@ def _current_level(controller: Controller, feature: str) -> int:
 
 def _not_supported(controller: Controller, update: _Update) -> Iterator[str]:
     """Yield why this node, a broker or a controller does not support a level."""
-    supported: Mapping[str, FeatureRange] = SUPPORTED_FEATURES
+    supported = controller.features
     if controller.kraft_version is None:
-        supported = {name: SUPPORTED_FEATURES[name] for name in supported if name != KRAFT_VERSION}
+        supported = {name: supported[name] for name in supported if name != KRAFT_VERSION}
     assert METADATA_VERSION in supported, supported
     yield from _outside(f"Local controller {controller.node_id}", supported, update)
     image = controller.image

@@ -157,8 +157,9 @@ class ControllerApis:
             return handler(api_key)(self._described, context, request)  # type: ignore[arg-type]  # these read metadata alone
         image, quorum = self._raft.committed.image, self._raft.replica.quorum
         if api_key == _API_VERSIONS:
-            level = quorum.voters.kraft_version
-            return api_versions(context.api_version, request, self.versions, image, level)
+            level, supported = quorum.voters.kraft_version, self._host.controller.features
+            version, served = context.api_version, self.versions
+            return api_versions(version, request, served, image, level, supported)
         return describe_cluster(
             context, request, image, cluster_id=self._cluster_id, leader_id=quorum.leader_id
         )

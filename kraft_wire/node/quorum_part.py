@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.controller.controller import Controller
+from kraft_wire.controller.features import supported_features
 from kraft_wire.controller.image import MetadataImage
 from kraft_wire.controller.image_draft import MetadataFault
 from kraft_wire.model import (
@@ -98,6 +99,7 @@ class QuorumPart:
                 settings=config.settings,
                 chance=chance,
                 cluster_id=_cluster_id(directories),
+                features=supported_features(is_broker=config.is_broker),
             ),
             self.raft,
             bootstrap=lambda: bootstrap_records_of(fs, directories[0]),

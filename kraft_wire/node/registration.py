@@ -9,7 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from kraft_wire.controller.controller import Controller
-from kraft_wire.controller.features import CONTROLLERS_FROM, SUPPORTED_FEATURES
+from kraft_wire.controller.features import (
+    CONTROLLERS_FROM,
+    SUPPORTED_FEATURES,
+    supported_features,
+)
 from kraft_wire.controller.image import ControllerImage, EndpointImage, MetadataImage
 from kraft_wire.controller.node_records import controller_record
 from kraft_wire.controller.records import VersionedRecord
@@ -58,7 +62,7 @@ class Registration:
                 controller_id=self._config.node_id,
                 incarnation_id=self._incarnation_id,
                 endpoints=_endpoints(() if listener is None else (listener,)),
-                features=SUPPORTED_FEATURES,
+                features=supported_features(is_broker=self._config.is_broker),
             )
         )
 

@@ -41,8 +41,9 @@ from tests.server.wire_client import WireClient
 KEPT_EVERY_S = 0.3
 FAR = 1 << 40
 """A metadata offset that is behind everything."""
-_OF_BROKERS = (0, 1, 3, 5, 17)
-"""RegisterBroker, UnregisterBroker, Partition, PartitionChange, BrokerRegistrationChange."""
+_OF_BROKERS = (0, 1, 3, 4, 5, 12, 17, 28)
+"""RegisterBroker, UnregisterBroker, Partition, Config, PartitionChange, FeatureLevel,
+BrokerRegistrationChange, ClearElr."""
 
 
 class Storyteller:

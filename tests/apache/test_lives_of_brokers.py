@@ -13,6 +13,15 @@ from shutil import rmtree
 import pytest
 
 from kraft_wire.model import Uuid
+from kraft_wire.wire.generated.alter_configs import (
+    AlterableConfig as ReplacedConfig,
+)
+from kraft_wire.wire.generated.alter_configs import (
+    AlterConfigsRequest,
+)
+from kraft_wire.wire.generated.alter_configs import (
+    AlterConfigsResource as ReplacedResource,
+)
 from kraft_wire.wire.generated.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -26,11 +35,17 @@ from kraft_wire.wire.generated.assign_replicas_to_dirs import (
 )
 from kraft_wire.wire.generated.broker_registration import Feature
 from kraft_wire.wire.generated.elect_leaders import ElectLeadersRequest, TopicPartitions
+from kraft_wire.wire.generated.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from kraft_wire.wire.generated.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )
 from kraft_wire.wire.generated.unregister_broker import UnregisterBrokerRequest
+from kraft_wire.wire.generated.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.apache.broker_only import ApacheBroker
 from tests.apache.broker_story import Storyteller, recorded
 from tests.apache.java_process import run_java
@@ -44,6 +59,7 @@ SESSION_S = 3.0
 SESSIONS = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
 MV = "metadata.version"
 ELR = "eligible.leader.replicas.version"
+MIN_ISR = "min.insync.replicas"
 UNSERVED = ("group", "share", "streams", "transaction")
 NEWEST = [
     *("--feature", f"{MV}=30"),
@@ -53,8 +69,9 @@ LEVELS = {
     "3.9": ["--release-version", "3.9"],
     "4.3": [*NEWEST, "--feature", f"{ELR}=0"],
     "4.3 with eligible leader replicas": [*NEWEST, "--feature", f"{ELR}=1"],
+    "4.3 as it comes": [],
 }
-"""What a cluster is formatted with; of 4.3 without the features that are not served here."""
+"""What a cluster is formatted with."""
 
 
 def feature(name: str, low: int, high: int) -> Feature:
@@ -261,7 +278,64 @@ class FormattedByApache(MixedQuorum):
             assert done.exit_code == 0, done.text
 
 
-CHAPTERS = (registrations, beginnings, isrs, elections, directories, reassignments, ends)
+def set_to(story: Storyteller, kind: int, name: str, key: str, value: str | None) -> None:
+    """Set one key of a resource, or delete it."""
+    operation = 1 if value is None else 0
+    asked = AlterableConfig(name=key, config_operation=operation, value=value)
+    resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=[asked])
+    story.ask(IncrementalAlterConfigsRequest(resources=[resource]))
+
+
+def settings(story: Storyteller) -> None:
+    """`min.insync.replicas` at every level, beside a key that nobody depends on."""
+
+    story.create("e", [101, 102, 103], min_isr=2)
+    story.alter(101, "e", [101], (0, 0))
+    for kind, name in ((4, ""), (4, "101"), (2, "e"), (2, "none")):
+        for key, value in (("log.cleaner.threads", "3"), (MIN_ISR, "3"), (MIN_ISR, "3")):
+            set_to(story, kind, name, key, value)
+        for key in ("log.cleaner.threads", MIN_ISR, MIN_ISR):
+            set_to(story, kind, name, key, None)
+    for kind, name in ((4, ""), (4, "101"), (2, "e")):
+        for configs in ([ReplacedConfig(name=MIN_ISR, value="2")], []):
+            replaced = ReplacedResource(resource_type=kind, resource_name=name, configs=configs)
+            story.ask(AlterConfigsRequest(resources=[replaced]))
+
+
+def features(story: Storyteller) -> None:
+    """Levels go up and down, as far as everybody supports them."""
+    set_to(story, 4, "102", MIN_ISR, "2")
+    for name, level in (
+        (ELR, 1),
+        (ELR, 2),
+        (ELR, 0),
+        ("group.version", 1),
+        ("transaction.version", 2),
+        ("transaction.version", 3),
+        ("share.version", -1),
+        ("some.feature", 0),
+        ("some.feature", 1),
+        ("no.feature", 0),
+    ):
+        for kind in (1, 2, 3):
+            update = FeatureUpdateKey(feature=name, max_version_level=level, upgrade_type=kind)
+            for version in (1, 2):
+                request = UpdateFeaturesRequest(feature_updates=[update], timeout_ms=10_000)
+                story.ask(request, version)
+    settings(story)
+
+
+CHAPTERS = (
+    registrations,
+    beginnings,
+    isrs,
+    settings,
+    elections,
+    directories,
+    reassignments,
+    ends,
+    features,
+)
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from kraft_wire.controller.features import RELEASE_FEATURES
 from kraft_wire.controller.image import PartitionImage
 from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.model import Uuid
@@ -28,7 +29,7 @@ from kraft_wire.wire.message import Message
 from tests.controller.cluster import OneNodeCluster
 
 ELR = "eligible.leader.replicas.version"
-LEVELS = {"metadata.version": (7, 30), "kraft.version": (0, 1), ELR: (0, 1)}
+LEVELS = {name: (low, high) for name, (low, high) in RELEASE_FEATURES.items()}
 
 
 class BrokerCluster(OneNodeCluster):

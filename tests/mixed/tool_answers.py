@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kraft_wire.controller.features import UNSERVED_FEATURES
 from tests.apache.tools import run_tool
 from tests.mixed.controller import OURS
 from tests.mixed.log_bytes import PARTITION
@@ -35,16 +34,10 @@ def tools_alike(home: Path, steps: Steps) -> None:
         answers[make] = _asked(home / make, make)
         steps.step(f"asked three controllers of make {make}")
     for question in QUESTIONS:
-        ours, theirs = answers[OURS][question], _served(answers[APACHE][question])
+        ours, theirs = answers[OURS][question], answers[APACHE][question]
         assert ours == theirs, f"{question}:\n{ours}\n---\n{theirs}"
         steps.figure(f"{' '.join(question)}: the same answer")
     _files_alike(home / "files", steps)
-
-
-def _served(shown: str) -> str:
-    """An answer without the features that only Apache serves."""
-    unserved = tuple(f"Feature: {name} " for name in UNSERVED_FEATURES)
-    return "\n".join(line for line in shown.splitlines() if not line.startswith(unserved))
 
 
 def _asked(home: Path, make: str) -> dict[tuple[str, ...], str]:
