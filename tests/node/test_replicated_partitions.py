@@ -28,6 +28,13 @@ from kraft_wire.wire.generated.delete_records import (
 )
 from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest
+from kraft_wire.wire.generated.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kraft_wire.wire.generated.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from kraft_wire.wire.generated.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -74,6 +81,9 @@ class Cluster(NodeQuorum):
 
     def await_isr(self, name: str, partition: int = 0, size: int = 3) -> None:
         self.until(lambda: len(self.view(name, partition).isr) == size, 60_000)
+
+    def await_leader_other_than(self, dead: int, name: str) -> None:
+        self.until(lambda: self.view(name).leader not in (dead, -1), 60_000)
 
     def content(self, node_id: int, name: str, partition: int = 0) -> bytes:
         """The bytes of a replica's log."""
@@ -205,7 +215,7 @@ def test_a_broker_that_is_cut_off_comes_back_as_a_follower_and_loses_what_only_i
     lost = cluster.ask(old, ProduceRequest(acks=1, topic_data=topics), listener="PLAINTEXT")
     assert lost.response.responses[0].partition_responses[0].error_code == ErrorCode.NONE
     assert held.log_end_offset == 2
-    cluster.until(lambda: cluster.view("t").leader not in (old, -1), 60_000)
+    cluster.await_leader_other_than(old, "t")
     producer.send()
     producer.send()
     cluster.cut.clear()
@@ -253,6 +263,91 @@ def test_a_partition_that_is_given_to_others_is_deleted() -> None:
         cluster.members[node_id].running.broker.partitions["t", 0].log_end_offset == 2
         for node_id in kept
     )
+
+
+def test_a_partition_that_was_given_to_others_meanwhile_is_set_aside_at_the_start() -> None:
+    """As Kafka keeps strays: the metadata may be what is wrong."""
+    cluster = Cluster()
+    cluster.create("t")
+    Producer(cluster).send()
+    cluster.await_same_logs("t")
+    gone = next(each for each in cluster.members if each not in (cluster.view("t").leader, 1))
+    cluster.members[gone].running.broker.partitions["t", 0].log.flush()
+    cluster.keeps_unsynced = True
+    cluster.kill(gone)
+    kept = [node_id for node_id in cluster.members if node_id != gone]
+    asked = ReassignablePartition(partition_index=0, replicas=kept)
+    request = AlterPartitionReassignmentsRequest(
+        topics=[ReassignableTopic(name="t", partitions=[asked])], timeout_ms=5_000
+    )
+    assert cluster.settled(request, cluster.view("t").leader) is not None
+    cluster.until(lambda: cluster.view("t").replicas == tuple(kept), 60_000)
+    member = cluster.members[gone]
+    member.lines.clear()
+    cluster.start(gone)
+    cluster.until(lambda: any(name == "stray_log_set_aside" for name, _ in member.lines))
+    assert ("t", 0) not in member.running.broker.partitions
+
+
+def test_committed_offsets_survive_the_death_of_their_coordinator() -> None:
+    cluster = Cluster(offsets_topic_replication_factor="3", group_initial_rebalance_delay_ms="0")
+    cluster.create("t")
+    for offset in (7, 8, 9):
+        commit(cluster, offset)
+        dead = cluster.view("__consumer_offsets").leader
+        cluster.await_isr("__consumer_offsets")
+        cluster.kill(dead)
+        cluster.await_leader_other_than(dead, "__consumer_offsets")
+        assert committed(cluster) == offset
+        cluster.start(dead)
+        assert committed(cluster) == offset
+        cluster.await_isr("__consumer_offsets", size=3)
+
+
+def coordinator(cluster: Cluster) -> int:
+    """Whom a client is sent to."""
+    for _ in range(400):
+        running = next(each for each, member in cluster.members.items() if member.node is not None)
+        request = FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
+        response = cluster.settled(request, running)
+        if response is not None:
+            (found,) = response.coordinators  # type: ignore[attr-defined]  # an answer
+            if found.error_code == ErrorCode.NONE and cluster.members[found.node_id].node:
+                return int(found.node_id)
+        cluster.advance(100)
+    raise AssertionError("nobody coordinates")
+
+
+def commit(cluster: Cluster, offset: int) -> None:
+    """Have an offset acknowledged, as a client does that repeats what may be repeated."""
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+    topic = OffsetCommitRequestTopic(name="t", partitions=[partition])
+    for _ in range(400):
+        request = OffsetCommitRequest(group_id="g", topics=[topic])
+        answer = cluster.ask(coordinator(cluster), request, 9, listener="PLAINTEXT")
+        cluster.advance(100)
+        if answer.response is not None:
+            (done,) = answer.response.topics[0].partitions
+            if done.error_code == ErrorCode.NONE:
+                return
+    raise AssertionError(offset)
+
+
+def committed(cluster: Cluster) -> int:
+    """What the group committed."""
+    for _ in range(400):
+        request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="g", topics=None)])
+        answer = cluster.ask(coordinator(cluster), request, 9, listener="PLAINTEXT")
+        cluster.advance(100)
+        if answer.response is not None:
+            (group,) = answer.response.groups
+            if group.error_code == ErrorCode.NONE:
+                return int(group.topics[0].partitions[0].committed_offset)
+            assert group.error_code in (
+                ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+                ErrorCode.NOT_COORDINATOR,
+            )
+    raise AssertionError("nobody knows")
 
 
 def test_a_deleted_topic_is_followed_no_more() -> None:

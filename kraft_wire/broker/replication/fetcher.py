@@ -40,6 +40,8 @@ _LATEST: Final = -1
 _EARLIEST: Final = -2
 _LOOK_EVERY_MS: Final = 1_000
 """How often our own retention may have moved a log start that the leader is to hear of."""
+_BACKOFF_MS_MIN: Final = 20
+"""Whatever is configured: nobody is found unreachable without end in one moment."""
 _SESSION_ERRORS: Final = (
     ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
     ErrorCode.INVALID_FETCH_SESSION_EPOCH,
@@ -281,7 +283,8 @@ class Fetcher:
             del self.followed[key]
 
     def _rest(self, now_ms: int) -> None:
-        self._rests_until_ms = now_ms + self._settings().replica_fetch_backoff_ms
+        backoff_ms = max(_BACKOFF_MS_MIN, self._settings().replica_fetch_backoff_ms)
+        self._rests_until_ms = now_ms + backoff_ms
 
     def _tell(self, now_ms: int, name: str, **fields: object) -> None:
         """Write a line, one a second at most: one leader's mistakes fill no log."""

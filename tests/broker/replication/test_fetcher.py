@@ -245,6 +245,15 @@ def test_an_unreachable_leader_is_asked_again_after_a_rest() -> None:
     assert asked_names(follower.request()) == [A]
 
 
+def test_an_unreachable_leader_is_not_asked_without_end_where_no_back_off_is_wanted() -> None:
+    follower = Follower(replica_fetch_backoff_ms=0)
+    follower.make(A)
+    follower.follow(A)
+    follower.request()
+    follower.fetcher.failed(follower.now_ms)
+    assert follower.fetcher.deadline_ms() == follower.now_ms + 20
+
+
 def test_the_cost_of_a_request_does_not_grow_with_idle_partitions() -> None:
     """KIP-227's purpose: 2,000 idle partitions cost an empty request and no look at each."""
     follower = Follower()
