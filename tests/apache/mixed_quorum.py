@@ -55,10 +55,10 @@ class MixedQuorum(QuorumProcesses):
             if done.exit_code != 0:
                 raise JavaFailed(done.text)
 
-    def start(self, node_id: int) -> None:
-        """Start a controller; Apache's is taken for started when it accepts connections."""
+    def begin(self, node_id: int) -> None:
+        """Start a controller."""
         if node_id not in self.apache_ids:
-            super().start(node_id)
+            super().begin(node_id)
             return
         command = java_command(
             "kafka.Kafka",
@@ -72,6 +72,13 @@ class MixedQuorum(QuorumProcesses):
                 command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=self.directory
             )
         self._processes[node_id] = process
+
+    def await_ready(self, node_id: int) -> None:
+        """Wait until a controller is ready; Apache's is taken for that when it accepts clients."""
+        if node_id not in self.apache_ids:
+            super().await_ready(node_id)
+            return
+        process = self._processes[node_id]
         deadline = time.monotonic() + SECONDS_MAX
         while not self._accepts(node_id):
             if process.poll() is not None or time.monotonic() > deadline:

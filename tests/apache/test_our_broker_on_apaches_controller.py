@@ -1,0 +1,200 @@
+"""Our broker on an Apache controller: registered, unfenced, served, stopped and killed as Kafka's.
+
+The judges are Apache's controller, its log and its tools, and librdkafka.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from kraft_wire.controller.records import decode_record
+from kraft_wire.wire.json_form import message_to_json
+from kraft_wire.wire.record_batch import parse_batches
+from tests.apache.java_process import run_java
+from tests.apache.mixed_quorum import MixedQuorum
+from tests.broker_process import BrokerProcess
+from tests.quorum_processes import SECONDS_MAX, QuorumProcesses
+
+pytestmark = pytest.mark.java
+
+BROKER = 101
+SESSIONS = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
+UNSERVED = ("group", "share", "streams", "transaction", "eligible.leader.replicas")
+WITHOUT = [word for name in UNSERVED for word in ("--feature", f"{name}.version=0")]
+OF_BROKERS = (0, 17)
+"""RegisterBroker, BrokerRegistrationChange."""
+THE_FIRST_LIFE = [
+    "RegisterBrokerRecord",
+    "BrokerRegistrationChangeRecord",
+    "BrokerRegistrationChangeRecord",
+]
+"""Registered, unfenced, no directory cordoned: as Apache's own broker on it."""
+
+
+def tool(broker: BrokerProcess, name: str, *arguments: str) -> str:
+    """What one of Apache's tools says, which must not fail."""
+    done = run_java(name, ["--bootstrap-server", broker.bootstrap, *arguments])
+    assert done.exit_code == 0, done.text
+    return done.stdout
+
+
+def produced(broker: BrokerProcess, values: range) -> None:
+    """Have librdkafka's idempotent producer write to topic t."""
+    settings = {"bootstrap.servers": broker.bootstrap, "enable.idempotence": True, "acks": "all"}
+    producer = Producer(settings)
+    errors: list[object] = []
+    for value in values:
+        producer.produce(
+            "t", str(value).encode(), partition=0, on_delivery=lambda e, m: errors.append(e)
+        )
+    assert producer.flush(SECONDS_MAX) == 0
+    assert errors == [None] * len(values)
+
+
+def consumed(broker: BrokerProcess, group: str, count: int) -> list[int]:
+    """What a group reads of topic t from its committed offset on."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    consumer.subscribe(["t"])
+    found: list[int] = []
+    deadline = time.monotonic() + SECONDS_MAX
+    while len(found) < count and time.monotonic() < deadline:
+        message = consumer.poll(0.2)
+        if message is not None and message.error() is None:
+            found.append(int(message.value() or b""))
+    if found:
+        consumer.commit(asynchronous=False)
+    consumer.close()
+    return found
+
+
+def changes(quorum: QuorumProcesses, node_id: int) -> list[dict[str, object]]:
+    """What a controller's log says of the broker, record by record."""
+    told = []
+    for batch in parse_batches(quorum.metadata_log(node_id)):  # type: ignore[attr-defined]  # of a mixed one
+        for value in [] if batch.is_control else batch.values():
+            record, version = decode_record(value or b"")
+            if record.RECORD_TYPE in OF_BROKERS:
+                form = message_to_json(record, version)
+                assert isinstance(form, dict)
+                told.append({"is": record.NAME, "version": version, **form})
+    return told
+
+
+def until(condition: Callable[[], bool], why: Callable[[], object]) -> None:
+    deadline = time.monotonic() + SECONDS_MAX
+    while not condition():
+        assert time.monotonic() < deadline, why()
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def apache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MixedQuorum]:
+    quorum = MixedQuorum(tmp_path_factory.mktemp("apache"), [1], 1)
+    quorum.format_options = WITHOUT
+    quorum.overrides.update(SESSIONS)
+    with quorum:
+        yield quorum
+        errors = [line for line in quorum.log(1).splitlines() if " ERROR " in line]
+        assert errors == []
+
+
+def test_our_broker_lives_on_apaches_controller(apache: MixedQuorum, tmp_path: Path) -> None:
+    """It runs, has topics and settings made through it, stops in order, is killed, and is back."""
+    voters = f"1@{apache.controller(1)}"
+    broker = BrokerProcess(
+        tmp_path / "ours", BROKER, cluster_id=apache.cluster_id, voters=voters, overrides=SESSIONS
+    )
+    with broker:
+        admin = "org.apache.kafka.tools.TopicCommand"
+        tool(broker, admin, "--create", "--topic", "t", "--partitions", "2")
+        settings = ["--entity-type", "topics", "--entity-name", "t"]
+        tool(
+            broker,
+            "kafka.admin.ConfigCommand",
+            "--alter",
+            *settings,
+            "--add-config",
+            "retention.ms=77",
+        )
+        assert "retention.ms=77" in tool(
+            broker, "kafka.admin.ConfigCommand", "--describe", *settings
+        )
+        produced(broker, range(1_000))
+        assert consumed(broker, "g", 1_000) == list(range(1_000))
+        before = changes(apache, 1)
+        assert [each["is"] for each in before] == THE_FIRST_LIFE
+
+        assert broker.stop() == 0
+        stop = changes(apache, 1)[len(before) :]
+        assert [(each.get("inControlledShutdown", 0), each.get("fenced", 0)) for each in stop] == [
+            (1, 0),
+            (0, 1),
+        ]
+        broker.start()
+        former = before[0]["brokerEpoch"]  # which a session that ends fences once more
+        again = [each for each in changes(apache, 1) if each["brokerEpoch"] != former]
+        assert [each["is"] for each in again] == THE_FIRST_LIFE
+        produced(broker, range(1_000, 1_100))
+        assert consumed(broker, "g", 100) == list(range(1_000, 1_100))
+        described = tool(broker, admin, "--describe", "--topic", "t")
+        assert described.count("Leader: 101") == 2, described
+
+        broker.kill()
+        broker.start()
+        produced(broker, range(1_100, 1_200))
+        assert consumed(broker, "g", 100) == list(range(1_100, 1_200))
+
+
+def test_our_broker_is_refused_by_another_cluster_in_time_and_in_one_line(
+    apache: MixedQuorum, tmp_path: Path
+) -> None:
+    broker = BrokerProcess(
+        tmp_path / "lost",
+        102,
+        cluster_id="AAAAAAAAAAAAAAAAAAAAAQ",
+        voters=f"1@{apache.controller(1)}",
+        overrides={"initial.broker.registration.timeout.ms": "1500"},
+    )
+    broker.format()
+    broker.begin()
+    assert broker.wait() != 0
+    assert "initial.broker.registration.timeout.ms" in broker.log().splitlines()[-1]
+
+
+def test_our_broker_outlives_the_active_one_of_three_controllers_of_ours(tmp_path: Path) -> None:
+    with QuorumProcesses(tmp_path, 3, overrides=SESSIONS) as quorum:
+        voters = ",".join(f"{each}@{quorum.controller(each)}" for each in quorum.node_ids)
+        broker = BrokerProcess(
+            tmp_path / "broker",
+            BROKER,
+            cluster_id=quorum.cluster_id,
+            voters=voters,
+            overrides=SESSIONS,
+        )
+        with broker:
+            produced(broker, range(100))
+            leader = quorum.leader()
+            quorum.kill(leader)
+            admin = "org.apache.kafka.tools.TopicCommand"
+            tool(broker, admin, "--create", "--topic", "after", "--partitions", "2")
+            produced(broker, range(100, 200))
+            quorum.start(leader)
+            assert broker.stop() == 0
+            broker.start()
+            assert consumed(broker, "g", 200) == list(range(200))
+            broker.kill()
+            broker.start()
+            produced(broker, range(200, 300))
+            assert consumed(broker, "g", 100) == list(range(200, 300))
