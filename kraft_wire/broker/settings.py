@@ -31,6 +31,7 @@ class BrokerSettings:
     fetch_max_bytes: int = 57_671_680
     max_request_partition_size_limit: int = 2_000
     replica_lag_time_max_ms: int = 30_000
+    replica_selector_class: str | None = None
     max_incremental_fetch_session_cache_slots: int = 1_000
     max_incremental_fetch_session_cache_partitions: int = 100_000
     transactional_id_expiration_ms: int = 604_800_000

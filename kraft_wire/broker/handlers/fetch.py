@@ -4,11 +4,12 @@ Behaviour:   whole batches, the first of which contains the offset asked for · 
              the answer is returned whatever its size · waits for MinBytes until MaxWait unless a
              partition that exists has an error or diverges · an unknown topic or partition is an
              error of that partition · a follower reads to the log's end, and what it asks for tells
-             the leader what it has; a consumer may read from a follower what is committed
+             the leader what it has; a consumer may read from a follower what is committed, and is
+             sent to one in its rack where `replica.selector.class` says so
 Versions:    v7 sessions (KIP-227) · v9 leader epoch fencing (KIP-320) · v11 reading from followers
              (KIP-392) · v12 divergence (KIP-595) · v13 topic ids (KIP-516) · v15 the broker's epoch
              (KIP-903) · v16 node endpoints (KIP-951)
-Left out:    preferred read replica (KIP-392), throttling of followers
+Left out:    throttling of followers; selectors of read replicas but Kafka's own
 """
 
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ VERSIONS: Final = (4, 18)
 
 _ISOLATION_LEVELS: Final = (0, 1)
 _READ_COMMITTED: Final = 1
+_RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 _CONSUMER: Final = -1
 _UNKNOWN: Final = -1
 _NO_RECORDS: Final = b""
@@ -82,6 +84,8 @@ def handle(
     run = _FetchRun(
         broker, context, request, begun, is_follower, replica_id, replica_epoch, is_committed_only
     )
+    if broker.settings.replica_selector_class == _RACK_AWARE and not is_follower:
+        run.rack = request.rack_id
     results = run.read()
     if run.is_satisfied() or request.max_wait_ms <= 0 or broker.is_stopping:
         return run.response(results, context.now_ms)
@@ -142,6 +146,8 @@ class _FetchRun:
     is_committed_only: bool
     is_first: bool = True
     """Whether this is the reading at which a follower says where its log ends."""
+    rack: str = ""
+    """The consumer's, where the leader may send it to a follower in it."""
     read_bytes: int = 0
     must_answer: bool = False
     """Whether a partition has something to tell that is not records."""
@@ -205,13 +211,11 @@ class _FetchRun:
         error = self._access_error(partition, params.current_leader_epoch)
         if error is not _NO_ERROR:
             return self._error(wanted, error)
-        offset, log = Offset(params.fetch_offset), partition.log
-        if params.last_fetched_epoch >= 0 and offset >= log.log_start_offset:
-            if params.last_fetched_epoch > (log.epochs.latest or 0):
-                return self._error(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
-            diverging = partition.diverging_point(offset, params.last_fetched_epoch)
-            if diverging is not None:
-                return self._diverging(wanted, partition, diverging)
+        is_plain = not self.rack and params.last_fetched_epoch < 0
+        data = None if is_plain else self._instead_of_records(wanted, partition)
+        if data is not None:
+            return data
+        offset, log = params.fetch_offset, partition.log
         if not log.log_start_offset <= offset <= log.log_end_offset:
             return self._error(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
         wanted.note_source(partition)
@@ -253,6 +257,45 @@ class _FetchRun:
             if error is not _NO_ERROR:
                 return self._error(wanted, error)
         return data
+
+    def _instead_of_records(
+        self, wanted: WantedPartition, partition: Partition
+    ) -> PartitionData | None:
+        """Send a reader elsewhere, or have it cut its log where that and ours have parted."""
+        if self.rack and partition.leadership is not None:
+            elsewhere = self._elsewhere(wanted, partition)
+            if elsewhere is not None:
+                return elsewhere
+        params, log = wanted.params, partition.log
+        if params.last_fetched_epoch < 0 or params.fetch_offset < log.log_start_offset:
+            return None
+        if params.last_fetched_epoch > (log.epochs.latest or 0):
+            return self._error(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
+        diverging = partition.diverging_point(
+            Offset(params.fetch_offset), params.last_fetched_epoch
+        )
+        return None if diverging is None else self._diverging(wanted, partition, diverging)
+
+    def _elsewhere(self, wanted: WantedPartition, partition: Partition) -> PartitionData | None:
+        """Send a consumer to the follower that it had better read from; no records with that."""
+        from kraft_wire.broker.replication.read_replicas import preferred_read_replica
+
+        offset, listener = wanted.params.fetch_offset, self.context.listener
+        preferred = preferred_read_replica(
+            self.broker.image, partition, offset, self.rack, listener
+        )
+        if preferred is None:
+            return None
+        self.must_answer = True
+        return PartitionData(
+            partition_index=wanted.partition,
+            high_watermark=partition.log.high_watermark,
+            last_stable_offset=partition.log.last_stable_offset,
+            log_start_offset=partition.log.log_start_offset,
+            preferred_read_replica=preferred,
+            aborted_transactions=None,
+            records=_NO_RECORDS,
+        )
 
     def _diverging(
         self, wanted: WantedPartition, partition: Partition, point: OffsetAndEpoch

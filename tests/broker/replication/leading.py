@@ -213,6 +213,7 @@ class Leading:
         last_fetched_epoch: int = -1,
         log_start_offset: int = 0,
         max_wait_ms: int = 0,
+        rack: str = "",
     ) -> "Waiting":
         """Fetch as a follower does, or with replica -1 as a consumer."""
         if broker_epoch is None:
@@ -234,6 +235,8 @@ class Leading:
         else:
             topic.topic = TOPIC
         request = FetchRequest(max_wait_ms=max_wait_ms, min_bytes=1, topics=[topic])
+        if version >= 11:
+            request.rack_id = rack
         if version >= 15:
             request.replica_state = ReplicaState(replica_id=replica, replica_epoch=broker_epoch)
         else:

@@ -1,0 +1,41 @@
+"""Which replica a consumer had better read from: one in its own rack (KIP-392).
+
+`replica.selector.class` names the rule; of Kafka's two there is RackAwareReplicaSelector, and
+without a class everybody reads from the leader. Classes of others cannot be loaded.
+"""
+
+from kraft_wire.broker.metadata_cache import endpoint_of
+from kraft_wire.broker.partition import Partition
+from kraft_wire.broker.ports import MetadataView
+
+__all__ = ["preferred_read_replica"]
+
+
+def preferred_read_replica(
+    image: MetadataView, partition: Partition, fetch_offset: int, rack: str, listener: str
+) -> int | None:
+    """Return the follower that a leader sends a consumer to, None where it reads here.
+
+    One in the consumer's rack, unless the leader is there too; in the ISR, and with the offset in
+    its log as far as is known; of several the one with most, the latest caught up, the last id.
+    """
+    leadership = partition.leadership
+    if leadership is None:
+        return None
+    own = image.brokers.get(leadership.node_id)
+    if own is not None and own.rack == rack:
+        return None
+    found = [
+        (follower.log_end_offset, follower.caught_up_ms, follower.broker_id)
+        for follower in leadership.followers.values()
+        if follower.is_in_isr
+        and follower.log_start_offset <= fetch_offset <= follower.log_end_offset
+        and _is_in_rack(image, follower.broker_id, rack, listener)
+    ]
+    return max(found)[2] if found else None
+
+
+def _is_in_rack(image: MetadataView, broker_id: int, rack: str, listener: str) -> bool:
+    """Whether a broker is in a rack, and can be reached where the consumer came in."""
+    broker = image.brokers.get(broker_id)
+    return broker is not None and broker.rack == rack and endpoint_of(broker, listener) is not None
