@@ -54,17 +54,18 @@ NO_PARTITION_LEADER_EPOCH = LeaderEpoch(-1)
 NO_REPLICA = ReplicaId(-1)
 
 
-@frozen(order=True)
-class OffsetAndEpoch:
+class OffsetAndEpoch(NamedTuple):
     """An offset with the leader epoch of the record before it: snapshot ids, divergence points."""
 
     offset: Offset
     epoch: LeaderEpoch
 
 
-@frozen(order=True)
-class ReplicaKey:
-    """A voter or observer: node id and the id of its metadata log directory (KIP-853)."""
+class ReplicaKey(NamedTuple):
+    """A voter or observer: node id and the id of its metadata log directory (KIP-853).
+
+    A key of maps that every fetch is counted in, as the one above is: a tuple is quick to look up.
+    """
 
     id: ReplicaId
     directory_id: Uuid

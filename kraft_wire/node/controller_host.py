@@ -312,6 +312,8 @@ class ControllerHost:
 
     def deadline_ms(self) -> int | None:
         """Return when `tick` is needed next."""
+        if not self.is_active:
+            return self._again_at_ms
         soonest_ms = sooner(self._again_at_ms, self._idle_deadline_ms())
         soonest_ms = sooner(soonest_ms, self._elections_deadline_ms())
         return sooner(soonest_ms, self._session_deadline_ms())

@@ -63,9 +63,13 @@ class MetadataUpkeep:
 
     def deadline_ms(self) -> int:
         """Return when `tick` is needed next."""
-        if self._writing is not None or self._is_large:
+        if self._writing is not None:
             return 0
-        if self._interval_ms > 0 and self._has_news:
+        if not self._has_news:
+            return self._clean_at_ms
+        if self._is_large:
+            return 0
+        if self._interval_ms > 0:
             return min(self._clean_at_ms, self._taken_ms + self._interval_ms)
         return self._clean_at_ms
 

@@ -225,15 +225,16 @@ class PeerChannels:
         """Return when `tick` has something to do."""
         soonest_ms: int | None = None
         for peer in self._by_link.values():
-            soonest_ms = sooner(soonest_ms, self._until_ms(peer))
+            until_ms = self._until_ms(peer)
+            if soonest_ms is None or until_ms < soonest_ms:
+                soonest_ms = until_ms
         return soonest_ms
 
     def _until_ms(self, peer: _Peer) -> int:
         """Return when a link is late or idle. All are as patient, so the first asked decides."""
         until_ms = peer.setup_until_ms if peer.versions is None else None
-        for oldest in peer.in_flight.values():
-            until_ms = sooner(until_ms, oldest.until_ms)
-            break
+        if peer.in_flight:
+            until_ms = sooner(until_ms, next(iter(peer.in_flight.values())).until_ms)
         if peer.waiting:
             until_ms = sooner(until_ms, peer.waiting[0].until_ms)
         return peer.used_ms + self._limits.idle_ms if until_ms is None else until_ms

@@ -320,7 +320,8 @@ class QuorumPart:
         leader_id = self.raft.replica.quorum.leader_id
         if self._is_leaving or leader_id in (NO_REPLICA, self._config.node_id):
             return
-        if self._config.controller_listeners:
+        image = self.raft.committed.image
+        if self._config.controller_listeners and not self.registration.is_known_in(image):
             self.apis.register(self.registration.controller_record(), self._now_ms)
 
     # -- the end ---------------------------------------------------------------------------------

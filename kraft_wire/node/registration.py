@@ -49,10 +49,13 @@ class Registration:
     def arrival(self, controller: Controller) -> Iterator[list[VersionedRecord]]:
         """Yield the batch by which this controller registers itself where it becomes active."""
         image = controller.image
-        known = image.controllers.get(self._config.node_id)
-        is_known = known is not None and known.incarnation_id == self._incarnation_id
-        if not is_known and image.metadata_version >= CONTROLLERS_FROM:
+        if not self.is_known_in(image) and image.metadata_version >= CONTROLLERS_FROM:
             yield [self.controller_record()]
+
+    def is_known_in(self, image: MetadataImage) -> bool:
+        """Whether an image has the registration of this very incarnation of the controller."""
+        known = image.controllers.get(self._config.node_id)
+        return known is not None and known.incarnation_id == self._incarnation_id
 
     def controller_record(self) -> VersionedRecord:
         """Return the controller's registration; without a listener it names no endpoint."""

@@ -6,9 +6,9 @@ while its request is the outstanding one of its peer; every change of role forge
 """
 
 from enum import Enum
+from typing import Final
 
 from kraft_wire.frozen import slotted
-from kraft_wire.model import sooner
 from kraft_wire.raft.effects import SendRequest
 from kraft_wire.raft.voters import Address
 from kraft_wire.wire.message import Message
@@ -22,6 +22,12 @@ class ConnectionState(Enum):
     READY = "ready"
     AWAITING = "awaiting"
     BACKOFF = "backoff"
+
+
+_READY: Final = ConnectionState.READY
+_AWAITING: Final = ConnectionState.AWAITING
+_BACKOFF: Final = ConnectionState.BACKOFF
+"""Looked at for every peer in every step; up to Python 3.11 a member of an enum is dear to get."""
 
 
 @slotted
@@ -48,7 +54,7 @@ class Peers:
     def is_ready(self, node_id: int) -> bool:
         """Tell whether a request may be sent to a peer."""
         connection = self._connections.get(node_id)
-        if connection is None or connection.state is ConnectionState.READY:
+        if connection is None or connection.state is _READY:
             return True
         assert connection.until_ms > 0, connection
         return False
@@ -58,32 +64,27 @@ class Peers:
         connection = self._connections.get(node_id)
         if connection is None:
             return True
-        assert connection.sent is None or connection.state is ConnectionState.AWAITING, node_id
-        return connection.state is not ConnectionState.BACKOFF and not connection.has_timed_out
+        assert connection.sent is None or connection.state is _AWAITING, node_id
+        return connection.state is not _BACKOFF and not connection.has_timed_out
 
     @property
     def has_any_outstanding(self) -> bool:
         """Whether some answer is still due."""
-        for connection in self._connections.values():
-            if connection.state is ConnectionState.AWAITING:
-                return True
-        return False
+        return any(connection.state is _AWAITING for connection in self._connections.values())
 
     def send(self, node_id: int, address: Address, request: Message, now_ms: int) -> SendRequest:
         """Note a request as outstanding and return the effect that sends it."""
         assert self.is_ready(node_id), node_id
         sent = SendRequest(self._next_request_id, node_id, address, request)
         self._next_request_id += 1
-        self._connections[node_id] = Connection(
-            ConnectionState.AWAITING, now_ms + self._request_timeout_ms, sent
-        )
+        self._connections[node_id] = Connection(_AWAITING, now_ms + self._request_timeout_ms, sent)
         return sent
 
     def take_answered(self, request_id: int) -> SendRequest | None:
         """Free the connection of an answered request; None where it is not outstanding."""
         for node_id, connection in self._connections.items():
             if connection.sent is not None and connection.sent.request_id == request_id:
-                assert connection.state is ConnectionState.AWAITING, connection
+                assert connection.state is _AWAITING, connection
                 self._connections[node_id] = Connection()
                 return connection.sent
         return None
@@ -91,21 +92,21 @@ class Peers:
     def rest(self, node_id: int, now_ms: int) -> None:
         """Leave a peer alone for a while, because its answer was an error or none came."""
         known = self._connections.get(node_id)
-        if known is not None and known.state is ConnectionState.AWAITING:
+        if known is not None and known.state is _AWAITING:
             return  # a newer request went out meanwhile, and its own answer counts
         until_ms = now_ms + self._retry_backoff_ms
         assert until_ms > now_ms, until_ms
-        self._connections[node_id] = Connection(ConnectionState.BACKOFF, until_ms)
+        self._connections[node_id] = Connection(_BACKOFF, until_ms)
 
     def expire(self, now_ms: int) -> None:
         """Free the connections whose wait is over."""
         for connection in self._connections.values():
             state = connection.state
-            if state is not ConnectionState.READY and connection.until_ms <= now_ms:
-                connection.has_timed_out = state is ConnectionState.AWAITING
-                connection.state = ConnectionState.READY
+            if state is not _READY and connection.until_ms <= now_ms:
+                connection.has_timed_out = state is _AWAITING
+                connection.state = _READY
                 connection.sent = None
-            is_free = connection.state is ConnectionState.READY
+            is_free = connection.state is _READY
             assert is_free or connection.until_ms > now_ms, connection
 
     def forget_all(self) -> None:
@@ -117,6 +118,8 @@ class Peers:
         """Return when `expire` has something to do."""
         soonest_ms: int | None = None
         for connection in self._connections.values():
-            if connection.state is not ConnectionState.READY:
-                soonest_ms = sooner(soonest_ms, connection.until_ms)
+            if connection.state is not _READY and (
+                soonest_ms is None or connection.until_ms < soonest_ms
+            ):
+                soonest_ms = connection.until_ms
         return soonest_ms

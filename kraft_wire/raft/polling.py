@@ -5,7 +5,7 @@ a timer that fires twice, early or late does no harm. `deadline_ms` is its count
 time at which `act` would find something to do.
 """
 
-from kraft_wire.model import LeaderEpoch, ReplicaId, sooner
+from kraft_wire.model import LeaderEpoch, ReplicaId
 from kraft_wire.raft import voter_changes
 from kraft_wire.raft.effects import ShutdownCompleted
 from kraft_wire.raft.elections import Outcome, outcome
@@ -279,19 +279,17 @@ def deadline_ms(quorum: Quorum) -> int | None:
         *_role_deadlines(quorum, quorum.role),
     ):
         # What is due but had to wait for a connection is woken by that connection's own deadline.
-        if deadline is not None and deadline > now_ms:
-            soonest_ms = sooner(soonest_ms, deadline)
+        if deadline is None or deadline <= now_ms:
+            continue
+        if soonest_ms is None or deadline < soonest_ms:
+            soonest_ms = deadline
     assert soonest_ms is None or soonest_ms > now_ms, soonest_ms
     return soonest_ms
 
 
 def _role_deadlines(quorum: Quorum, role: Role) -> tuple[int | None, ...]:
     match role:
-        case Prospective():
-            return (role.election_deadline_ms, role.stands_from_ms)
-        case Unattached() | Candidate() | Resigned():
-            return (role.election_deadline_ms,)
-        case Follower():
+        case Follower():  # the roles of most of the time first
             return (role.fetch_deadline_ms, role.voter_update_deadline_ms)
         case Leader():
             change = role.pending_change
@@ -301,3 +299,7 @@ def _role_deadlines(quorum: Quorum, role: Role) -> tuple[int | None, ...]:
                 role.begin_quorum_deadline_ms,
                 change.deadline_ms if change is not None else None,
             )
+        case Prospective():
+            return (role.election_deadline_ms, role.stands_from_ms)
+        case Unattached() | Candidate() | Resigned():
+            return (role.election_deadline_ms,)

@@ -9,7 +9,7 @@ configuration, directory ids unknown.
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 from kraft_wire.frozen import frozen
 from kraft_wire.model import ZERO_UUID, Offset, ReplicaId, ReplicaKey, Uuid
@@ -28,8 +28,7 @@ BEFORE_LOG = Offset(-1)
 """Where the records of the formatted (0, 0) checkpoint stand: before the first offset."""
 
 
-@frozen(order=True)
-class Address:
+class Address(NamedTuple):
     """Where a listener can be reached."""
 
     host: str

@@ -66,7 +66,12 @@ class NodeSettings:
         """Values that were asked for: nothing here ever changes."""
 
     def with_dynamic(self, cluster: Mapping[str, str], own: Mapping[str, str]) -> "NodeSettings":
-        """Return these settings under other dynamic values: cluster-wide ones, and the broker's."""
+        """Return these settings under other dynamic values: cluster-wide ones, and the broker's.
+
+        Where those are the same it is this very object, with all the values that it has looked up.
+        """
+        if cluster == self._cluster and own == self._own:
+            return self
         layered = NodeSettings.__new__(NodeSettings)
         layered._file = self._file
         layered._cluster = dict(cluster)

@@ -94,12 +94,12 @@ class SimDisk:
             raise reason("write", path, "only a part was written")
 
     def _write_sectors(self, node: FileNode, data: bytes, position: int) -> None:
-        end = position + len(data)
+        end, sector_bytes = position + len(data), self.sector_bytes
         if data and end > len(node.content):
             self.change_data(node, Extend(end))
         at = position
         while at < end:
-            until = min(end, (at // self.sector_bytes + 1) * self.sector_bytes)
+            until = min(end, (at // sector_bytes + 1) * sector_bytes)
             self.change_data(node, Sector(at, data[at - position : until - position]))
             at = until
 

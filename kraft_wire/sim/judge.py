@@ -85,8 +85,6 @@ class Signals:
     def __init__(self, judge: Judge) -> None:
         self.judge = judge
         self.ledger = judge.ledger
-        self.looked = 0
-        """How often it was asked."""
 
     def _check(self, holds: bool, watch: NodeWatch, *facts: object) -> None:
         """Raise where the invariant does not hold."""
@@ -148,19 +146,31 @@ class Judge:
         self.marks: Counter[str] = Counter()
         """What was reached on the way: for the table of coverage."""
         self.invariants = [kind(self) for kind in kinds]
-        self._asked: dict[str, list[tuple[Signals, Callable[..., None]]]] = {}
+        self._hearing: dict[str, list[Signals]] = {}
+        """Whom a signal concerns."""
         for name in _NAMES:
             base = getattr(Signals, name)
             if callable(base):
-                self._asked[name] = [
-                    (each, getattr(each, name))
-                    for each in self.invariants
-                    if getattr(type(each), name) is not base
-                ]
+                concerned = [e for e in self.invariants if getattr(type(e), name) is not base]
+                self._hearing[name] = concerned
+        self._asked = {
+            name: [getattr(each, name) for each in concerned]
+            for name, concerned in self._hearing.items()
+        }
+        self._times = dict.fromkeys(self._asked, 0)
+
+    @property
+    def looked(self) -> Counter[str]:
+        """How often each invariant was asked."""
+        found: Counter[str] = Counter()
+        for name, concerned in self._hearing.items():
+            for each in concerned:
+                found[f"{each.id} {each.name}"] += self._times[name]
+        return found
 
     def _ask(self, signal: str, watch: NodeWatch, *facts: object) -> None:
-        for each, hears in self._asked[signal]:
-            each.looked += 1
+        self._times[signal] += 1
+        for hears in self._asked[signal]:
             hears(watch, *facts)
 
     # -- what the world tells --------------------------------------------------------------------
@@ -193,15 +203,16 @@ class Judge:
             leads = isinstance(watch.role, Leader) or isinstance(watch.quorum.role, Leader)
             self._look_at_watermark(watch, watch.quorum, leads)
 
-    def after(self, machine: Machine) -> None:
-        """An event is over."""
-        node = machine.node
+    def after(self, machine: Machine) -> bool:
+        """An event is over; tell whether disk, role, leader or high watermark are other ones."""
+        node, watch = machine.node, self.watches[machine.id]
+        is_other = not watch.log.is_unchanged(machine.fs)
         if node is None:
-            return
-        watch = self.watches[machine.id]
-        quorum = node.raft.replica.quorum
-        if not watch.log.is_unchanged(machine.fs):
+            return is_other
+        if is_other:
             self._look_at_disk(watch)
+        raft = node.raft
+        quorum = raft.replica.quorum
         election = quorum.election
         was_leader = isinstance(watch.role, Leader)
         if (
@@ -209,22 +220,27 @@ class Judge:
             or election.leader_epoch != watch.epoch
             or election.leader_id != watch.leader_id
         ):
-            before, epoch_before = watch.role, watch.epoch
+            before, epoch_before, leader_before = watch.role, watch.epoch, watch.leader_id
             watch.role, watch.epoch = quorum.role, election.leader_epoch
             watch.leader_id = election.leader_id
+            now = (watch.role, watch.epoch, watch.leader_id)
+            is_other = is_other or now != (before, epoch_before, leader_before)
             if watch.role is not before:
                 self.marks[f"became {watch.role_name}"] += 1
             self._ask("role", watch, before, epoch_before)
         if quorum.high_watermark != watch.high_watermark:
+            is_other = True
             self._look_at_watermark(watch, quorum, was_leader or isinstance(watch.role, Leader))
-        if quorum.voters.latest is not watch.voters:
-            watch.voters = quorum.voters.latest
+        voters = quorum.voters.latest
+        if voters is not watch.voters:
+            watch.voters = voters
             self._ask("voters", watch)
-        reached = node.raft.committed.next_offset
+        reached = raft.committed.next_offset
         if reached != watch.applied_offset:
             watch.applied_offset = reached
             self._ask("applied", watch)
         self._ask("after", watch)
+        return is_other
 
     # -- changes ---------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ def find_order(calls: Sequence[Call], initial: str | None = None) -> list[Call] 
     needed = 0
     for at, call in enumerate(ordered):
         if call.end is not None:
+            assert call.end >= call.begin, call
             needed |= 1 << at
     dead: dict[tuple[int, str | None], bool] = {}
     path: list[int] = []
@@ -55,16 +56,16 @@ def find_order(calls: Sequence[Call], initial: str | None = None) -> list[Call] 
 def _candidates(ordered: Sequence[Call], done: int, value: str | None) -> list[int]:
     """Return the calls that may come next: none that is still to come had ended before it began."""
     first_end: int | None = None
-    for at, call in enumerate(ordered):
-        is_open = not done >> at & 1
-        if is_open and call.end is not None and (first_end is None or call.end < first_end):
-            first_end = call.end
     found = []
-    for at, call in enumerate(ordered):
+    first = (~done & (done + 1)).bit_length() - 1  # the lowest bit that is not set
+    for at in range(first, len(ordered)):
         if done >> at & 1:
             continue
-        if first_end is not None and call.begin > first_end:
-            break
-        if call.is_write or call.value == value:
+        begin, end, is_write, written = ordered[at]
+        if first_end is not None and begin > first_end:
+            break  # as all behind it: they are in the order of their beginnings
+        if end is not None and (first_end is None or end < first_end):
+            first_end = end
+        if is_write or written == value:
             found.append(at)
     return found

@@ -159,8 +159,9 @@ class LogWatch:
         directory = fs.look(METADATA_DIRECTORY)
         if isinstance(directory, DirectoryNode):
             names = tuple(directory.children)
-            self._look_at_log(directory, changes, names != self._names)
-            if names != self._names:
+            has_other_names = names != self._names
+            self._look_at_log(directory, changes, has_other_names)
+            if has_other_names:
                 self._names = names
                 self._look_at_snapshots(directory, changes)
             self._look_at_election(directory, changes)
@@ -172,14 +173,12 @@ class LogWatch:
     def _look_at_log(
         self, directory: DirectoryNode, changes: LogChanges, has_other_names: bool
     ) -> None:
-        known = self._segments
-        if has_other_names:
-            names = sorted(name for name in directory.children if name.endswith(".log"))
-        else:
-            names = [name for name, _, _ in known]
-        nodes = [directory.children[name] for name in names]
-        if self._is_as_before(names, nodes):
+        known, children = self._segments, directory.children
+        if not has_other_names and all(children[name] is node for name, node, _ in known):
+            self._read_what_changed(changes)
             return
+        names = sorted([name for name in children if name.endswith(".log")])
+        nodes = [children[name] for name in names]
         if [(name, node) for name, node, _ in known] == list(zip(names, nodes, strict=True)):
             self._read_what_changed(changes)
             return
@@ -195,19 +194,13 @@ class LogWatch:
 
     def _read_what_changed(self, changes: LogChanges) -> None:
         """Read the known segments but those before the last batch that are as they were."""
+        segments = self._segments
+        if all([len(node.content) == parsed for _, node, parsed in segments]):
+            return
         last = self.batches[-1].segment if self.batches else None
-        for name, node, parsed in list(self._segments):
+        for name, node, parsed in list(segments):
             if node is last or len(node.content) != parsed:
                 self._read_segment(name, node, changes)
-
-    def _is_as_before(self, names: list[str], nodes: Sequence[object]) -> bool:
-        known = self._segments
-        if len(known) != len(names):
-            return False
-        for (name, node, parsed), now, now_node in zip(known, names, nodes, strict=True):
-            if name != now or node is not now_node or len(node.content) != parsed:
-                return False
-        return True
 
     def _common_run(self, names: list[str], nodes: Sequence[object]) -> list[str]:
         """Return the segments that were there and still are."""
@@ -272,9 +265,11 @@ class LogWatch:
         """Return the end of what power loss would leave."""
         durable = directory.durable
         for name, node, _ in self._segments:
-            is_linked = durable.get(name) is node
+            size, is_linked = len(node.content), durable.get(name) is node
+            if is_linked and len(node.durable) >= size and not (node.pending or node.lost):
+                continue  # most of them: nothing is under way
             limit = _synced_bytes(node) if is_linked else 0
-            if limit >= len(node.content):
+            if limit >= size:
                 continue
             for at in range(bisect_right(self.ends, int(name[:20])), len(self.batches)):
                 batch = self.batches[at]

@@ -321,8 +321,10 @@ class Machine:
         if self.is_paused:
             self._held.append((self._resumed, (name, call, arguments, times)))
             return
+        now_us = world.scheduler.now_us
+        clocks = (self.clock.now_ms(now_us), self.clock.wall_ms(now_us))
         try:
-            call(*arguments, *(self.now_ms, self.wall_ms)[:times])
+            call(*arguments, *clocks[:times])
             self._carry_out(node)
         except ProcessDied:
             self._die_of_armed_fault()
@@ -404,8 +406,7 @@ class Machine:
 
     def _carry_out(self, node: Node) -> None:
         while node.outputs:
-            outputs = node.outputs[:]
-            node.outputs.clear()
+            outputs, node.outputs = node.outputs, []
             for output in outputs:
                 if self.outputs_until_death is not None:
                     self.outputs_until_death -= 1

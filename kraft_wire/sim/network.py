@@ -160,8 +160,8 @@ class Network:
 
     def send(self, connection: Connection, source: End, data: bytes) -> None:
         """Carry bytes to the other end."""
-        is_forward = source is connection.dialling
-        self._push(connection.forward if is_forward else connection.backward, data)
+        pipe = connection.forward if source is connection.dialling else connection.backward
+        self._push(pipe, data)
 
     def leave(self, connection: Connection, end: End) -> None:
         """Close: the other end hears of it behind the bytes that are under way."""
@@ -177,16 +177,17 @@ class Network:
             self._push(pipe, None)
 
     def _push(self, pipe: Pipe, data: bytes | None) -> None:
-        at_us = self._scheduler.now_us + self._delay_us(pipe)
+        scheduler = self._scheduler
+        at_us = scheduler.now_us + self._delay_us(pipe)
         if at_us <= pipe.arrives_us:
             at_us = pipe.arrives_us + 1
         pipe.arrives_us = at_us
-        self._scheduler.at(at_us, self._arrive, pipe, data)
+        scheduler.at(at_us, self._arrive, pipe, data)
 
     def _delay_us(self, pipe: Pipe) -> int:
         delays = self.delays
-        span = delays.most_us - delays.least_us
-        delay_us = delays.least_us + int(self._random.random() * span)
+        least_us = delays.least_us
+        delay_us = least_us + int(self._random.random() * (delays.most_us - least_us))
         if delays.slow:
             delay_us += delays.slow.get(pipe.source.place, 0)
             delay_us += delays.slow.get(pipe.target.place, 0)

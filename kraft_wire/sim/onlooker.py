@@ -32,14 +32,12 @@ class Onlooker:
         world.events += 1
         watch = self._judge.watches[machine.id]
         before = (watch.role, watch.epoch, watch.leader_id, watch.high_watermark)
-        is_useful = not watch.log.is_unchanged(machine.fs)
-        self._judge.after(machine)
+        world.useful_events += self._judge.after(machine)
         self._trace.turn(world.scheduler.now_us, watch, event)
-        if (watch.role, watch.epoch, watch.leader_id, watch.high_watermark) != before:
-            is_useful = True
-            if self._trace.keeps:
+        if self._trace.keeps:
+            now = (watch.role, watch.epoch, watch.leader_id, watch.high_watermark)
+            if now != before:
                 self._keep_state(machine)
-        world.useful_events += is_useful
 
     def _keep_state(self, machine: Machine) -> None:
         watch = self._judge.watches[machine.id]

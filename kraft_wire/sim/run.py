@@ -92,7 +92,6 @@ class Run:
         """Live, and return what came of it."""
         failure = self._failure()
         world = self.world
-        looked = Counter({f"{one.id} {one.name}": one.looked for one in world.judge.invariants})
         return Result(
             seed=self.plan.seed,
             events=world.events,
@@ -102,7 +101,7 @@ class Run:
             trace_hash=world.trace.hexdigest(),
             faults=world.faults,
             marks=world.marks + world.judge.marks,
-            looked=looked,
+            looked=world.judge.looked,
             committed=world.judge.ledger.committed_end,
             operations=Counter(world.history.counts),
             registers=self.registers,

@@ -9,8 +9,8 @@ Not here: what happens (`world`), and which rates and jumps a seed has (`faults`
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable
+from heapq import heappop, heappush
 from random import Random
 from typing import Any
 
@@ -96,13 +96,15 @@ class Scheduler:
     def at(self, at_us: int, do: Callable[..., None], *arguments: object) -> None:
         """Have something done at a time; at once where that has passed."""
         self._number += 1
-        now_us = self.now_us
-        at_us = at_us if at_us > now_us else now_us
-        heapq.heappush(self._queue, (at_us, self._number, do, arguments))
+        if at_us < self.now_us:
+            at_us = self.now_us
+        heappush(self._queue, (at_us, self._number, do, arguments))
 
     def after(self, delay_us: int, do: Callable[..., None], *arguments: object) -> None:
         """Have something done later."""
-        self.at(self.now_us + delay_us, do, *arguments)
+        assert delay_us >= 0, delay_us
+        self._number += 1
+        heappush(self._queue, (self.now_us + delay_us, self._number, do, arguments))
 
     def next_us(self) -> int | None:
         """Return when the next thing happens, None where nothing will."""
@@ -112,6 +114,6 @@ class Scheduler:
         """Do the next thing; False where there is none."""
         if not self._queue:
             return False
-        self.now_us, _, do, arguments = heapq.heappop(self._queue)
+        self.now_us, _, do, arguments = heappop(self._queue)
         do(*arguments)
         return True

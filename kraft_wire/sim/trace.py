@@ -45,11 +45,12 @@ class Trace:
 
     def turn(self, now_us: int, watch: NodeWatch, event: str) -> None:
         """A node took an event."""
-        self._lines.append(
+        lines = self._lines
+        lines.append(
             f"{now_us} {watch.id} {event} {watch.role_name} {watch.epoch} {watch.leader_id} "
             f"{watch.log.end_offset} {watch.high_watermark}\n"
         )
-        if len(self._lines) >= _LINES_PER_UPDATE:
+        if len(lines) >= _LINES_PER_UPDATE:
             self._flush()
 
     def bytes(self, now_us: int, source: int, target: int, data: bytes | bytearray) -> None:

@@ -191,13 +191,15 @@ class Wires:
 
 def joined(buffers: Buffers) -> bytes:
     """Return the bytes of an output; slices of files are read here, as sendfile would."""
-    return b"".join(part.read() if isinstance(part, FileSlice) else part for part in buffers)
+    return b"".join([part.read() if isinstance(part, FileSlice) else part for part in buffers])
 
 
 def frames_of(buffer: bytearray, data: bytes) -> list[bytearray]:
     """Cut a stream into frames without their lengths; what is left stays in the buffer."""
     if not buffer and len(data) >= 4 and int.from_bytes(data[:4], "big") == len(data) - 4:
-        return [bytearray(data[4:])]
+        frame = bytearray(data)
+        del frame[:4]
+        return [frame]
     buffer += data
     frames = []
     while len(buffer) >= 4:

@@ -134,7 +134,7 @@ def test_code_that_moved_is_named(folder: Path) -> None:
 def test_white_space_is_no_difference_and_lines_are_indented(folder: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(CHECKOUT / "kraft_wire/raft", copy / "kraft_wire/raft")
-    old = "if connection is None or\\n  connection.state is ConnectionState.READY:"
+    old = "if connection is None or\\n  connection.state is _READY:"
     text = harmless("spaced", "if node_id:\\n    pass\\nif connection is None:", old)
     source = mutated(planted(folder, text), copy)["kraft_wire/raft/peers.py"]
     assert "        if node_id:\n            pass\n        if connection is None:\n" in source
