@@ -272,7 +272,7 @@ def test_an_epoch_that_the_follower_lacks_is_looked_for_further_down() -> None:
     """KIP-279: ours are 1, 2, 5; the leader's 1, 3: it names 3, which we lack."""
     follower = Follower()
     kept = [batch_bytes(0, count=2, epoch=1), batch_bytes(2, count=2, epoch=2)]
-    log = follower.make(batches=[*kept, batch_bytes(4, count=2, epoch=5)])
+    log = follower.make(batches=[*kept, batch_bytes(4, epoch=5), batch_bytes(5, epoch=5)])
     follower.follow(epoch=6)
     assert position(follower) == (6, 5, 6)
     follower.answer(data(diverging=(3, 5)))
