@@ -1,5 +1,7 @@
 """Fetchers' requests on their way to leaders: addresses, versions, broken links, memory."""
 
+import subprocess
+import sys
 from itertools import count
 from typing import Any
 
@@ -141,6 +143,22 @@ def test_a_leader_that_lacks_a_request_is_asked_again_after_a_rest(missing: str)
 
 def answered(partition: Any) -> Any:
     return FetchableTopicResponse(topic_id=id_of("t"), partitions=[partition])
+
+
+def test_a_node_that_follows_nobody_loads_nothing_of_this() -> None:
+    """Most of a start is imports."""
+    code = """
+import sys
+from tests.node.quorum import NodeQuorum
+from tests.node.test_combined_quorum import COMBINED, all_run, create, produce
+quorum = NodeQuorum(voters=(1,), settings=COMBINED)
+all_run(quorum)
+assert create(quorum, 1, "t") == 0
+assert produce(quorum, 1, "t") == 0
+print([name for name in sys.modules if "replica_links" in name or "replication" in name])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 def test_a_stop_closes_the_links() -> None:

@@ -92,6 +92,6 @@ def fetchers_of(broker: "Broker") -> ReplicaFetchers:
     env = FollowerEnvironment(
         report=broker.report,
         expect_gaps=broker.logs.expect_gaps,
-        grew=broker.fetch_purgatory.wake,
+        grew=broker.fetch_purgatory.wake_readers,
     )
     return ReplicaFetchers(broker.node_id, lambda: broker.settings, env, order_flush)

@@ -37,7 +37,7 @@ class FollowerEnvironment:
     expect_gaps: Callable[[TopicPartition], None]
     """Have the log store know, durably, that a log will have gaps; StorageError."""
     grew: Callable[[Partition], None]
-    """Wake who reads from this replica."""
+    """Wake who reads from this replica: more of it is committed (KIP-392)."""
 
 
 class Next(Enum):
