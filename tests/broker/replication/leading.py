@@ -15,7 +15,7 @@ from kraft_wire.broker.handlers import delete_records, fetch, list_offsets, prod
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.settings import BrokerSettings
 from kraft_wire.controller.image import MetadataImage, PartitionImage
-from kraft_wire.model import Offset, TopicPartition, Uuid
+from kraft_wire.model import Offset, StorageError, TopicPartition, Uuid
 from kraft_wire.node.flushing import Flushing
 from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.storage.log import Log
@@ -85,6 +85,11 @@ class RealLogs(NumbersLogs):
         """What a checkpoint says of partitions, by number."""
         self.written: dict[int, int] = {}
         """Records that a log has before the broker sees it, by partition."""
+        self.failed_with: list[TopicPartition] = []
+        """What an error of the disk takes away."""
+
+    def failed(self, partition: TopicPartition, error: StorageError) -> list[TopicPartition]:
+        return self.failed_with
 
     def create(self, partition: TopicPartition, topic_id: Uuid, config: Mapping[str, str]) -> Log:
         log_config = LogConfig.from_mapping(config)

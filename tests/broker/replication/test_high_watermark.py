@@ -2,8 +2,9 @@
 
 import pytest
 
+from kraft_wire.model import StorageError
 from kraft_wire.wire.generated.error_code import ErrorCode as E
-from tests.broker.replication.leading import Leading
+from tests.broker.replication.leading import LAG_MAX_MS, Leading
 from tests.broker.small_broker import broker_image, partition_image
 
 THREE = partition_image(0, replicas=(1, 2, 3))
@@ -227,3 +228,54 @@ def test_a_waiting_follower_is_answered_by_growth_and_not_by_a_commit() -> None:
     assert second.is_parked
     leading.produce(acks=1)
     assert second.fetched.records
+
+
+def test_a_partition_gets_a_second_replica_and_loses_it_again() -> None:
+    leading = Leading(partition_image(0), written={0: 3})
+    assert not leading.produce().is_parked
+    leading.change(replicas=(1, 2), adding_replicas=(2,))
+    assert not leading.produce().is_parked
+    leading.fetch(5)
+    leading.answer()
+    waiting = leading.produce()
+    assert (waiting.is_parked, leading.high_watermark) == (True, 5)
+    leading.change(replicas=(1,), isr=(1,), partition_epoch=5)
+    assert (waiting.produced.error_code, leading.high_watermark) == (E.NONE, 6)
+    assert leading.partition().leadership is None
+    assert leading.fetch(6).fetched.error_code == E.UNKNOWN_LEADER_EPOCH
+
+
+def test_a_replica_that_is_taken_away_is_waited_for_no_more() -> None:
+    leading = Leading(THREE)
+    waiting = leading.produce()
+    leading.fetch(1, replica=2)
+    assert waiting.is_parked
+    leading.change(replicas=(1, 2), isr=(1, 2))
+    assert waiting.produced.error_code == E.NONE
+    assert leading.fetch(1, replica=3).fetched.error_code == E.UNKNOWN_LEADER_EPOCH
+
+
+def test_a_leader_that_becomes_a_follower_and_leads_again_knows_nobody() -> None:
+    leading = Leading(TWO)
+    leading.produce(acks=1)
+    leading.fetch(1)
+    leading.change(leader=2, leader_epoch=1)
+    assert leading.fetch(1).fetched.error_code == E.NOT_LEADER_OR_FOLLOWER
+    leading.change(leader=1, leader_epoch=2)
+    waiting = leading.produce()
+    assert (waiting.is_parked, leading.high_watermark) == (True, 1)
+    leading.fetch(2)
+    assert not waiting.is_parked
+
+
+def test_a_failed_disk_is_told_to_those_who_wait() -> None:
+    leading = Leading(TWO)
+    waiting = leading.produce()
+    partition = leading.partition()
+    leading.logs.failed_with = [partition.topic_partition]
+    partition.failed(StorageError("append", "/t-0", "the disk is gone"))
+    assert waiting.produced.error_code == E.KAFKA_STORAGE_ERROR
+    assert leading.fetch(1).fetched.error_code == E.KAFKA_STORAGE_ERROR
+    for _ in range(3):
+        leading.pass_time(LAG_MAX_MS)
+    assert leading.asked == []

@@ -117,7 +117,7 @@ def test_a_follower_with_all_that_is_committed_joins_and_counts_from_the_request
 
 
 def test_nobody_joins_below_the_beginning_of_the_leader_epoch() -> None:
-    """An earlier leader may have committed all of that (KAFKA-7897)."""
+    """An earlier leader may have committed all of that (KAFKA-7128)."""
     small = partition_image(0, replicas=(1, 2), isr=(1,))
     leading = Leading(
         small, written={0: 5}, high_watermarks={0: 1}, config={"min.insync.replicas": "2"}
@@ -206,7 +206,8 @@ def test_where_the_controller_knows_more_the_larger_isr_counts_until_the_metadat
     assert waiting.is_parked
     leading.brokers[2] = broker_image(2, fenced=True)
     leading.publish()
-    assert waiting.is_parked
+    leading.produce(acks=1)
+    assert (waiting.is_parked, leading.high_watermark) == (True, 0)
     leading.change(partition_epoch=7)
     assert not waiting.is_parked
 
