@@ -124,8 +124,7 @@ class QuorumPart:
         self._decode_limits = decode_limits
         self._apis: ControllerApis | None = None
         self._outputs: list[Output] = []
-        self._now_ms = now_ms
-        self._is_leaving = False
+        self._now_ms, self._is_leaving = now_ms, False
         self._has_announced = False
         """Whether the host knows that clients may be served."""
 
