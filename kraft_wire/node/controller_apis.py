@@ -247,7 +247,7 @@ class ControllerApis:
         answer = response_class(request.API_KEY)()
         assert request.API_KEY in _RAFT, request.NAME
         setattr(answer, "error_code", error)  # noqa: B010  # all of the quorum's answers have it
-        if "error_message" in answer.__slots__:
+        if "error_message" in answer.field_names:
             setattr(answer, "error_message", message)  # noqa: B010  # as above
         return answer
 

@@ -112,7 +112,7 @@ def open_answer(
 
 def mentions(part: Struct, error: ErrorCode) -> bool:
     """Tell whether an error stands anywhere in an answer."""
-    for name in part.__slots__:
+    for name in part.field_names:
         value = getattr(part, name)
         if name == "error_code" and value == error:
             return True

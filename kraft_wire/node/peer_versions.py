@@ -62,7 +62,7 @@ def common_version(request: Message, offered: PeerVersions) -> int | None:
 def unsupported(request: Message) -> Message | None:
     """Return the answer to a request that cannot be asked, None where it could not say so."""
     response = response_class(request.API_KEY)()
-    if "error_code" not in response.__slots__:
+    if "error_code" not in response.field_names:
         return None
     setattr(response, "error_code", ErrorCode.UNSUPPORTED_VERSION)  # noqa: B010  # asserted above
     return response

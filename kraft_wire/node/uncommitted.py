@@ -29,7 +29,7 @@ def not_controller(response: Message) -> Message:
 
 
 def _refuse(part: Struct, error: ErrorCode, reason: str) -> None:
-    names = part.__slots__
+    names = part.field_names
     if "error_code" in names and getattr(part, "error_code") == ErrorCode.NONE:  # noqa: B009  # not every class has it
         setattr(part, "error_code", error)  # noqa: B010  # as above
         if "error_message" in names:

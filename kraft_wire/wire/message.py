@@ -114,17 +114,22 @@ class Struct:
 
     __slots__: tuple[str, ...] = ()
 
+    @property
+    def field_names(self) -> tuple[str, ...]:
+        """The fields, of a class derived from a generated one as well."""
+        return next((each.__slots__ for each in type(self).__mro__[:-1] if each.__slots__), ())  # type: ignore[attr-defined]  # all but object have slots
+
     def __eq__(self, other: object) -> bool:
         if other.__class__ is not self.__class__:
             return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+        return all(getattr(self, name) == getattr(other, name) for name in self.field_names)
 
     __hash__ = None  # type: ignore[assignment]  # structs are mutable
 
     def __repr__(self) -> str:
         shown = (
             f"{name}={getattr(self, name)!r}"
-            for name in self.__slots__
+            for name in self.field_names
             if name != "unknown_tagged_fields" or getattr(self, name) is not None
         )
         return f"{type(self).__name__}({', '.join(shown)})"

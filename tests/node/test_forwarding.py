@@ -5,10 +5,12 @@ from itertools import count
 import pytest
 
 from kraft_wire.broker.context import ReplyTo
+from kraft_wire.controller import elect_leaders
 from kraft_wire.node.decoding import RequestDecoder
 from kraft_wire.node.envelopes import Unpacked, seal_answer, unpack
 from kraft_wire.node.forwarding import Forwarder
 from kraft_wire.node.outputs import Connect, Output, SendBytes
+from kraft_wire.node.uncommitted import not_controller
 from kraft_wire.raft.voters import Address
 from kraft_wire.wire.generated.allocate_producer_ids import (
     AllocateProducerIdsRequest,
@@ -19,6 +21,7 @@ from kraft_wire.wire.generated.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from kraft_wire.wire.generated.elect_leaders import ElectLeadersRequest, TopicPartitions
 from kraft_wire.wire.generated.envelope import EnvelopeRequest, EnvelopeResponse
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.header import RequestHeader
@@ -199,3 +202,20 @@ def test_the_nodes_own_question_is_asked_again_of_whoever_is_active() -> None:
     assert world.forwarder.answers == []
     world.forwarder.tick(110)
     assert [type(each) for each in world.forwarder.take_outputs()] == [SendBytes]
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+@pytest.mark.parametrize("asked", [None, [TopicPartitions(topic="t", partitions=[0])]])
+def test_elections_that_a_former_controller_decided_are_asked_again(
+    version: int, asked: list[TopicPartitions] | None
+) -> None:
+    header = RequestHeader(ElectLeadersRequest.API_KEY, version, 7, "c")
+    request = ElectLeadersRequest(topic_partitions=asked)
+    decided = elect_leaders.refuse(request, ErrorCode.ELECTION_NOT_NEEDED, None)
+    decided.error_code = ErrorCode.NONE
+    for each in (
+        elect_leaders.refuse(request, ErrorCode.NOT_CONTROLLER, None),
+        not_controller(decided),
+    ):
+        assert seal_answer(header, each).error_code == ErrorCode.NOT_CONTROLLER
+        assert each.encode(version)

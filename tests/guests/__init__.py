@@ -1,0 +1,1 @@
+"""Apache Kafka's brokers as guests of our controllers: `make guests`."""
