@@ -304,6 +304,7 @@ class QuorumPart:
         """Let the broker and its controller talk."""
         if self.own_broker is not None:
             self._outputs += self.own_broker.live(self._now_ms)
+            self._obey_all()  # who need not serve any more has resigned
 
     def _reaches_leader(self) -> bool:
         """Tell whether everything is replayed of which the leader says that it is committed."""

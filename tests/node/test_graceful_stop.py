@@ -3,6 +3,7 @@
 from kraft_wire.controller.image import NO_LEADER, MetadataImage
 from kraft_wire.node.committed import CommittedMetadata
 from kraft_wire.node.metadata_opening import open_metadata_log
+from kraft_wire.node.outputs import FlushLogs, StopProcess
 from kraft_wire.raft.events import TimerFired
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.sim.files import SimFileSystem
@@ -52,3 +53,20 @@ def test_stop_after_the_replica_has_seen_a_later_time_than_the_controller_says_f
     door.node.begin_stop(later_ms)
     door.node.stop()
     assert door.node.raft.committed.image.brokers[1].fenced
+
+
+def test_a_lone_node_that_stops_is_done_within_the_calls_that_its_flushes_take() -> None:
+    """No clock has to move on for it."""
+    door = NodeDoor(SimFileSystem())
+    door.prepare("t", 3)
+    left: list[object] = []
+    door.node.begin_stop(door.now_ms)
+    for _ in range(10):
+        outputs, door.node.outputs = door.node.outputs, []
+        left += [each for each in outputs if isinstance(each, StopProcess)]
+        for order in outputs:
+            if isinstance(order, FlushLogs):
+                assert order.run() is None
+                door.node.flushed(order.flush_id, door.now_ms)
+    assert left == [StopProcess(None)]
+    assert not door.node.serves_clients
