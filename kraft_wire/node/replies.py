@@ -49,6 +49,9 @@ def _joined(parts: Buffers) -> tuple[Buffers, int]:
     What is not a slice is small, but for what a follower fetches of the metadata log: bytes of
     `QuorumLog.whole_batches`, which are copied once more here.
     """
+    if not any([isinstance(part, FileSlice) for part in parts]):
+        whole = b"".join(parts)  # type: ignore[arg-type]  # any buffer can be joined
+        return [whole], len(whole)
     joined: Buffers = []
     small: list[bytes] = []
     size = 0

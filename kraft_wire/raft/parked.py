@@ -50,6 +50,8 @@ class ParkedFetches:
 
     def take_due(self, now_ms: int) -> list[ParkedFetch]:
         """Take the fetches that have waited long enough."""
+        if not self._waiting:
+            return []
         taken = [fetch for fetch in self._waiting if fetch.deadline_ms <= now_ms]
         self._waiting = [fetch for fetch in self._waiting if fetch.deadline_ms > now_ms]
         assert all(fetch.deadline_ms <= now_ms for fetch in taken)

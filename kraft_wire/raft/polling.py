@@ -47,16 +47,16 @@ def act(quorum: Quorum) -> None:
     for _ in range(ROLES_IN_A_STEP_MAX):
         role = quorum.role
         match role:
+            case Follower():
+                _act_follower(quorum, role)
+            case Leader():
+                _act_leader(quorum, role)
             case Unattached():
                 _act_unattached(quorum, role)
             case Prospective():
                 _act_prospective(quorum, role)
             case Candidate():
                 _act_candidate(quorum, role)
-            case Follower():
-                _act_follower(quorum, role)
-            case Leader():
-                _act_leader(quorum, role)
             case Resigned():
                 _act_resigned(quorum, role)
         assert quorum.epoch >= 0, quorum.epoch

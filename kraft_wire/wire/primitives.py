@@ -57,10 +57,13 @@ def decode_unsigned_varint(data: Buffer, position: int) -> tuple[int, int]:
     raise ValueError("a varint of more than 5 bytes")
 
 
+_ONE_BYTE: Final = [bytes((value,)) for value in range(0x80)]
+
+
 def encode_unsigned_varint(value: int) -> bytes:
     """Write an unsigned varint; value is in [0, 2**32)."""
     if 0 <= value < 0x80:
-        return bytes((value,))
+        return _ONE_BYTE[value]
     if not 0 <= value <= 0xFFFFFFFF:
         raise ValueError(f"{value} is not an unsigned 32-bit integer")
     groups = bytearray()
