@@ -464,6 +464,8 @@ class Log:
             assert segment.size_bytes == first_cut.position, (segment.size_bytes, first_cut)
         frame = segment.last_frame()
         end = segment.base_offset if frame is None else Offset(min(offset, frame.last_offset + 1))
+        # DeleteRecords may have put the start into the batch that was cut, or behind the last one.
+        self.log_start_offset = min(self.log_start_offset, end)
         self._end_changed(end)
         self._lower_recovery_point(end)
         assert self.log_end_offset <= offset, (self.log_end_offset, offset)

@@ -500,3 +500,23 @@ def test_log_that_nobody_wrote_to_is_closed_without_touching_the_disk() -> None:
     fill(after_power_loss, 1)
     after_power_loss.close()
     assert after_power_loss.recovery_point == 6
+
+
+def test_truncation_inside_the_batch_that_the_log_starts_in_takes_the_start_back() -> None:
+    """DeleteRecords put the start into a batch, of which a follower then loses the rest."""
+    log = open_at(SimFileSystem())
+    append(log, batch_bytes(0, count=4))
+    append(log, batch_bytes(4, count=4))
+    log.high_watermark = Offset(8)
+    log.advance_log_start_offset(Offset(6))
+    log.truncate_to(Offset(7))
+    assert (log.log_start_offset, log.high_watermark, log.log_end_offset) == (4, 4, 4)
+
+
+def test_truncation_at_the_end_forgets_an_epoch_without_records() -> None:
+    """KIP-101: its leader wrote nothing, and nobody else knows of it."""
+    log = open_at(SimFileSystem())
+    append(log, batch_bytes(0, count=4, epoch=2))
+    log.epochs.announce(LeaderEpoch(5), log.log_end_offset)
+    assert not log.truncate_to(Offset(4))
+    assert log.epochs.entries == [(2, 0)]

@@ -27,6 +27,8 @@ from kraft_wire.wire.record_batch import RecordBatch
 __all__ = ["FollowedPartition", "FollowerEnvironment", "Next"]
 
 _NO_EPOCH: Final = -1
+_SPAN_MAX: Final = (1 << 31) - 1
+"""Offsets of one segment: its indexes count from its first."""
 
 
 @frozen
@@ -52,13 +54,14 @@ class Next(Enum):
 class FollowedPartition:
     """A partition under one leader and one leader epoch; a new epoch makes a new one."""
 
-    __slots__ = ("_env", "key", "leader_epoch", "partition")
+    __slots__ = ("_env", "_leader_end", "key", "leader_epoch", "partition")
 
     def __init__(self, partition: Partition, env: FollowerEnvironment) -> None:
         self.partition = partition
         self.leader_epoch: LeaderEpoch = partition.leader_epoch
         self.key: PartitionKey = (partition.topic_id, partition.partition)
         self._env = env
+        self._leader_end = -1
 
     def begin(self) -> Next:
         """Bring the log into a state to go on from: without epochs only what is committed is sure.
@@ -121,6 +124,7 @@ class FollowedPartition:
         A shorter log than ours is the committed one, after an unclean election. Of a longer one the
         start is wanted next: LOCATE.
         """
+        self._leader_end = leader_end
         if leader_end < 0:
             return Next.REST
         if leader_end >= self.partition.log.log_end_offset:
@@ -130,8 +134,8 @@ class FollowedPartition:
     def located_start(self, leader_start: int) -> Next:
         """Take the start of the leader's log: behind our end, ours begins anew there."""
         log = self.partition.log
-        if leader_start <= log.log_end_offset:
-            return Next.REST
+        if not log.log_end_offset < leader_start <= self._leader_end:
+            return Next.REST  # there after all, or of a log that ends before it begins
         return self._guarded(lambda: self._restart_at(Offset(leader_start)))
 
     def _guarded(self, step: Callable[[], Next]) -> Next:
@@ -207,7 +211,8 @@ class FollowedPartition:
             # Compacted once, and not any more: recovery must not call the gaps damage.
             self._env.expect_gaps(self.partition.topic_partition)
         size_bytes = sum(batch.size_bytes for batch in batches)
-        if size_bytes <= log.config.segment_bytes:
+        span = batches[-1].next_offset - batches[0].base_offset
+        if size_bytes <= log.config.segment_bytes and span <= _SPAN_MAX:
             data = b"".join([batch.view for batch in batches]) if len(batches) > 1 else None
             log.append(batches[0].view if data is None else data, batches, now_ms, wall_ms)
             return

@@ -220,6 +220,20 @@ def test_records_larger_than_a_segment_are_divided_between_segments() -> None:
     assert [segment.base_offset for segment in log.segments] == [0, 2, 4]
 
 
+def test_gaps_wider_than_a_segment_are_written() -> None:
+    """Indexes count an offset from their segment's first, in 32 bits."""
+    follower = Follower()
+    log = follower.make(config={"cleanup.policy": "compact"})
+    follower.follow()
+    follower.request()
+    far = 5 << 31
+    sent = [batch_bytes(7, epoch=5, timestamp=1), batch_bytes(far, epoch=5, timestamp=1)]
+    follower.answer(data(*sent))
+    assert content(log) == b"".join(sent)
+    assert [segment.base_offset for segment in log.segments] == [0, far]
+    assert position(follower)[0] == far + 1
+
+
 def test_a_log_without_records_may_begin_with_a_batch_around_its_start() -> None:
     """DeleteRecords put the leader's start into the middle of a batch."""
     follower = Follower()
@@ -371,6 +385,18 @@ def test_a_log_that_ends_before_the_leader_s_begins_begins_anew_there() -> None:
     assert log.epochs.entries == []
     assert follower.said() == ["replica_restarted_at_log_start"]
     assert position(follower) == (500, -1, 5)
+
+
+def test_a_leader_s_log_that_begins_behind_its_end_costs_nothing() -> None:
+    follower = Follower()
+    log = follower.make(batches=[batch_bytes(0, count=3, epoch=2)], high_watermark=3)
+    follower.follow(epoch=5)
+    out_of_range(follower)
+    follower.offsets_request()
+    follower.answer_offset(900)
+    follower.offsets_request()
+    follower.answer_offset(1 << 62)
+    assert (log.log_end_offset, follower.said()) == (3, [])
 
 
 def test_an_offset_that_the_leader_has_after_all_is_fetched_after_a_rest() -> None:
