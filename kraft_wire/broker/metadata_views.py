@@ -40,6 +40,11 @@ class PartitionView(Protocol):
         ...
 
     @property
+    def adding_replicas(self) -> Sequence[int]:
+        """Replicas that a reassignment adds (KIP-455); `replicas` has them already."""
+        ...
+
+    @property
     def eligible_leader_replicas(self) -> Sequence[int]:
         """Replicas outside the ISR that hold everything committed (KIP-966)."""
         ...

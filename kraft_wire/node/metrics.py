@@ -10,6 +10,7 @@ from kraft_wire.node.decoding import api_name
 from kraft_wire.node.metadata_metrics import metadata_metrics
 from kraft_wire.node.metric_families import Family
 from kraft_wire.node.quorum_metrics import quorum_metrics
+from kraft_wire.node.replication_metrics import replication_metrics
 
 if TYPE_CHECKING:
     from kraft_wire.broker.broker import Broker
@@ -26,15 +27,20 @@ def node_metrics(node: "Node") -> Iterator[Family]:
     yield from metadata_metrics(node.quorum, is_broker=node.has_broker)
     if node.has_broker:
         yield from _broker_metrics(node.broker)
+        yield from replication_metrics(node.broker)
 
 
 def _broker_metrics(broker: "Broker") -> Iterator[Family]:
     sessions = broker.fetch_sessions
-    parked = {"Fetch": len(broker.fetch_purgatory), "Produce": len(broker.produce_purgatory)}
+    parked = {
+        "Fetch": len(broker.fetch_purgatory),
+        "Produce": len(broker.produce_purgatory),
+        "DeleteRecords": len(broker.delete_records_purgatory),
+    }
     yield Family(
         "kafka_server_delayedoperationpurgatory_purgatorysize",
         False,
-        "Requests that wait for data or for a flush.",
+        "Requests that wait for data, for followers or for a flush.",
         "delayed_operation",
         parked,
     )

@@ -48,9 +48,13 @@ class IsrChanges:
         node_id: int,
         broker_epoch: Callable[[], int],
         ask: Callable[[Message, Callable[[Message], None]], None],
-        changed: Callable[[Partition], None],
+        changed: Callable[[Partition, tuple[int, ...]], None],
     ) -> None:
-        """`ask` carries a request to the controller; `changed` is told of each new ISR."""
+        """`ask` carries a request to the controller.
+
+        `changed` is told of each answer that ends a change or leaves it to the metadata, with the
+        ISR from before.
+        """
         self._node_id = node_id
         self._broker_epoch = broker_epoch
         self._ask = ask
@@ -110,10 +114,11 @@ class IsrChanges:
         leadership = partition.leadership
         if leadership is None or leadership.change is not change:
             return  # overtaken
+        before = leadership.isr
         if leadership.answered(change, answer):
             self._wait_again({key: (partition, change)})
         else:
-            self._changed(partition)
+            self._changed(partition, before)
 
     def _take_back(self, request: _Request) -> None:
         self._under_way = None

@@ -36,6 +36,9 @@ class LeaderSide:
             ask=broker.ask_controller,
             changed=self._isr_changed,
         )
+        self.shrinks_count = 0
+        self.expands_count = 0
+        """ISRs that the controller has changed as this broker wished."""
         self._broker = broker
         self._led: dict[TopicPartition, Partition] = {}
         self._now_ms = now_ms
@@ -150,7 +153,11 @@ class LeaderSide:
         if change is not None:
             self.isr_changes.submit(partition, change)
 
-    def _isr_changed(self, partition: Partition) -> None:
+    def _isr_changed(self, partition: Partition, before: tuple[int, ...]) -> None:
         """Commit what the new ISR, as the controller answered, has."""
+        leadership = partition.leadership
+        assert leadership is not None, partition.topic_partition
+        self.shrinks_count += len(leadership.isr) < len(before)
+        self.expands_count += len(leadership.isr) > len(before)
         self.advance(partition, self._now_ms)
         self._broker.fetch_purgatory.run_woken(self._now_ms)

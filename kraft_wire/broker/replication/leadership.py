@@ -64,6 +64,7 @@ class Leadership:
         "node_id",
         "partition_epoch",
         "peers",
+        "replication_factor",
     )
 
     def __init__(self, node_id: int, peers: Peers) -> None:
@@ -80,6 +81,8 @@ class Leadership:
         self.partition_epoch = _UNKNOWN_EPOCH
         self.epoch_start_offset = Offset(0)
         """Where the log ended when this leader epoch began."""
+        self.replication_factor = 0
+        """Replicas, without those that a reassignment adds."""
         self.known_high_watermark = -1
         """The one that waiting requests have been told of."""
 
@@ -107,6 +110,7 @@ class Leadership:
             for broker_id in view.replicas
             if broker_id != self.node_id
         }
+        self.replication_factor = len(view.replicas) - len(view.adding_replicas)
         self._commit(isr, view.partition_epoch)
         if is_new_epoch:
             self.leader_epoch, self.epoch_start_offset = view.leader_epoch, log_end_offset
