@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from traceback import print_exception
 
 from confluent_kafka import KafkaException
 from rich.console import Console
@@ -62,7 +63,8 @@ def main() -> int:
                 figures, errors[name] = tell(name, (arguments.keep or Path(scratch)) / str(number))
                 held = True
             except (AssertionError, KafkaException) as problem:
-                figures, held = str(problem)[:1_500], False
+                figures, held = f"{type(problem).__name__}: {problem}"[:1_500], False
+                print_exception(problem)
             is_good &= held
             seconds = time.monotonic() - began
             table.add_row(name, "yes" if held else "NO", f"{seconds:.0f}", figures)
