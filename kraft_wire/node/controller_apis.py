@@ -32,6 +32,7 @@ from kraft_wire.node.envelopes import FORWARDABLE, Unpacked, seal_answer, unpack
 from kraft_wire.node.event_log import Report
 from kraft_wire.node.forwarding import AskedBy, Forwarder, active_controller
 from kraft_wire.node.outputs import Output
+from kraft_wire.node.peer_versions import PeerVersions
 from kraft_wire.node.raft_io import RaftIo
 from kraft_wire.raft.events import RequestReceived
 from kraft_wire.settings.node_settings import NodeSettings
@@ -250,6 +251,14 @@ class ControllerApis:
         if "error_message" in answer.field_names:
             setattr(answer, "error_message", message)  # noqa: B010  # as above
         return answer
+
+    @property
+    def active_versions(self) -> PeerVersions | None:
+        """What the active controller elsewhere serves, None where it has not said so."""
+        target = active_controller(self._raft.replica.quorum)
+        if target is None or self._host.is_active:
+            return None
+        return self.heartbeats.channels.versions_of(*target)
 
     # -- the ways to the active controller -------------------------------------------------------
 

@@ -91,7 +91,8 @@ class Forwarder:
         link_limits = ChannelLimits(
             request_timeout_ms=min(_REQUEST_TIMEOUT_MS, patience_ms), requests_max=4_096
         )
-        self._channels = PeerChannels(str(node_id), link_ids, report, link_limits, decode_limits)
+        self.channels = PeerChannels(str(node_id), link_ids, report, link_limits, decode_limits)
+        """The links, one for each controller that was asked."""
         self._patience_ms = patience_ms
         self._decode_limits = decode_limits
         self._active = active
@@ -151,30 +152,30 @@ class Forwarder:
 
     def take_outputs(self) -> list[Output]:
         """Return what the host must do for the links."""
-        outputs, self._channels.outputs = self._channels.outputs, []
+        outputs, self.channels.outputs = self.channels.outputs, []
         return outputs
 
     # -- links and time --------------------------------------------------------------------------
 
     def owns(self, link_id: int) -> bool:
         """Tell whether a link leads to a controller that was asked here."""
-        return self._channels.owns(link_id)
+        return self.channels.owns(link_id)
 
     def link_up(self, link_id: int, now_ms: int) -> None:
         """A link is connected."""
-        self._take(self._channels.link_up(link_id, now_ms), now_ms)
+        self._take(self.channels.link_up(link_id, now_ms), now_ms)
 
     def link_frame(self, link_id: int, frame: Buffer, now_ms: int) -> None:
         """A controller answered."""
-        self._take(self._channels.link_frame(link_id, frame, now_ms), now_ms)
+        self._take(self.channels.link_frame(link_id, frame, now_ms), now_ms)
 
     def link_down(self, link_id: int, now_ms: int) -> None:
         """A link was refused, closed or broken."""
-        self._take(self._channels.link_down(link_id, now_ms), now_ms)
+        self._take(self.channels.link_down(link_id, now_ms), now_ms)
 
     def tick(self, now_ms: int) -> None:
         """Give up what has waited too long, and ask again what may be asked again."""
-        self._take(self._channels.tick(now_ms), now_ms)
+        self._take(self.channels.tick(now_ms), now_ms)
         for question in list(self._questions.values()):
             if question.until_ms > now_ms:
                 break
@@ -186,7 +187,7 @@ class Forwarder:
 
     def deadline_ms(self) -> int | None:
         """Return when `tick` is needed next."""
-        soonest_ms = self._channels.deadline_ms()
+        soonest_ms = self.channels.deadline_ms()
         for oldest in self._questions.values():
             soonest_ms = sooner(soonest_ms, oldest.until_ms)
             break
@@ -221,7 +222,7 @@ class Forwarder:
         question.asked_of = node_id
         self._by_request[question.request_id] = question
         order = SendRequest(question.request_id, node_id, address, question.sent)
-        self._take(self._channels.send(order, now_ms), now_ms)
+        self._take(self.channels.send(order, now_ms), now_ms)
 
     def _take(self, events: Sequence[ChannelEvent], now_ms: int) -> None:
         for event in events:

@@ -41,6 +41,7 @@ from kraft_wire.wire.message import Buffer, DecodeLimits, Message, UnencodableMe
 if TYPE_CHECKING:
     from kraft_wire.node.controller_apis import ControllerApis
     from kraft_wire.node.forwarding import Forwarder
+    from kraft_wire.node.peer_versions import PeerVersions
     from kraft_wire.node.replica_links import ReplicaLinks
 
 __all__ = ["Node"]
@@ -116,6 +117,8 @@ class Node:
             if config.is_broker
             else None
         )
+        if self._broker is not None:
+            self._broker.broker.controller_versions = self._controller_versions
         self._quorum.start(now_ms)
         self._after()
 
@@ -276,6 +279,10 @@ class Node:
             self._change_limits(image)
         if self._broker is not None:
             self._broker.publish(image, self._now_ms, self._wall_ms)
+
+    def _controller_versions(self) -> "PeerVersions | None":
+        apis = self._quorum.made_apis
+        return None if apis is None else apis.active_versions
 
     def _retire(self) -> None:
         """Others lead what this broker led, or nobody does."""

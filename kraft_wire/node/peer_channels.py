@@ -154,6 +154,11 @@ class PeerChannels:
         """Tell whether a link is one of these, and still of interest."""
         return link_id in self._by_link
 
+    def versions_of(self, node_id: int, address: Address) -> PeerVersions | None:
+        """Return what a peer serves, None while no link to it has said so."""
+        peer = self._peers.get((node_id, address))
+        return None if peer is None else peer.versions
+
     def close_all(self) -> list[ChannelEvent]:
         """Close every link, as at a stop; return what fails by it."""
         events: list[ChannelEvent] = []

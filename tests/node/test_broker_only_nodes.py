@@ -2,6 +2,7 @@
 
 from kraft_wire.controller.features import METADATA_VERSION
 from kraft_wire.controller.image import NO_LEADER, BrokerImage, MetadataImage
+from kraft_wire.wire.generated.api_versions import ApiVersionsRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.unregister_broker import UnregisterBrokerRequest
 from kraft_wire.wire.generated.update_features import FeatureUpdateKey, UpdateFeaturesRequest
@@ -48,6 +49,28 @@ def test_broker_registers_runs_and_serves_what_controllers_elsewhere_decide() ->
     node = quorum.members[BROKER].running
     assert not node.raft.replica.quorum.is_voter
     assert node.raft.replica.quorum.voters.latest.nodes.keys() == {1, 2, 3}
+
+
+def test_clients_are_shown_of_what_is_forwarded_only_what_the_active_controller_serves() -> None:
+    """KIP-590: the broker's own range and the controller's, of keys that only pass through."""
+    quorum = quorum_with_broker((1,))
+    controller = quorum.members[1].running.controller_apis
+
+    def shown() -> dict[int, tuple[int, int]]:
+        answer = quorum.ask(BROKER, ApiVersionsRequest(), 2, listener="PLAINTEXT")
+        return {e.api_key: (e.min_version, e.max_version) for e in answer.response.api_keys}
+
+    before = shown()
+    assert (before[80], before[57]) == ((0, 1), (0, 2))
+    controller.versions |= {80: (0, 0), 57: (1, 9), 1: (17, 18)}
+    del controller.versions[64]
+    quorum.members[BROKER].running.controller_apis.heartbeats.channels.close_all()
+    quorum.advance(3_000)
+    assert shown() == {
+        key: {80: (0, 0), 57: (1, 2)}.get(key, range_)
+        for key, range_ in before.items()
+        if key != 64
+    }
 
 
 def test_broker_is_ready_within_a_few_heartbeats_of_10_ms() -> None:

@@ -1,8 +1,9 @@
 """ApiVersions, API key 18, versions 0-4.
 
 Behaviour:   lists exactly what is served, Produce from version 0 for old librdkafka (KAFKA-18659) ·
-             may be asked at any time and repeatedly · a version that is not served is answered in
-             the form of version 0 (KIP-511), by the node's decoder
+             of what is forwarded only what the active controller serves too (KIP-590) · may be
+             asked at any time and repeatedly · a version that is not served is answered in the form
+             of version 0 (KIP-511), by the node's decoder
 Versions:    v3 client software name and version (KIP-511), features (KIP-584) · v4 features whose
              lowest version is 0
 Left out:    nothing
@@ -11,7 +12,7 @@ Left out:    nothing
 import re
 from typing import Final
 
-from kraft_wire.broker.api_table import advertised
+from kraft_wire.broker.api_table import FORWARDED, advertised
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.wire.generated.api_versions import (
@@ -42,12 +43,24 @@ def handle(
     response = ApiVersionsResponse(
         api_keys=[
             ApiVersion(api_key=key, min_version=low, max_version=high)
-            for key, (low, high) in advertised().items()
+            for key, (low, high) in _shown(broker).items()
         ]
     )
     if context.api_version >= _FIRST_SOFTWARE_VERSION:
         _add_features(broker, context, response)
     return response
+
+
+def _shown(broker: Broker) -> dict[int, tuple[int, int]]:
+    """Return what is served; of what is forwarded only what the active controller serves too."""
+    shown, offered = advertised(), broker.controller_versions()
+    if offered is not None:
+        for key, (low, high) in FORWARDED.items():
+            first, last = offered.get(key, (0, -1))
+            shown[key] = (max(low, first), min(high, last))
+            if shown[key][0] > shown[key][1]:
+                del shown[key]
+    return shown
 
 
 def _names_itself(request: ApiVersionsRequest) -> bool:
