@@ -117,8 +117,6 @@ class Node:
             if config.is_broker
             else None
         )
-        if self._broker is not None:
-            self._broker.broker.controller_versions = self._controller_versions
         self._quorum.start(now_ms)
         self._after()
 
@@ -278,6 +276,7 @@ class Node:
             self._configs = image.configs
             self._change_limits(image)
         if self._broker is not None:
+            self.broker.controller_versions = self._controller_versions
             self._broker.publish(image, self._now_ms, self._wall_ms)
 
     def _controller_versions(self) -> "PeerVersions | None":
