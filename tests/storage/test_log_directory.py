@@ -143,6 +143,28 @@ def test_log_start_survives_a_restart() -> None:
     assert fs.read(f"{D}/log-start-offset-checkpoint") == b"0\n0\n"
 
 
+def test_high_watermarks_alone_are_written_where_one_has_moved_and_are_found_after_a_kill() -> None:
+    fs = SimFileSystem()
+    directory = opened(fs)
+    log = directory.create_log(PARTITION, TOPIC_ID, SMALL, 1)
+    fill(log, 3)
+    log.update_high_watermark(Offset(2))
+    directory.checkpoint()
+    files = {name: fs.read(f"{D}/{name}") for name in fs.names(D) if name.endswith("checkpoint")}
+    log.update_high_watermark(Offset(3))
+    directory.checkpoint(high_watermarks_only=True)
+    written = f"{D}/replication-offset-checkpoint"
+    assert fs.read(written) == b"0\n1\nt 0 3\n"
+    assert {name: fs.read(f"{D}/{name}") for name in files if not written.endswith(name)} == {
+        name: data for name, data in files.items() if not written.endswith(name)
+    }
+    changes = fs.next_atom
+    directory.checkpoint(high_watermarks_only=True)
+    assert fs.next_atom == changes, "nothing has moved"
+    directory.release()
+    assert opened(fs).logs[PARTITION].high_watermark == 3
+
+
 def test_other_directories_are_left_alone_and_deleted_topics_removed() -> None:
     fs = SimFileSystem()
     for name in ("t-0.0a-delete", "t-1.0a-future", "nodash", "-1", "t-x", "__cluster_metadata-0"):
