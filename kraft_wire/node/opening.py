@@ -9,7 +9,14 @@ from typing import Final
 
 from kraft_wire.controller.image import MetadataImage
 from kraft_wire.controller.image_draft import MetadataFault
-from kraft_wire.model import Chance, StorageError, Uuid, random_uuid, uuid_to_text
+from kraft_wire.model import (
+    Chance,
+    StorageError,
+    TopicPartition,
+    Uuid,
+    random_uuid,
+    uuid_to_text,
+)
 from kraft_wire.node.config import NodeConfig
 from kraft_wire.node.event_log import Report
 from kraft_wire.node.log_store import repair_command
@@ -136,32 +143,37 @@ def _metadata_refused(first: LogDirectory, error: Exception) -> StartError:
 
 
 def set_strays_aside(
-    fs: FileSystem, directories: Sequence[LogDirectory], image: MetadataImage, node_id: int
+    directories: Sequence[LogDirectory], image: MetadataImage, node_id: int
 ) -> list[str]:
     """Rename the logs of partitions that are not this node's; return their new paths.
 
     A deletion or a reassignment that a crash interrupted leaves them, and a topic of the same name
     must not begin with their records. They are kept, as Kafka keeps them, because metadata can be
-    lost too.
+    lost too. A directory whose disk refuses goes offline.
     """
-    strays = []
+    strays: list[str] = []
     for directory in directories:
-        for partition, log in list(directory.logs.items()):
-            topic = image.topic(partition.topic)
-            if topic is not None and not any(log.topic_id):
-                directory.assign_topic_id(partition, topic.topic_id)
-            view = None if topic is None else topic.partitions.get(partition.partition)
-            is_ours = view is not None and node_id in view.replicas
-            if topic is not None and is_ours and topic.topic_id == log.topic_id:
-                continue
-            log.close()
-            del directory.logs[partition]
-            path = f"{directory.path}/{partition}.{log.topic_id.hex()}-stray"
-            fs.rename(log.directory, path)
-            strays.append(path)
-        if strays:
-            fs.sync_directory(directory.path)
+        try:
+            found = [each for each in directory.logs if _is_stray(directory, each, image, node_id)]
+            strays += [directory.set_stray_aside(each) for each in found]
+            if found:
+                directory.settle()
+        except StorageError as error:
+            directory.note_error(None, error)
     return strays
+
+
+def _is_stray(
+    directory: LogDirectory, partition: TopicPartition, image: MetadataImage, node_id: int
+) -> bool:
+    """Tell whether a log is of a partition that this node has no replica of, or no more."""
+    topic, log = image.topic(partition.topic), directory.logs[partition]
+    if topic is None:
+        return True
+    if not any(log.topic_id):
+        directory.assign_topic_id(partition, topic.topic_id)
+    view = topic.partitions.get(partition.partition)
+    return view is None or node_id not in view.replicas or topic.topic_id != log.topic_id
 
 
 def _open(fs: FileSystem, path: str, ballast_bytes: int) -> LogDirectory:

@@ -46,6 +46,7 @@ METADATA_PARTITION = TopicPartition("__cluster_metadata", 0)
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 LOCK = ".lock"
 _DELETE_SUFFIX = "-delete"
+_STRAY_SUFFIX = "-stray"
 _NAME_BYTES_MAX = 255
 
 
@@ -66,6 +67,7 @@ class LogDirectory:
         self.cleaner_offsets: dict[TopicPartition, Offset] = {}
         self.space = space
         self._has_forgotten = False
+        self._is_loaded = False
         self._fs = fs
         self._lock = fs.lock(f"{path}/{LOCK}")
         self._recovery_points: dict[TopicPartition, Offset] = {}
@@ -159,6 +161,7 @@ class LogDirectory:
             except (CorruptLog, CorruptCheckpoint) as error:
                 self.damaged[partition] = error
         self._forget_unknown()
+        self._is_loaded = True
 
     def _forget_unknown(self) -> None:
         """Drop the offsets of partitions that are gone, before one of that name is made again.
@@ -275,15 +278,34 @@ class LogDirectory:
         assert partition in self.logs or partition in self.damaged, partition
         log = self.logs.get(partition)
         unique = log.topic_id.hex() if log is not None else "0" * 32
-        suffix = f"-{partition.partition}.{unique}{_DELETE_SUFFIX}"
-        topic = partition.topic[: _NAME_BYTES_MAX - len(suffix)]
-        doomed = f"{self.path}/{topic}{suffix}"
+        doomed = self._aside(partition, unique, _DELETE_SUFFIX)
         remove_tree(self._fs, doomed)
         self._fs.rename(f"{self.path}/{partition}", doomed)
         self.forget_log(partition)
         if durable:
             self.settle()
         return doomed
+
+    def set_stray_aside(self, partition: TopicPartition) -> str:
+        """Close a log that is not this node's and rename it for keeps; return where it is now.
+
+        `settle` is due. StorageError where the disk refuses; the log is closed then.
+        """
+        log = self.logs[partition]
+        log.close()
+        unique, again = log.topic_id.hex(), 0
+        path = self._aside(partition, unique, _STRAY_SUFFIX)
+        while self._fs.exists(path):  # it has been a stray before
+            again += 1
+            path = self._aside(partition, f"{unique}{again}", _STRAY_SUFFIX)
+        self._fs.rename(log.directory, path)
+        self.forget_log(partition)
+        return path
+
+    def _aside(self, partition: TopicPartition, unique: str, suffix: str) -> str:
+        """Return a path beside the logs, whose name is no longer than a name may be."""
+        end = f"-{partition.partition}.{unique}{suffix}"
+        return f"{self.path}/{partition.topic[: _NAME_BYTES_MAX - len(end)]}{end}"
 
     def forget_log(self, partition: TopicPartition) -> None:
         """Know nothing of a log any more; what is on the disk stays."""
@@ -368,14 +390,15 @@ class LogDirectory:
         """Stop cleanly: close every log, write the checkpoints, then the marker; unlock.
 
         Offline directories are only unlocked, and a damaged log withholds the marker: what could
-        not be written or was wrong must be verified again.
+        not be written or was wrong must be verified again. So must logs that were never opened,
+        unless they were clean before (KAFKA-10471).
         """
         assert all(log.segments for log in self.logs.values()), self.path
         if self.offline is None:
             for log in self.logs.values():
                 log.close()
             self.checkpoint()
-            if not self.damaged:
+            if not self.damaged and (self._is_loaded or self.was_clean):
                 fields = {"version": 0, "brokerEpoch": broker_epoch}
                 marker = json.dumps(fields, separators=(",", ":")).encode("ascii")
                 replace_file(self._fs, f"{self.path}/{CLEAN_SHUTDOWN}", marker)

@@ -81,6 +81,46 @@ def test_clean_stop_leaves_kafkas_files_and_is_believed_once() -> None:
     assert not opened(fs).was_clean
 
 
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_stop_before_the_logs_were_opened_is_as_clean_as_the_one_before(is_clean: bool) -> None:
+    fs = SimFileSystem()
+    directory = opened(fs)
+    fill(directory.create_log(PARTITION, TOPIC_ID, SMALL, 1), 3)
+    if is_clean:
+        directory.close(broker_epoch=15)
+    else:
+        directory.release()
+    LogDirectory.open(fs, D).close()
+    assert opened(fs).was_clean is is_clean, "KAFKA-10471"
+
+
+@pytest.mark.parametrize("topic", ["t", "t" * 249])
+def test_strays_are_kept_however_often_and_their_names_can_be_given_again(topic: str) -> None:
+    fs = SimFileSystem()
+    partition = TopicPartition(topic, 0)
+    strays = []
+    for _ in range(3):
+        directory = opened(fs)
+        log = directory.create_log(partition, TOPIC_ID, SMALL, 1)
+        fill(log, 3)
+        log.advance_log_start_offset(Offset(1))
+        directory.close()
+        directory = opened(fs)
+        strays.append(directory.set_stray_aside(partition))
+        directory.settle()
+        again = directory.create_log(partition, Uuid(b"another topic id"), SMALL, 1)
+        assert (again.log_start_offset, again.log_end_offset) == (0, 0)
+        directory.close()
+        directory = opened(fs)
+        directory.delete_log(partition)
+        directory.release()
+    assert len(set(strays)) == 3
+    for stray in strays:
+        assert len(stray.rpartition("/")[2]) <= 255
+        assert stray.endswith("-stray")
+        assert fs.exists(f"{stray}/{0:020}.log")
+
+
 @pytest.mark.parametrize("marker", [b"", b"[]", b'{"version":0}', b'{"brokerEpoch":"x"}'])
 def test_marker_of_any_content_counts_without_epoch(marker: bytes) -> None:
     fs = SimFileSystem()
