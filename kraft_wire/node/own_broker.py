@@ -82,7 +82,7 @@ class OwnBroker:
         """
         self._now_ms = now_ms
         lifecycle = self.lifecycle
-        self._hear()
+        self.hear()
         if self._is_beside != self._host.is_active:
             self._is_beside = self._host.is_active
             self._turn_to_another()
@@ -91,7 +91,7 @@ class OwnBroker:
             level = committed.image.metadata_version
             self._say(lifecycle.request(committed.next_offset - 1, level, now_ms))
             self._obey()
-            self._hear()
+            self.hear()
         if not lifecycle.is_over or self._has_retired:
             return []
         self._has_retired = True
@@ -122,7 +122,7 @@ class OwnBroker:
         else:
             assert answer is PARKED, answer
 
-    def _hear(self) -> None:
+    def hear(self) -> None:
         """Take the answer to what the broker said last."""
         host = self._host
         beside = [answer for to, answer in host.answers if to == _TAG]

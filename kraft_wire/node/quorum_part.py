@@ -305,6 +305,7 @@ class QuorumPart:
         if self.own_broker is not None:
             self._outputs += self.own_broker.live(self._now_ms)
             self._obey_all()  # who need not serve any more has resigned
+            self.own_broker.hear()  # and the answer that it waited for is NOT_CONTROLLER
 
     def _reaches_leader(self) -> bool:
         """Tell whether everything is replayed of which the leader says that it is committed."""

@@ -127,3 +127,23 @@ def test_broker_whose_own_controller_lost_the_leadership_keeps_its_session_by_he
     quorum.cut.clear()
     quorum.advance(5_000)  # a heartbeat that was lost on the way is given up after half a session
     assert not quorum.members[second].running.controller.image.brokers[first].fenced
+
+
+def test_active_controller_stops_while_its_own_broker_waits_to_be_registered() -> None:
+    quorum = NodeQuorum((1, 2), COMBINED)
+    quorum.keeps_flushes_back = True
+
+    def is_registering(node_id: int) -> bool:
+        node = quorum.members[node_id].running
+        return node.quorum.host.is_active and node.broker_epoch < 0
+
+    for _ in range(1_000):
+        active = [node_id for node_id in quorum.voters if is_registering(node_id)]
+        if active:
+            break
+        for node_id in quorum.voters:
+            quorum.flush(node_id)
+        quorum.advance(10)
+    assert quorum.members[active[0]].running.quorum.host.answers == []
+    quorum.keeps_flushes_back = False
+    quorum.stop(active[0])
