@@ -95,6 +95,8 @@ class Fetcher:
         self.forget(followed.key)
         self.followed[followed.key] = followed
         self._go_on(followed, followed.begin(), now_ms)
+        # A flush for whom it was fetched from before may still be under way.
+        self._have_flushed(followed)
 
     def forget(self, key: PartitionKey) -> None:
         """Fetch a partition no more; an answer about it that is under way will be ignored."""
@@ -136,6 +138,12 @@ class Fetcher:
         for until_ms in self._resting.values():
             return max(until_ms, self._rests_until_ms)
         return None
+
+    def _have_flushed(self, followed: FollowedPartition) -> None:
+        """Order a flush of records that the leader is not to count on before."""
+        if followed.awaits_flush:
+            self._unflushed.append(followed)
+            self._order_flush(followed.partition)
 
     def _must_flush(self) -> bool:
         """Tell whether records that were promised to survive power loss are not on the disk yet."""
@@ -236,9 +244,7 @@ class Fetcher:
                 partition=followed.partition.topic_partition,
                 error=data.error_code,
             )
-        if followed.awaits_flush:
-            self._unflushed.append(followed)
-            self._order_flush(followed.partition)
+        self._have_flushed(followed)
         self._go_on(followed, step, now_ms)
 
     def _take_offsets(self, response: ListOffsetsResponse, now_ms: int) -> None:

@@ -10,6 +10,7 @@ from kraft_wire.storage.producer_state import SequenceVerdict
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.compression import Compression
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.fetch import FetchRequest
 from kraft_wire.wire.record import Record
 from kraft_wire.wire.record_batch import parse_batches
 from tests.broker.replication.followers import (
@@ -470,3 +471,21 @@ def test_what_must_survive_power_loss_is_on_the_disk_before_the_leader_counts_on
     assert follower.fetcher.deadline_ms() is None
     log.flush()
     assert position(follower)[0] == 1
+
+
+def test_a_new_leader_is_told_of_no_record_that_is_not_on_the_disk() -> None:
+    """The old one died while the flush was under way; this one would commit what it hears of."""
+    follower = Follower()
+    log = follower.make(config={"flush.messages": "1"})
+    follower.follow()
+    follower.request()
+    follower.answer(data(batch_bytes(0, epoch=5)))
+    follower.to_flush.clear()
+    follower.follow(epoch=6, leader=3)
+    assert [each.topic_partition for each in follower.to_flush] == [NAME]
+    other = follower.fetchers.by_leader[3]
+    assert other.request(BROKER_EPOCH, follower.now_ms) is None
+    log.flush()
+    request = other.request(BROKER_EPOCH, follower.now_ms)
+    assert isinstance(request, FetchRequest)
+    assert request.topics[0].partitions[0].fetch_offset == 1
