@@ -267,7 +267,10 @@ class Broker:
         before = old.topic(topic.name)
         config = self.image.config(TOPIC_RESOURCE, topic.name)
         if topic is not before:
+            known = before.partitions if before and before.topic_id == topic.topic_id else {}
             for view in topic.partitions.values():
+                if view is known.get(view.partition) and self._is_settled(topic, view):
+                    continue  # a change of one partition must not cost its whole topic
                 if self.node_id in view.replicas:
                     self._follow_partition(topic, view, config)
                 else:
@@ -276,6 +279,13 @@ class Broker:
             for number in topic.partitions:
                 if (topic.name, number) in self.partitions:
                     self.logs.configure(TopicPartition(topic.name, number), config)
+
+    def _is_settled(self, topic: TopicView, view: PartitionView) -> bool:
+        """Whether a partition that did not change is here and open, or not ours."""
+        partition = self.partitions.get((topic.name, view.partition))
+        if partition is None:
+            return self.node_id not in view.replicas
+        return not partition.offline
 
     def _follow_partition(
         self, topic: TopicView, view: PartitionView, config: Mapping[str, str]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kraft_wire.model import StorageError
+from kraft_wire.model import StorageError, TopicPartition
 from kraft_wire.wire.generated.error_code import ErrorCode as E
-from tests.broker.replication.leading import LAG_MAX_MS, Leading
+from tests.broker.replication.leading import LAG_MAX_MS, TOPIC, Leading
 from tests.broker.small_broker import broker_image, partition_image
 
 THREE = partition_image(0, replicas=(1, 2, 3))
@@ -279,3 +279,27 @@ def test_a_failed_disk_is_told_to_those_who_wait() -> None:
     for _ in range(3):
         leading.pass_time(LAG_MAX_MS)
     assert leading.asked == []
+
+
+def test_a_change_of_one_partition_does_not_touch_the_others_of_its_topic(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each looked-at partition has its parked fetches read their whole sessions again."""
+    leading = Leading(*(partition_image(number, replicas=(1, 2)) for number in range(3)))
+    parked = leading.fetch(0, number=1, max_wait_ms=500)
+    assert parked.is_parked
+    taken: list[TopicPartition] = []
+    take = lambda partition, *_: taken.append(partition.topic_partition)  # noqa: E731
+    monkeypatch.setattr(leading.broker.leading, "lead", take)
+    leading.change(0, isr=(1,))
+    assert taken == [TopicPartition(TOPIC, 0)]
+    leading.partition(1).offline = True
+    leading.change(2, isr=(1,))
+    assert parked.fetched.error_code == E.KAFKA_STORAGE_ERROR, "one that is lost is looked at"
+
+
+def test_an_unchanged_partition_that_is_not_open_is_followed_again() -> None:
+    leading = Leading(*(partition_image(number, replicas=(1, 2)) for number in range(2)))
+    del leading.broker.partitions[TOPIC, 1]
+    leading.change(0, isr=(1,))
+    assert leading.partition(1).leadership is not None
