@@ -164,7 +164,12 @@ def test_committed_metadata_that_cannot_be_replayed_stop_the_process_with_the_re
 def test_a_snapshot_of_which_half_has_come_goes_on_where_a_long_silence_broke_it_off(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    quorum, victim = without_a_disk({**OFTEN, "controller.quorum.fetch.snapshot.max.bytes": "100"})
+    settings = {
+        **OFTEN,
+        "metadata.log.max.record.bytes.between.snapshots": "4000",  # none comes meanwhile
+        "controller.quorum.fetch.snapshot.max.bytes": "100",
+    }
+    quorum, victim = without_a_disk(settings)
     leader, positions = quorum.elect(), []
     whole = MetadataSnapshots.append_chunk
 
