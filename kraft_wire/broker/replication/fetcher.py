@@ -147,7 +147,12 @@ class Fetcher:
 
     def _must_flush(self) -> bool:
         """Tell whether records that were promised to survive power loss are not on the disk yet."""
-        self._unflushed = [each for each in self._unflushed if each.awaits_flush]
+        # Nobody flushes what is not followed any more: its log may be deleted.
+        self._unflushed = [
+            each
+            for each in self._unflushed
+            if self.followed.get(each.key) is each and each.awaits_flush
+        ]
         return bool(self._unflushed)
 
     def _wake(self, now_ms: int) -> None:

@@ -159,6 +159,21 @@ def test_an_answer_about_what_is_not_followed_any_more_is_not_taken() -> None:
     assert forgotten_names(follower.request()) == [A]
 
 
+def test_a_partition_that_is_deleted_before_its_flush_holds_up_no_other() -> None:
+    """Its log is not flushed any more, and the others would wait for that without end."""
+    follower = Follower()
+    follower.make(A, config={"flush.messages": "1"})
+    follower.make(B)
+    follower.follow(A, B)
+    follower.request()
+    answer(follower, "a", "b", records=batch_bytes(0, epoch=5))
+    assert follower.asks_nothing()
+    follower.fetchers.forget(follower.partitions[TopicPartition(*A)])
+    assert forgotten_names(follower.request()) == [A]
+    answer(follower, "b")
+    assert follower.fetcher.deadline_ms() is not None
+
+
 def test_an_answer_about_a_topic_that_was_made_again_is_not_taken() -> None:
     follower = two()
     follower.request()
