@@ -42,7 +42,11 @@ class LeaderSide:
         self._broker = broker
         self._led: dict[TopicPartition, Partition] = {}
         self._now_ms = now_ms
-        self._next_check_ms = now_ms + self.peers.lag_max_ms // 2
+        self._next_check_ms = now_ms + self._check_interval_ms
+
+    @property
+    def _check_interval_ms(self) -> int:
+        return max(1, self.peers.lag_max_ms // 2)
 
     # -- the metadata ----------------------------------------------------------------------------
 
@@ -134,7 +138,7 @@ class LeaderSide:
         """Leave out of the ISRs who has lagged for too long."""
         self._now_ms = max(self._now_ms, now_ms)
         if self._led and self._next_check_ms <= now_ms:
-            self._next_check_ms = now_ms + self.peers.lag_max_ms // 2
+            self._next_check_ms = now_ms + self._check_interval_ms
             for partition in self._led.values():
                 self._shrink(partition, now_ms)
         self.isr_changes.send(now_ms)
