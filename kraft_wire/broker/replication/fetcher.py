@@ -163,7 +163,9 @@ class Fetcher:
                 break
             due.append(key)
         for key in due:
-            self._go_on(self.followed[key], Next.FETCH, now_ms)
+            followed = self.followed.get(key)
+            if followed is not None:  # not lost with the disk of one before it
+                self._go_on(followed, followed.begin(), now_ms)
 
     def _look_at_log_starts(self, now_ms: int) -> None:
         """Have the leader told of log starts that moved by themselves."""

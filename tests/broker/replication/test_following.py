@@ -2,8 +2,9 @@
 
 import pytest
 
-from kraft_wire.model import LeaderEpoch, Offset, TopicPartition
+from kraft_wire.model import LeaderEpoch, Offset, StorageError, TopicPartition
 from kraft_wire.sim.files import Fault
+from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.storage.producer_state import SequenceVerdict
@@ -349,6 +350,49 @@ def test_a_log_without_epochs_goes_on_from_the_high_watermark() -> None:
     follower.follow(epoch=5)
     assert (log.log_end_offset, log.epochs.latest) == (1, None)
     assert position(follower) == (1, -1, 5)
+
+
+def uncut(follower: Follower) -> Log:
+    """A log without epochs whose cut, at its high watermark, meets a full disk."""
+    log = follower.make(batches=[batch_bytes(0, epoch=0), batch_bytes(1, epoch=0)])
+    log.flush()
+    log.epochs.clear()
+    log.high_watermark = Offset(1)
+    follower.fs.fault = (follower.fs.calls_count, Fault.ENOSPC)
+    follower.follow(epoch=5)
+    assert (len(follower.failures), log.log_end_offset) == (1, 2)
+    return log
+
+
+def test_a_log_without_epochs_is_cut_later_where_the_disk_was_full() -> None:
+    """KIP-101: a leader that is told no epoch finds no divergence; nothing else would cut it."""
+    follower = Follower()
+    log = uncut(follower)
+    follower.now_ms += BACKOFF_MS
+    assert position(follower) == (1, -1, 5)
+    assert log.log_end_offset == 1
+
+
+def test_partitions_that_rest_are_lost_with_the_disk_that_fails_one_of_them() -> None:
+    follower = Follower()
+    uncut(follower)
+    other = ("t", 1)
+    follower.make(other)
+    follower.follow(other)
+    follower.request()
+    follower.answer(data(partition=1, error=ErrorCode.NOT_LEADER_OR_FOLLOWER))
+
+    def disk_failed(error: StorageError) -> None:
+        for partition in follower.partitions.values():
+            partition.offline = True
+            follower.fetchers.forget(partition)
+
+    follower.partitions[NAME].failed = disk_failed
+    follower.fs.fault = (follower.fs.calls_count, Fault.EIO)
+    follower.now_ms += BACKOFF_MS
+    follower.request()
+    assert follower.remembered == {}
+    assert follower.fetcher.followed == {}
 
 
 # ---- out of range ----------------------------------------------------------------------------
