@@ -54,7 +54,7 @@ class Next(Enum):
 class FollowedPartition:
     """A partition under one leader and one leader epoch; a new epoch makes a new one."""
 
-    __slots__ = ("_env", "_leader_end", "key", "leader_epoch", "partition")
+    __slots__ = ("_env", "_expects_gaps", "_leader_end", "key", "leader_epoch", "partition")
 
     def __init__(self, partition: Partition, env: FollowerEnvironment) -> None:
         self.partition = partition
@@ -62,6 +62,8 @@ class FollowedPartition:
         self.key: PartitionKey = (partition.topic_id, partition.partition)
         self._env = env
         self._leader_end = -1
+        self._expects_gaps = False
+        """Whether the log store knows that the log has gaps."""
 
     def begin(self) -> Next:
         """Bring the log into a state to go on from: without epochs only what is committed is sure.
@@ -202,14 +204,15 @@ class FollowedPartition:
         """Append batches as they are, all at once where they fit into a segment."""
         log = self.partition.log
         expected = log.log_end_offset
-        if not log.config.is_compacted and any(
+        if not self._expects_gaps and any(
             batch.base_offset != before
             for batch, before in zip(
                 batches, [expected, *(each.next_offset for each in batches)], strict=False
             )
         ):
-            # Compacted once, and not any more: recovery must not call the gaps damage.
+            # Recovery must not call them damage when the topic is not compacted any more.
             self._env.expect_gaps(self.partition.topic_partition)
+            self._expects_gaps = True
         size_bytes = sum(batch.size_bytes for batch in batches)
         span = batches[-1].next_offset - batches[0].base_offset
         if size_bytes <= log.config.segment_bytes and span <= _SPAN_MAX:

@@ -194,10 +194,11 @@ def test_records_of_a_later_epoch_than_asked_are_left() -> None:
     assert content(log) == kept
 
 
-def test_gaps_are_written_and_are_no_damage_after_a_crash() -> None:
-    """A leader's log was compacted once; the topic is not compacted any more."""
+@pytest.mark.parametrize("policy", ["delete", "compact"])
+def test_gaps_are_written_and_are_no_damage_after_a_crash(policy: str) -> None:
+    """A leader's log was compacted once; after the crash, or before, the topic is not any more."""
     follower = Follower()
-    log = follower.make()
+    log = follower.make(config={"cleanup.policy": policy})
     follower.follow()
     follower.request()
     sent = [batch_bytes(3, epoch=5), batch_bytes(9, count=2, epoch=5)]
