@@ -57,7 +57,10 @@ class LeaderSide:
         if leadership is None:
             leadership = partition.leadership = Leadership(self._broker.node_id, self.peers)
             self._led[partition.topic_partition] = partition
+        before, change = leadership.isr, leadership.change
         if leadership.take(view, partition.log_end_offset, now_ms):
+            if change is not None and set(leadership.isr) == set(change.isr):
+                self._count(before, leadership.isr)  # the image came before the answer
             self._flush(partition)  # what it appended as a follower
             self.advance(partition, now_ms)
 
@@ -161,7 +164,10 @@ class LeaderSide:
         """Commit what the new ISR, as the controller answered, has."""
         leadership = partition.leadership
         assert leadership is not None, partition.topic_partition
-        self.shrinks_count += len(leadership.isr) < len(before)
-        self.expands_count += len(leadership.isr) > len(before)
+        self._count(before, leadership.isr)
         self.advance(partition, self._now_ms)
         self._broker.fetch_purgatory.run_woken(self._now_ms)
+
+    def _count(self, before: tuple[int, ...], after: tuple[int, ...]) -> None:
+        self.shrinks_count += len(after) < len(before)
+        self.expands_count += len(after) > len(before)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from kraft_wire.node.replication_metrics import replication_metrics
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from tests.broker.replication.leading import LAG_MAX_MS, Leading
@@ -47,6 +49,38 @@ def test_changes_of_isrs_are_counted_when_the_controller_has_made_them() -> None
     leading.fetch(1)
     leading.answer()
     expect(leading, isrshrinks=1, isrexpands=1, underreplicatedpartitions=0)
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_a_change_of_an_isr_is_counted_once_where_the_metadata_tell_it_first(
+    is_answered: bool,
+) -> None:
+    """Of a controller elsewhere the metadata may well come before the answer."""
+    leading = Leading(partition_image(0, replicas=(1, 2)))
+    leading.produce(acks=1)
+    for _ in range(3):
+        leading.pass_time(LAG_MAX_MS // 2)
+    leading.change(isr=(1,))
+    expect(leading, isrshrinks=1, isrexpands=0)
+    if is_answered:
+        leading.answer()
+    else:
+        leading.answer(E.INVALID_UPDATE_VERSION)
+    leading.fetch(1)
+    leading.change(isr=(2, 1))
+    leading.answer()
+    expect(leading, isrshrinks=1, isrexpands=1)
+
+
+def test_an_isr_that_nobody_asked_for_is_not_counted() -> None:
+    leading = Leading(partition_image(0, replicas=(1, 2, 3)))
+    leading.produce(acks=1)
+    leading.fetch(1, replica=3)
+    for _ in range(3):
+        leading.pass_time(LAG_MAX_MS // 2)
+    leading.change(isr=(1, 2))
+    leading.answer()
+    expect(leading, isrshrinks=0, isrexpands=0)
 
 
 def test_a_broker_that_leads_nobody_else_counts_zeros() -> None:
