@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from kraft_wire.broker.absent_log import AbsentLog
 from kraft_wire.broker.context import ReplyTo
 from kraft_wire.broker.fetch_sessions import FetchSessionCache
-from kraft_wire.broker.metadata_cache import CurrentLeader, current_leader
+from kraft_wire.broker.metadata_cache import no_replica_error
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.ports import (
     ControllerChannel,
@@ -85,11 +85,12 @@ class Broker:
         controller: ControllerChannel,
         image: MetadataView,
         chance: Chance,
+        broker_epoch: Callable[[], int],
         report: Report = lambda name, **fields: None,
     ) -> None:
         """Start with an image without topics; `publish` brings the real one.
 
-        `report` takes log lines.
+        `broker_epoch` is of this life, -1 while it is not registered. `report` takes log lines.
         """
         self.node_id = node_id
         self.cluster_id = cluster_id
@@ -98,6 +99,7 @@ class Broker:
         self.controller = controller
         self.image = image
         self.chance = chance
+        self.broker_epoch = broker_epoch
         self.report = report
         self.partitions: dict[tuple[str, int], Partition] = {}
         self.completions: list[tuple[ReplyTo, Message]] = []
@@ -152,10 +154,6 @@ class Broker:
         """Return the topic that has an id now."""
         topic = self.image.topic_by_id(topic_id)
         return None if topic is None else topic.name
-
-    def current_leader(self, partition: Partition, listener: str) -> CurrentLeader:
-        """Return who leads a partition, and where clients of a listener find it."""
-        return current_leader(self.image, partition.topic, partition.partition, listener)
 
     def complete(self, reply_to: ReplyTo, response: Message) -> None:
         """Answer a parked request."""
@@ -394,7 +392,7 @@ class Broker:
         if partition is not None:
             partition.is_leader = False
             self.fetch_purgatory.wake(partition)
-            self.produce_purgatory.fail(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            self.produce_purgatory.fail(name, no_replica_error(self.image, *name))
             self.delete_records_purgatory.fail(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             if self.leading is not None:
                 self.leading.resign(partition)

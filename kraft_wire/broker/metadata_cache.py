@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from kraft_wire.broker.ports import BrokerView, EndpointView, MetadataView, PartitionView, TopicView
+from kraft_wire.wire.generated.error_code import ErrorCode
 
 __all__ = [
     "CLUSTER_OPERATIONS",
@@ -20,6 +21,7 @@ __all__ = [
     "current_leader",
     "endpoint_of",
     "is_internal",
+    "no_replica_error",
     "offline_replicas",
     "operation_bits",
 ]
@@ -101,6 +103,14 @@ def current_leader(image: MetadataView, topic: str, partition: int, listener: st
     if broker is None or endpoint is None:
         return CurrentLeader(view.leader, view.leader_epoch)
     return CurrentLeader(view.leader, view.leader_epoch, endpoint.host, endpoint.port, broker.rack)
+
+
+def no_replica_error(image: MetadataView, topic: str, partition: int) -> ErrorCode:
+    """Return what to tell of a partition that this broker has not: whether others may have it."""
+    found = image.topic(topic)
+    if found is None or partition not in found.partitions:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def offline_replicas(image: MetadataView, view: PartitionView, listener: str) -> list[int]:

@@ -19,6 +19,7 @@ from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import PARKED, Parked, RequestContext
 from kraft_wire.broker.fetch_contexts import FetchContext, ReadResult
 from kraft_wire.broker.fetch_session import WantedPartition, records_size_bytes
+from kraft_wire.broker.metadata_cache import current_leader, no_replica_error
 from kraft_wire.broker.partition import Partition
 from kraft_wire.broker.purgatory import ParkedFetch
 from kraft_wire.model import ZERO_UUID, FileSlice, Offset, OffsetAndEpoch, StorageError
@@ -60,12 +61,13 @@ def handle(
     """Return what there is, or wait for more.
 
     KIP-227 for sessions. Top-level errors are those of `FetchSessionCache.begin`; per partition,
-    first match wins: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, INCONSISTENT_TOPIC_ID,
-    KAFKA_STORAGE_ERROR, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER,
-    UNKNOWN_LEADER_EPOCH (without an epoch NOT_LEADER_OR_FOLLOWER) of who is no replica,
-    OFFSET_OUT_OF_RANGE, NOT_LEADER_OR_FOLLOWER of a broker that is not registered, or was before.
-    A parked fetch is read again from the top when a partition of it grows. UNKNOWN_SERVER_ERROR is
-    what Kafka answers to an isolation level or a size that does not exist.
+    first match wins: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER of what
+    others have, INCONSISTENT_TOPIC_ID, KAFKA_STORAGE_ERROR, FENCED_LEADER_EPOCH,
+    UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER, UNKNOWN_LEADER_EPOCH (without an epoch
+    NOT_LEADER_OR_FOLLOWER) of who is no replica, OFFSET_OUT_OF_RANGE, NOT_LEADER_OR_FOLLOWER of a
+    broker that is not registered, or was before. A parked fetch is read again from the top when a
+    partition of it grows. UNKNOWN_SERVER_ERROR is what Kafka answers to an isolation level or a
+    size that does not exist.
     """
     if request.isolation_level not in _ISOLATION_LEVELS:
         return _refused(request, context.api_version)
@@ -204,7 +206,8 @@ class _FetchRun:
             return self._error(wanted, ErrorCode.UNKNOWN_TOPIC_ID)
         partition = self.broker.partitions.get((wanted.topic, params.partition))
         if partition is None:
-            return self._error(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            missing = no_replica_error(self.broker.image, wanted.topic, params.partition)
+            return self._error(wanted, missing)
         if wanted.topic_id not in (ZERO_UUID, partition.topic_id):
             # A session keeps the name of a topic that was deleted and created anew meanwhile.
             return self._error(wanted, ErrorCode.INCONSISTENT_TOPIC_ID)
@@ -403,10 +406,9 @@ class _FetchRun:
         for wanted, data in results:
             if data.error_code not in _LEADER_ERRORS or wanted.topic is None:
                 continue
-            partition = self.broker.partitions.get((wanted.topic, wanted.partition))
-            if partition is None:
-                continue
-            leader = self.broker.current_leader(partition, self.context.listener)
+            leader = current_leader(
+                self.broker.image, wanted.topic, wanted.partition, self.context.listener
+            )
             data.current_leader = LeaderIdAndEpoch(
                 leader_id=leader.broker_id, leader_epoch=leader.leader_epoch
             )

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.metadata_cache import no_replica_error
 from kraft_wire.broker.partition import Partition
 from kraft_wire.model import Offset, StorageError
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -106,7 +107,7 @@ def _answer(
         error = ErrorCode.UNKNOWN_SERVER_ERROR
     elif asked is not None:
         partition = broker.partition(topic, index)
-        error = _error(context, request, partition, asked)
+        error = _error(broker, context, request, topic, partition, asked)
         if partition is not None and error is ErrorCode.NONE:
             try:
                 found = _find(broker, request, partition, asked.timestamp)
@@ -125,8 +126,10 @@ def _answer(
 
 
 def _error(
+    broker: Broker,
     context: RequestContext,
     request: ListOffsetsRequest,
+    topic: str,
     partition: Partition | None,
     asked: ListOffsetsPartition,
 ) -> ErrorCode:
@@ -134,7 +137,7 @@ def _error(
     if first_version is None or context.api_version < first_version:
         return ErrorCode.UNSUPPORTED_VERSION
     if partition is None:
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return no_replica_error(broker.image, topic, asked.partition_index)
     if partition.offline:
         return ErrorCode.KAFKA_STORAGE_ERROR
     fenced = partition.check_leader_epoch(asked.current_leader_epoch)

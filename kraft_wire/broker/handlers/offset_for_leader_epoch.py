@@ -10,6 +10,7 @@ from typing import Final
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.metadata_cache import no_replica_error
 from kraft_wire.broker.partition import Partition
 from kraft_wire.model import LeaderEpoch, OffsetAndEpoch
 from kraft_wire.wire.generated.error_code import ErrorCode
@@ -62,10 +63,7 @@ def _refusal(
     broker: Broker, topic: str, asked: OffsetForLeaderPartition, partition: Partition | None
 ) -> ErrorCode:
     if partition is None:
-        known = broker.image.topic(topic)
-        if known is None or asked.partition not in known.partitions:
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return no_replica_error(broker.image, topic, asked.partition)
     if partition.offline:
         return ErrorCode.KAFKA_STORAGE_ERROR
     fenced = partition.check_leader_epoch(asked.current_leader_epoch)

@@ -16,7 +16,7 @@ from typing import Final
 from kraft_wire.broker.append_validation import AppendOrigin
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import CLOSE, NO_REPLY, PARKED, Parked, RequestContext, Withheld
-from kraft_wire.broker.metadata_cache import current_leader, is_internal
+from kraft_wire.broker.metadata_cache import current_leader, is_internal, no_replica_error
 from kraft_wire.broker.partition import AppendResult, Partition
 from kraft_wire.broker.purgatory import ParkedOperation
 from kraft_wire.model import FileSlice, Offset, TopicPartition, Uuid
@@ -66,8 +66,9 @@ def handle(
     """Append each partition's batch and acknowledge as `acks` and the topic demand.
 
     KIP-98 "Produce". Errors per partition, first match wins: UNKNOWN_TOPIC_ID,
-    UNKNOWN_TOPIC_OR_PARTITION, those of a malformed batch, those of a transactional one,
-    INVALID_REQUIRED_ACKS, INVALID_TOPIC_EXCEPTION, those of `Partition.append_as_leader`.
+    UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER (no replica here), those of a malformed
+    batch, those of a transactional one, INVALID_REQUIRED_ACKS, INVALID_TOPIC_EXCEPTION, those of
+    `Partition.append_as_leader`.
     Effects: appends; may park.
     """
     waiting: _Waiting = {}
@@ -85,7 +86,7 @@ def handle(
             elif name is None:
                 result = AppendResult(ErrorCode.UNKNOWN_TOPIC_ID)
             else:
-                result = AppendResult(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                result = AppendResult(no_replica_error(broker.image, name, data.index))
             answer = _answer(data.index, result)
             if result.error is not _NO_ERROR:
                 failed = True

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kraft_wire.broker.partition import Partition
 from kraft_wire.model import StorageError, TopicPartition
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from tests.broker.replication.leading import LAG_MAX_MS, TOPIC, Leading
@@ -289,8 +290,11 @@ def test_a_change_of_one_partition_does_not_touch_the_others_of_its_topic(
     parked = leading.fetch(0, number=1, max_wait_ms=500)
     assert parked.is_parked
     taken: list[TopicPartition] = []
-    take = lambda partition, *_: taken.append(partition.topic_partition)  # noqa: E731
-    monkeypatch.setattr(leading.broker.leading, "lead", take)
+
+    def lead(partition: Partition, *_: object) -> None:
+        taken.append(partition.topic_partition)
+
+    monkeypatch.setattr(leading.broker.leading, "lead", lead)
     leading.change(0, isr=(1,))
     assert taken == [TopicPartition(TOPIC, 0)]
     leading.partition(1).offline = True
