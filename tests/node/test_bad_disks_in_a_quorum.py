@@ -166,7 +166,7 @@ def test_a_snapshot_of_which_half_has_come_goes_on_where_a_long_silence_broke_it
 ) -> None:
     settings = {
         **OFTEN,
-        "metadata.log.max.record.bytes.between.snapshots": "4000",  # none comes meanwhile
+        "metadata.log.max.record.bytes.between.snapshots": "8000",  # none comes meanwhile
         "controller.quorum.fetch.snapshot.max.bytes": "100",
     }
     quorum, victim = without_a_disk(settings)
