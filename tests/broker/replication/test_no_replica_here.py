@@ -1,7 +1,7 @@
 """A partition of others: who has no replica says so, and names the leader (KIP-951).
 
-Kafka's list of errors says of NOT_LEADER_OR_FOLLOWER that "the broker is not the current leader", or,
-where any replica would do, "is not a replica of the topic partition".
+Kafka's list of errors says of NOT_LEADER_OR_FOLLOWER that "the broker is not the current leader",
+or, where any replica would do, "is not a replica of the topic partition".
 """
 
 from kraft_wire.wire.generated.error_code import ErrorCode as E
