@@ -70,6 +70,7 @@ class BrokerPart:
             controller=controller,
             image=EMPTY_IMAGE,
             chance=chance,
+            broker_epoch=link_needs.broker_epoch,
             report=report,
         )
         self.links: ReplicaLinks | None = None

@@ -164,6 +164,7 @@ def small_broker(image: MetadataImage, **settings: Any) -> Broker:
         controller=controller,
         image=MetadataImage(),
         chance=SeededChance(),
+        broker_epoch=lambda: 11,
     )
     controller.broker = broker
     broker.publish(image, 0, 0)

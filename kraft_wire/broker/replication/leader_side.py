@@ -29,10 +29,10 @@ class LeaderSide:
     """Leads the replicated partitions of one broker."""
 
     def __init__(self, broker: "Broker", now_ms: int) -> None:
-        self.peers = Peers(lambda: broker.image, lambda: broker.settings)
+        self.peers = Peers(lambda: broker.image, lambda: broker.settings, broker.broker_epoch)
         self.isr_changes = IsrChanges(
             broker.node_id,
-            broker_epoch=lambda: self.peers.epoch_of(broker.node_id),
+            broker_epoch=broker.broker_epoch,
             ask=broker.ask_controller,
             changed=self._isr_changed,
         )

@@ -217,7 +217,7 @@ class Leadership:
         members = []
         for broker_id in isr:
             if broker_id == self.node_id:
-                epoch = self.peers.epoch_of(broker_id)
+                epoch = self.peers.own_epoch()
             else:
                 known = self.followers[broker_id].broker_epoch
                 epoch = _UNKNOWN_EPOCH if known is None else known

@@ -19,12 +19,20 @@ _UNREGISTERED: Final = -1
 class Peers:
     """The brokers of the newest image, under the newest settings."""
 
-    __slots__ = ("_image", "_settings")
+    __slots__ = ("_image", "_settings", "own_epoch")
 
     def __init__(
-        self, image: Callable[[], MetadataView], settings: Callable[[], BrokerSettings]
+        self,
+        image: Callable[[], MetadataView],
+        settings: Callable[[], BrokerSettings],
+        own_epoch: Callable[[], int],
     ) -> None:
-        """Both return the newest."""
+        """Each returns the newest."""
+        self.own_epoch = own_epoch
+        """Returns the epoch of this life of this broker, -1 while it is not registered.
+
+        Not what the image has: a process that slept may find itself replaced there.
+        """
         self._image = image
         self._settings = settings
 

@@ -135,6 +135,8 @@ class Leading:
         **settings: Any,
     ) -> None:
         self.now_ms = 1_000_000
+        self.broker_epoch = 11
+        """Of this life, which the image may not tell."""
         self.controller = Controller()
         self.logs = RealLogs(high_watermarks or {})
         self.logs.written.update(written or {})
@@ -152,6 +154,7 @@ class Leading:
             controller=self.controller,
             image=MetadataImage(),
             chance=SeededChance(),
+            broker_epoch=lambda: self.broker_epoch,
         )
         self.controller.broker = self.broker
         self.flushing = Flushing(self.broker)

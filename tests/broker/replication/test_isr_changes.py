@@ -230,12 +230,24 @@ def test_a_stale_broker_epoch_is_asked_again_with_the_new_one() -> None:
     leading = Leading(ALONE)
     leading.fetch(0)
     leading.answer(top_level=E.STALE_BROKER_EPOCH)
-    own = leading.brokers[1]
-    object.__setattr__(own, "broker_epoch", 111)
-    leading.publish()
+    leading.broker_epoch = 111
     leading.pass_time(50)
     assert leading.asked[0].broker_epoch == 111
     assert leading.isrs_asked() == [{0: [(1, 11), (2, 12)]}]
+
+
+def test_a_process_whose_replacement_is_registered_asks_for_nothing_in_its_name() -> None:
+    """KIP-903: its ISR would be taken for that of the other life."""
+    leading = Leading(TWO)
+    leading.produce(acks=1)
+    object.__setattr__(leading.brokers[1], "broker_epoch", 111)
+    leading.publish()
+    pass_lag(leading)
+    assert leading.asked[0].broker_epoch == 11
+    assert leading.isrs_asked() == [{0: [(1, 11)]}]
+    leading.answer(top_level=E.STALE_BROKER_EPOCH)
+    leading.pass_time(50)
+    assert leading.asked[0].broker_epoch == 11
 
 
 def test_a_request_that_is_never_answered_is_asked_again() -> None:
