@@ -153,7 +153,7 @@ class Partition:
             if first.producer_id >= 0:
                 check = log.producer_states.check(first)
                 if check.verdict.name != "OK":
-                    return self._known_or_refused(check, first)
+                    return self._known_or_refused(check, first, now_ms)
             data = first.view if len(batches) == 1 else b"".join([each.view for each in batches])
             log.append(data, batches, now_ms, wall_ms)
         except AppendRejected as rejected:
@@ -221,14 +221,15 @@ class Partition:
         self.log.high_watermark = max(self.log.high_watermark, self.counted_end_offset)
 
     def flushed(self, end_offset: Offset, now_ms: int) -> None:
-        """Take note that records below `end_offset` are on the disk.
+        """Take note that records below `end_offset` are on the disk, as far as the log has them.
 
         Alone this replica commits them; a follower's high watermark is the leader's to say.
         """
         if self.leadership is not None:
             self.advance_high_watermark(now_ms)
-        elif self.is_leader and end_offset > self.log.high_watermark:
-            self.log.high_watermark = end_offset
+        elif self.is_leader:
+            log, durable = self.log, min(end_offset, self.counted_end_offset)
+            log.high_watermark = max(log.high_watermark, durable)
 
     def acknowledgement(self, end_offset: Offset, acks: int) -> ErrorCode | None:
         """Return what a producer is told of records below `end_offset`, None while it must wait.
@@ -265,10 +266,14 @@ class Partition:
             return self.leader_epoch
         return -1 if epoch is None else epoch
 
-    def _known_or_refused(self, check: ProducerVerdict, batch: RecordBatch) -> AppendResult:
+    def _known_or_refused(
+        self, check: ProducerVerdict, batch: RecordBatch, now_ms: int
+    ) -> AppendResult:
         """Answer a producer's retry like the original, and a gap or an old epoch with its error."""
         log_start_offset = self.log.log_start_offset
         if check.verdict.name == "DUPLICATE":
+            if self.leadership is not None:
+                self.advance_high_watermark(now_ms)  # whom the original waited for may be gone
             return AppendResult(
                 base_offset=check.base_offset,
                 last_offset=check.base_offset + batch.last_offset_delta,

@@ -44,12 +44,17 @@ class Flushing:
         return FlushLogs(self._started, [pending for _, pending in self._running.values()])
 
     def completed(self, flush_id: int) -> dict[tuple[str, int], Offset]:
-        """Take note of a finished flush; return how far each partition is durable now."""
+        """Take note of a finished flush; return how far each partition is durable now.
+
+        Of a topic that was made again meanwhile the flush says nothing: that is another log.
+        """
         assert flush_id == self._started, (flush_id, self._started)
         assert self._running is not None, flush_id
         running, self._running = self._running, None
         ends: dict[tuple[str, int], Offset] = {}
         for name, (log, pending) in running.items():
             log.complete_flush(pending)
-            ends[name] = pending.end_offset
+            partition = self._broker.partitions.get(name)
+            if partition is not None and partition.log is log:
+                ends[name] = pending.end_offset
         return ends

@@ -109,6 +109,9 @@ def test_what_must_be_flushed_is_not_committed_before() -> None:
     assert (result.error, result.last_offset) == (E.NONE, 1)
     assert target.high_watermark == 0
     target.flushed(Offset(2), 1)
+    assert target.high_watermark == 0  # of another log, or of this one before it was cut
+    target.log.flush()  # type: ignore[attr-defined]  # it is a log
+    target.flushed(Offset(1000), 1)
     assert target.high_watermark == 2
     target.flushed(Offset(1), 1)
     assert target.high_watermark == 2

@@ -1,0 +1,30 @@
+"""Whom a flush that took a while speaks of."""
+
+from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.wire.generated.error_code import ErrorCode
+from tests.broker.replication.leading import Leading
+from tests.broker.small_broker import partition_image
+
+
+def test_a_flush_of_a_deleted_log_commits_nothing_in_the_one_that_was_made_again() -> None:
+    """Whoever produced to the new topic would be told of records that only the page cache has."""
+    alone = partition_image(0)
+    leading = Leading(alone, config={"flush.messages": "1"})
+    leading.produce(3)
+    order = leading.flushing.begin(iter([1]))
+    assert order is not None
+    leading.partitions = {}
+    leading.publish()
+    leading.logs.fs = SimFileSystem()
+    leading.partitions = {0: alone}
+    leading.publish()
+    waiting = leading.produce(2)
+    for pending in order.targets:
+        pending.run()
+    ends = leading.flushing.completed(1)
+    leading.broker.flushed(ends, leading.now_ms)
+    assert (leading.high_watermark, waiting.is_parked) == (0, True)
+    assert ends == {}
+    leading.flush()
+    assert leading.high_watermark == 2
+    assert (waiting.produced.error_code, waiting.produced.base_offset) == (ErrorCode.NONE, 0)
