@@ -211,6 +211,9 @@ class Broker:
         for topic in image.topics():
             self._follow_topic(old, topic)
         self.logs.settle()
+        has_changed = image.brokers is not old.brokers or image.configs is not old.configs
+        if self.leading is not None and has_changed:
+            self.leading.look_again(now_ms)
         if self.fetchers is not None:
             self.fetchers.retain(image.brokers)
         for follower in self.followers:

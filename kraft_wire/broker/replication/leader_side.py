@@ -64,6 +64,16 @@ class LeaderSide:
             self._flush(partition)  # what it appended as a follower
             self.advance(partition, now_ms)
 
+    def look_again(self, now_ms: int) -> None:
+        """Commit what waited for brokers or settings that have changed, or for time.
+
+        A follower about to join is waited for without being in the ISR: when it dies, no metadata
+        of the partition tell, and no fetch of another one does.
+        """
+        for partition in self._led.values():
+            if not partition.offline and partition.high_watermark < partition.log_end_offset:
+                self.advance(partition, now_ms)
+
     def resign(self, partition: Partition) -> None:
         """Lead a partition no more, or without others."""
         if partition.leadership is not None:
@@ -144,6 +154,7 @@ class LeaderSide:
             self._next_check_ms = now_ms + self._check_interval_ms
             for partition in self._led.values():
                 self._shrink(partition, now_ms)
+            self.look_again(now_ms)
         self.isr_changes.send(now_ms)
 
     def deadline_ms(self) -> int | None:

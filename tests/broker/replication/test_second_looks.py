@@ -3,10 +3,65 @@
 import pytest
 
 from kraft_wire.broker.settings import BrokerSettings
-from tests.broker.replication.leading import LAG_MAX_MS, Leading
-from tests.broker.small_broker import partition_image
+from kraft_wire.wire.generated.error_code import ErrorCode as E
+from tests.broker.replication.leading import LAG_MAX_MS, Leading, Waiting
+from tests.broker.small_broker import broker_image, partition_image
 
 TWO = partition_image(0, replicas=(1, 2))
+
+
+def waiting_for_a_joiner() -> tuple[Leading, Waiting]:
+    """A record that the ISR, 1 and 2, has, and that waits for 3: about to join, and silent now."""
+    leading = Leading(partition_image(0, replicas=(1, 2, 3), isr=(1, 2)))
+    leading.produce(acks=1)
+    leading.fetch(1)
+    leading.fetch(0, replica=3)
+    leading.produce(acks=1)
+    leading.fetch(2)
+    leading.fetch(1, replica=3)  # what there was at its last fetch; less than is committed
+    assert leading.asked == []
+    waiting = retried(leading)
+    leading.fetch(3)
+    assert (leading.high_watermark, waiting.is_parked) == (2, True)
+    return leading, waiting
+
+
+def retried(leading: Leading) -> Waiting:
+    """One record of an idempotent producer, again and again."""
+    return leading.produce(producer_id=7, producer_epoch=0, base_sequence=0, timeout_ms=1 << 30)
+
+
+def test_what_waits_for_a_joiner_is_committed_when_that_is_fenced() -> None:
+    leading, waiting = waiting_for_a_joiner()
+    leading.brokers[3] = broker_image(3, fenced=True)
+    leading.publish()
+    assert (leading.high_watermark, waiting.produced.error_code) == (3, E.NONE)
+
+
+def test_what_waits_for_a_joiner_is_committed_when_that_is_silent_for_too_long() -> None:
+    leading, waiting = waiting_for_a_joiner()
+    for _ in range(3):
+        leading.pass_time(LAG_MAX_MS // 2)
+        leading.fetch(3)
+    assert (leading.high_watermark, waiting.produced.error_code) == (3, E.NONE)
+    assert leading.asked == []
+
+
+def test_a_retry_commits_what_the_first_copy_waits_for_as_an_append_would() -> None:
+    leading, waiting = waiting_for_a_joiner()
+    leading.now_ms += LAG_MAX_MS + 1
+    assert retried(leading).produced.base_offset == 2
+    assert (leading.high_watermark, waiting.produced.error_code) == (3, E.NONE)
+
+
+def test_what_waits_for_a_larger_isr_is_committed_when_a_smaller_one_is_enough() -> None:
+    small = partition_image(0, replicas=(1, 2), isr=(1,))
+    leading = Leading(small, config={"min.insync.replicas": "2"})
+    leading.produce(acks=1)
+    assert leading.high_watermark == 0
+    leading.config["min.insync.replicas"] = "1"
+    leading.publish()
+    assert leading.high_watermark == 1
 
 
 @pytest.mark.parametrize("lag_max_ms", [0, 1])
