@@ -135,6 +135,7 @@ def changed_records(
         if before.get(key) != values.get(key) or resource_type == BROKER_RESOURCE
     ]
     changed += [(key, None) for key in before if key not in values and key not in names]
+    assert len(dict(changed)) == len(changed), changed
     check_min_isr(controller.image, resource_type, name, changed)
     check_resource(resource_type, name, values, controller.settings)
     if resource_type == TOPIC_RESOURCE and controller.image.topic(name) is None:

@@ -32,6 +32,7 @@ def check_min_isr(
     """
     if not _keeps_elr(image) or resource_type != BROKER_RESOURCE:
         return
+    assert image.metadata_version > 0, "features are of a cluster that has begun"
     for key, value in changes:
         if key == _MIN_ISR and name:
             words = f"Broker-level {_MIN_ISR} cannot be altered while ELR is enabled."
@@ -52,6 +53,7 @@ def explicit_min_isr_records(image: MetadataImage, settings: NodeSettings) -> li
         for kind, name in sorted(image.configs)
         if kind == BROKER_RESOURCE and name and _MIN_ISR in image.config(kind, name)
     ]
+    assert all(value is not None or name for name, value in changes), "the cluster keeps a value"
     return [
         VersionedRecord(
             ConfigRecord(

@@ -117,11 +117,13 @@ RELEASE_LEVELS: Final[Mapping[str, int]] = {
 
 def supported_features(*, is_broker: bool) -> Mapping[str, FeatureRange]:
     """Return what a node supports, by its roles."""
+    assert SUPPORTED_FEATURES.keys() <= RELEASE_FEATURES.keys()
     return SUPPORTED_FEATURES if is_broker else RELEASE_FEATURES
 
 
 def missing_dependency(feature: str, level: int, levels: Mapping[str, int]) -> str | None:
     """Say why a level cannot be finalised beside those of the other features, None if it can."""
+    assert level >= 0, (feature, level)
     other, needed = _DEPENDENCIES.get((feature, level), (METADATA_VERSION, 0))
     if levels.get(other, 0) >= needed:
         return None

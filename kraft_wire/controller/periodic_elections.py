@@ -45,6 +45,7 @@ class _Look:
 
     def begin(self, now_ms: int) -> None:
         """The first look is a whole interval away: a new leader has brokers to hear of first."""
+        assert now_ms >= 0, now_ms
         self.at_ms = now_ms + self._interval_ms
         self._topics_left.clear()
         self._partitions_done = 0
@@ -68,12 +69,14 @@ class _Look:
             if topic is None or self._partitions_done >= len(topic.partitions):
                 left.popleft()  # a topic may have been deleted since the look began
                 self._partitions_done = 0
+        assert len(records) <= _PARTITIONS_PER_STEP, len(records)
         self.at_ms = now_ms + (_STEPS_APART_MS if left else self._interval_ms)
         return records
 
     def _next_of(self, topic: TopicImage, room: int) -> list[PartitionImage]:
         """Return at most `room` further partitions of a topic."""
         first = self._partitions_done
+        assert room > 0, "the step is over"
         self._partitions_done = min(first + room, len(topic.partitions))
         return [topic.partitions[number] for number in range(first, self._partitions_done)]
 
@@ -103,6 +106,7 @@ class PeriodicElections:
 
     def begin(self, now_ms: int) -> None:
         """The controller is active."""
+        assert not self._is_active, "one term at a time"
         self._is_active = True
         for look in self._looks:
             look.begin(now_ms)

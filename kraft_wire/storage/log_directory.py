@@ -293,6 +293,7 @@ class LogDirectory:
         """
         log = self.logs[partition]
         log.close()
+        assert partition != METADATA_PARTITION, partition
         unique, again = log.topic_id.hex(), 0
         path = self._aside(partition, unique, _STRAY_SUFFIX)
         while self._fs.exists(path):  # it has been a stray before
@@ -305,6 +306,7 @@ class LogDirectory:
     def _aside(self, partition: TopicPartition, unique: str, suffix: str) -> str:
         """Return a path beside the logs, whose name is no longer than a name may be."""
         end = f"-{partition.partition}.{unique}{suffix}"
+        assert len(end) < _NAME_BYTES_MAX, end
         return f"{self.path}/{partition.topic[: _NAME_BYTES_MAX - len(end)]}{end}"
 
     def forget_log(self, partition: TopicPartition) -> None:

@@ -92,6 +92,18 @@ def test_topic_deleted_between_steps_is_passed_over() -> None:
     assert leaders(cluster, "u") == {2}
 
 
+def test_topic_made_again_with_fewer_partitions_between_steps_is_passed_over() -> None:
+    cluster = led_by_another(1_500)
+    cluster.now_ms = begins_at_ms(cluster.controller) + INTERVAL_MS
+    assert not cluster.controller.election_records(cluster.now_ms), "nobody is leaderless"
+    assert len(cluster.controller.election_records(cluster.now_ms)) == 1_000
+    gone = cluster.loader.image.topics_by_name["t"].topic_id
+    cluster.commit([VersionedRecord(RemoveTopicRecord(topic_id=gone))])
+    create_led_by_another(cluster, "t", 1)
+    assert hold_elections(cluster, cluster.now_ms + 10) == []
+    assert hold_elections(cluster, cluster.now_ms + INTERVAL_MS) == [1], "the next look finds it"
+
+
 def test_first_replica_out_of_sync_is_not_elected() -> None:
     cluster = led_by_another(1)
     begin_ms = begins_at_ms(cluster.controller)
