@@ -331,6 +331,7 @@ class Broker:
         if leads:
             partition.lead_alone()
             self.produce_purgatory.check(partition)
+            self.delete_records_purgatory.check(partition)
 
     def _fetch(self, partition: Partition, leader_id: int) -> None:
         """Follow a partition; the first one brings in what only a follower needs."""

@@ -63,16 +63,20 @@ class LeaderSide:
                 self._count(before, leadership.isr)  # the image came before the answer
             self._flush(partition)  # what it appended as a follower
             self.advance(partition, now_ms)
+            self._broker.delete_records_purgatory.check(partition)  # with fewer replicas, maybe
 
     def look_again(self, now_ms: int) -> None:
-        """Commit what waited for brokers or settings that have changed, or for time.
+        """End what waited for brokers or settings that have changed, or for time.
 
         A follower about to join is waited for without being in the ISR: when it dies, no metadata
         of the partition tell, and no fetch of another one does.
         """
         for partition in self._led.values():
-            if not partition.offline and partition.high_watermark < partition.log_end_offset:
+            if partition.offline:
+                continue
+            if partition.high_watermark < partition.log_end_offset:
                 self.advance(partition, now_ms)
+            self._broker.delete_records_purgatory.check(partition)
 
     def resign(self, partition: Partition) -> None:
         """Lead a partition no more, or without others."""

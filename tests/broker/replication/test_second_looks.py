@@ -70,3 +70,31 @@ def test_the_shortest_lag_leaves_time_between_two_looks(lag_max_ms: int) -> None
     leading.broker.settings = BrokerSettings(replica_lag_time_max_ms=lag_max_ms)
     leading.pass_time(LAG_MAX_MS)
     assert leading.broker.deadline_ms() == leading.now_ms + 1
+
+
+def deleting(*replicas: int) -> tuple[Leading, Waiting]:
+    """A DeleteRecords that waits for follower 2 alone."""
+    leading = Leading(partition_image(0, replicas=replicas))
+    leading.produce(3, acks=1)
+    for replica in replicas[1:]:
+        leading.fetch(3, replica=replica)
+    waiting = leading.delete_records(2)
+    for replica in replicas[2:]:
+        leading.fetch(3, replica=replica, log_start_offset=2)
+    assert waiting.is_parked
+    return leading, waiting
+
+
+def test_a_deletion_waits_no_more_for_a_broker_that_is_fenced() -> None:
+    """KIP-107: the low watermark is that of the replicas that are alive."""
+    leading, waiting = deleting(1, 2)
+    leading.brokers[2] = broker_image(2, fenced=True)
+    leading.publish()
+    assert (waiting.deleted.error_code, waiting.deleted.low_watermark) == (E.NONE, 2)
+
+
+@pytest.mark.parametrize("left", [(1,), (1, 3)])
+def test_a_deletion_waits_no_more_for_a_replica_that_is_taken_away(left: tuple[int, ...]) -> None:
+    leading, waiting = deleting(1, 2, 3)
+    leading.change(replicas=left, isr=left)
+    assert (waiting.deleted.error_code, waiting.deleted.low_watermark) == (E.NONE, 2)
