@@ -71,7 +71,7 @@ def handle(
     `Partition.append_as_leader`.
     Effects: appends; may park.
     """
-    waiting: _Waiting = {}
+    uncommitted: list[_Appended] = []
     failed = False
     topics = []
     for topic in _merged(request.topic_data):
@@ -91,7 +91,7 @@ def handle(
             if result.error is not _NO_ERROR:
                 failed = True
             elif partition is not None and partition.log.high_watermark <= result.last_offset:
-                _await(waiting, partition, result, request.acks, answer)
+                uncommitted.append((partition, Offset(result.last_offset + 1), answer))
             answers.append(answer)
         topics.append(_topic_answer(topic, answers))
     if request.acks == 0:
@@ -99,6 +99,7 @@ def handle(
     response = _response(topics)
     if failed and context.api_version >= _FIRST_LEADER_VERSION:
         _name_leaders(broker, context, response)
+    waiting = _unfinished(uncommitted, request.acks) if uncommitted else None
     return _park(broker, context, request, response, waiting) if waiting else response
 
 
@@ -119,21 +120,26 @@ def _merged(topics: list[TopicProduceData]) -> list[TopicProduceData]:
     ]
 
 
+_Appended = tuple[Partition, Offset, PartitionProduceResponse]
+"""An append, with the high watermark that its answer may have to wait for."""
 _Waiting = dict[TopicPartition, tuple[Offset, PartitionProduceResponse]]
 """Per partition the high watermark that its answer waits for."""
 
 
-def _await(
-    waiting: _Waiting,
-    partition: Partition,
-    result: AppendResult,
-    acks: int,
-    answer: PartitionProduceResponse,
-) -> None:
-    """Note what an answer waits for, unless these acks do not."""
-    end_offset = Offset(result.last_offset + 1)
-    if partition.acknowledgement(end_offset, acks) is None:
-        waiting[partition.topic_partition] = (end_offset, answer)
+def _unfinished(uncommitted: list[_Appended], acks: int) -> _Waiting:
+    """Return what has to be waited for with these acks; the other answers are given.
+
+    Asked after the last append: that may have taken the disk of an earlier one away, and nobody
+    would tell of it again.
+    """
+    waiting: _Waiting = {}
+    for partition, end_offset, answer in uncommitted:
+        outcome = partition.acknowledgement(end_offset, acks)
+        if outcome is None:
+            waiting[partition.topic_partition] = (end_offset, answer)
+        else:
+            answer.error_code = outcome
+    return waiting
 
 
 def _park(

@@ -1,10 +1,30 @@
 """What a leader looks at again although no log has grown: with time, brokers and settings."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
+from kraft_wire.broker.handlers import produce
 from kraft_wire.broker.settings import BrokerSettings
+from kraft_wire.model import StorageError
+from kraft_wire.storage.log import Log
 from kraft_wire.wire.generated.error_code import ErrorCode as E
-from tests.broker.replication.leading import LAG_MAX_MS, Leading, Waiting
+from kraft_wire.wire.generated.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from kraft_wire.wire.record_batch import RecordBatch
+from tests.broker.replication.leading import (
+    LAG_MAX_MS,
+    PRODUCE_VERSION,
+    TOPIC,
+    Leading,
+    Waiting,
+    batch,
+)
 from tests.broker.small_broker import broker_image, partition_image
 
 TWO = partition_image(0, replicas=(1, 2))
@@ -98,3 +118,28 @@ def test_a_deletion_waits_no_more_for_a_replica_that_is_taken_away(left: tuple[i
     leading, waiting = deleting(1, 2, 3)
     leading.change(replicas=left, isr=left)
     assert (waiting.deleted.error_code, waiting.deleted.low_watermark) == (E.NONE, 2)
+
+
+def test_an_append_that_takes_the_disk_away_is_told_of_the_partitions_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    leading = Leading(TWO, partition_image(1, replicas=(1, 2)))
+    lost = [leading.partition(number).topic_partition for number in (0, 1)]
+    leading.logs.failed_with = lost
+    whole = Log.append
+
+    def append(log: Log, data: Any, batches: Sequence[RecordBatch], *times: int) -> None:
+        if log.topic_partition == lost[1]:
+            raise StorageError("append", "/t-1", "the disk is gone")
+        whole(log, data, batches, *times)
+
+    monkeypatch.setattr(Log, "append", append)
+    asked = [PartitionProduceData(index=each, records=memoryview(batch())) for each in (0, 1)]
+    topics = [TopicProduceData(name=TOPIC, partition_data=asked)]
+    request = ProduceRequest(acks=-1, timeout_ms=1_500, topic_data=topics)
+    context = leading.context(PRODUCE_VERSION)
+    answer = Waiting(leading, context, produce.handle(leading.broker, context, request)).answer
+    assert isinstance(answer, ProduceResponse), answer
+    first, second = answer.responses[0].partition_responses
+    assert (first.error_code, first.base_offset) == (E.KAFKA_STORAGE_ERROR, 0)
+    assert (second.error_code, second.base_offset) == (E.KAFKA_STORAGE_ERROR, -1)
