@@ -153,7 +153,7 @@ class BrokerPart:
     def _open(self, image: MetadataImage, wall_ms: int) -> None:
         self._is_open = True
         self.store.load(_topic_configs(image), wall_ms)
-        for path in set_strays_aside(self._directories, image, self._config.node_id):
+        for path in set_strays_aside(self._fs, self._directories, image, self._config.node_id):
             self._report("stray_log_set_aside", path=path)
 
     def _disk_failed(self, name: TopicPartition, error: StorageError) -> None:

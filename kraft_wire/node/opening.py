@@ -25,7 +25,7 @@ from kraft_wire.node.quorum_config import raft_config, reachable, static_voters
 from kraft_wire.node.raft_io import RaftIo
 from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.files import FileSystem, LockHeld
-from kraft_wire.storage.log_directory import METADATA_PARTITION, LogDirectory
+from kraft_wire.storage.log_directory import METADATA_PARTITION, LogDirectory, set_stray_aside
 from kraft_wire.storage.meta_properties import MetaProperties, read_meta_properties
 from kraft_wire.storage.segment import CorruptLog
 from kraft_wire.storage.snapshots import CorruptMetadataSnapshot
@@ -143,7 +143,7 @@ def _metadata_refused(first: LogDirectory, error: Exception) -> StartError:
 
 
 def set_strays_aside(
-    directories: Sequence[LogDirectory], image: MetadataImage, node_id: int
+    fs: FileSystem, directories: Sequence[LogDirectory], image: MetadataImage, node_id: int
 ) -> list[str]:
     """Rename the logs of partitions that are not this node's; return their new paths.
 
@@ -155,7 +155,7 @@ def set_strays_aside(
     for directory in directories:
         try:
             found = [each for each in directory.logs if _is_stray(directory, each, image, node_id)]
-            strays += [directory.set_stray_aside(each) for each in found]
+            strays += [set_stray_aside(fs, directory, each) for each in found]
             if found:
                 directory.settle()
         except StorageError as error:

@@ -40,6 +40,7 @@ __all__ = [
     "log_bytes",
     "note_compaction",
     "partition_of_directory",
+    "set_stray_aside",
 ]
 
 METADATA_PARTITION = TopicPartition("__cluster_metadata", 0)
@@ -278,36 +279,13 @@ class LogDirectory:
         assert partition in self.logs or partition in self.damaged, partition
         log = self.logs.get(partition)
         unique = log.topic_id.hex() if log is not None else "0" * 32
-        doomed = self._aside(partition, unique, _DELETE_SUFFIX)
+        doomed = _path_aside(self.path, partition, unique, _DELETE_SUFFIX)
         remove_tree(self._fs, doomed)
         self._fs.rename(f"{self.path}/{partition}", doomed)
         self.forget_log(partition)
         if durable:
             self.settle()
         return doomed
-
-    def set_stray_aside(self, partition: TopicPartition) -> str:
-        """Close a log that is not this node's and rename it for keeps; return where it is now.
-
-        `settle` is due. StorageError where the disk refuses; the log is closed then.
-        """
-        log = self.logs[partition]
-        log.close()
-        assert partition != METADATA_PARTITION, partition
-        unique, again = log.topic_id.hex(), 0
-        path = self._aside(partition, unique, _STRAY_SUFFIX)
-        while self._fs.exists(path):  # it has been a stray before
-            again += 1
-            path = self._aside(partition, f"{unique}{again}", _STRAY_SUFFIX)
-        self._fs.rename(log.directory, path)
-        self.forget_log(partition)
-        return path
-
-    def _aside(self, partition: TopicPartition, unique: str, suffix: str) -> str:
-        """Return a path beside the logs, whose name is no longer than a name may be."""
-        end = f"-{partition.partition}.{unique}{suffix}"
-        assert len(end) < _NAME_BYTES_MAX, end
-        return f"{self.path}/{partition.topic[: _NAME_BYTES_MAX - len(end)]}{end}"
 
     def forget_log(self, partition: TopicPartition) -> None:
         """Know nothing of a log any more; what is on the disk stays."""
@@ -413,12 +391,41 @@ class LogDirectory:
         self._lock.release()
 
 
+def set_stray_aside(fs: FileSystem, directory: LogDirectory, partition: TopicPartition) -> str:
+    """Close a log that is not this node's and rename it for keeps; return where it is now.
+
+    `settle` is due. StorageError where the disk refuses; the log is closed then.
+    """
+    log = directory.logs[partition]
+    log.close()
+    assert partition != METADATA_PARTITION, partition
+    unique, again = log.topic_id.hex(), 0
+    path = _path_aside(directory.path, partition, unique, _STRAY_SUFFIX)
+    while fs.exists(path):  # it has been a stray before
+        again += 1
+        path = _path_aside(directory.path, partition, f"{unique}{again}", _STRAY_SUFFIX)
+    fs.rename(log.directory, path)
+    directory.forget_log(partition)
+    return path
+
+
+def _path_aside(parent: str, partition: TopicPartition, unique: str, suffix: str) -> str:
+    """Return a path beside the logs, whose name is no longer than a name may be."""
+    end = f"-{partition.partition}.{unique}{suffix}"
+    assert len(end) < _NAME_BYTES_MAX, end
+    return f"{parent}/{partition.topic[: _NAME_BYTES_MAX - len(end)]}{end}"
+
+
 def note_compaction(directory: LogDirectory, partition: TopicPartition, dirty_from: Offset) -> None:
     """Have the checkpoint say, durably, that a log has gaps, before it gets the first."""
     assert partition in directory.logs, partition
     if partition not in directory.cleaner_offsets:
         directory.cleaner_offsets[partition] = dirty_from
-        directory.checkpoint()
+        try:
+            directory.checkpoint()
+        except StorageError:
+            del directory.cleaner_offsets[partition]  # it is asked for again, and not yet true
+            raise
 
 
 def log_bytes(fs: FileSystem, directory: str) -> int:

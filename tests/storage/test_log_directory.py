@@ -27,6 +27,7 @@ from kraft_wire.storage.log_directory import (
     LogDirectory,
     log_bytes,
     note_compaction,
+    set_stray_aside,
 )
 from kraft_wire.storage.meta_properties import MetaProperties, write_meta_properties
 from kraft_wire.storage.quorum_state import read_quorum_state, write_quorum_state
@@ -106,7 +107,7 @@ def test_strays_are_kept_however_often_and_their_names_can_be_given_again(topic:
         log.advance_log_start_offset(Offset(1))
         directory.close()
         directory = opened(fs)
-        strays.append(directory.set_stray_aside(partition))
+        strays.append(set_stray_aside(fs, directory, partition))
         directory.settle()
         again = directory.create_log(partition, Uuid(b"another topic id"), SMALL, 1)
         assert (again.log_start_offset, again.log_end_offset) == (0, 0)
@@ -285,6 +286,20 @@ def opened_and_released(fs: SimFileSystem) -> LogDirectory:
     directory = opened(fs)
     directory.release()
     return directory
+
+
+def test_gap_that_could_not_be_noted_is_noted_when_there_is_room() -> None:
+    fs = SimFileSystem()
+    directory = opened(fs)
+    fill(directory.create_log(PARTITION, TOPIC_ID, SMALL, 1), 3)
+    directory.checkpoint()
+    fs.capacity_bytes = fs.used_bytes()
+    with pytest.raises(DiskFull):
+        note_compaction(directory, PARTITION, Offset(0))
+    fs.capacity_bytes = None
+    note_compaction(directory, PARTITION, Offset(0))
+    directory.release()
+    assert opened(fs).cleaner_offsets == {PARTITION: 0}
 
 
 def test_damaged_log_can_be_deleted() -> None:
