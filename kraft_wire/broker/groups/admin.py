@@ -10,6 +10,7 @@ from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.records import group_tombstone
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.states import GroupState
+from kraft_wire.broker.groups.store import Appended
 from kraft_wire.wire.generated.describe_groups import DescribedGroup, DescribedGroupMember
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.list_groups import ListedGroup
@@ -72,28 +73,29 @@ def describe_group(shard: GroupShard, group_id: str, api_version: int) -> Descri
     )
 
 
-def delete_group(shard: GroupShard, group_id: str, at: Moment) -> ErrorCode:
+def delete_group(shard: GroupShard, group_id: str, at: Moment) -> Appended:
     """Delete a group without members, and all its offsets.
 
     Errors, first match wins: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, those of the append. The group
-    goes last: what an error leaves behind is an empty group with the offsets that remain.
+    goes last: what an error leaves behind is an empty group with the offsets that remain. The
+    answer has to wait for the high watermark that is returned.
     """
     group = shard.groups.get(group_id)
     foreign = shard.foreign.get(group_id)
     if group is None and foreign is None:
-        return ErrorCode.GROUP_ID_NOT_FOUND
+        return Appended(ErrorCode.GROUP_ID_NOT_FOUND)
     if group is not None and not group.is_in(GroupState.EMPTY):
-        return ErrorCode.NON_EMPTY_GROUP
+        return Appended(ErrorCode.NON_EMPTY_GROUP)
     if foreign is not None and not foreign.is_empty:
-        return ErrorCode.NON_EMPTY_GROUP
-    error = write_tombstones(shard, shard.offsets.keys_of(group_id), at)
-    if error is not ErrorCode.NONE:
-        return error
+        return Appended(ErrorCode.NON_EMPTY_GROUP)
+    removed = write_tombstones(shard, shard.offsets.keys_of(group_id), at)
+    if removed.error is not ErrorCode.NONE:
+        return removed
     tombstones = [group_tombstone(group_id)] if foreign is None else foreign.tombstones()
-    error = shard.append(tombstones, at)
-    if error is ErrorCode.NONE:
+    appended = shard.append_for_later(tombstones, at)
+    if appended.error is ErrorCode.NONE:
         shard.remove_group(group_id, at)
-    return error
+    return appended
 
 
 def _listed(group: ClassicGroup) -> ListedGroup:

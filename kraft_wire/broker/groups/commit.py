@@ -1,7 +1,8 @@
 """Offsets of groups: commit, fetch, delete.
 
-A commit is in the log before it is visible. Transactional commits do not come here (transactions
-are not served yet); open ones of a log that Apache wrote make their offsets unstable (KIP-447).
+A commit is committed in the log before it is visible (`uncommitted.py`). Transactional commits do
+not come here (transactions are not served yet); open ones of a log that Apache wrote make their
+offsets unstable (KIP-447).
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from kraft_wire.broker.groups.offsets import CommittedOffset, OffsetKey
 from kraft_wire.broker.groups.records import offset_record, offset_tombstone
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.states import GroupState
-from kraft_wire.broker.groups.store import CoordinatorRecord
+from kraft_wire.broker.groups.store import Appended, CoordinatorRecord
 from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_commit import (
@@ -33,6 +34,7 @@ from kraft_wire.wire.generated.offset_fetch import (
 
 __all__ = [
     "CommitOutcome",
+    "DeleteOutcome",
     "commit_offsets",
     "delete_offsets",
     "failed_topics",
@@ -57,6 +59,17 @@ class CommitOutcome(NamedTuple):
     """High watermark of the group's partition to wait for; None: now."""
 
 
+class DeleteOutcome(NamedTuple):
+    """The answer to a deletion, and when it may be given."""
+
+    error: ErrorCode
+    """Of all keys."""
+    answers: dict[OffsetKey, ErrorCode]
+    """Of each key, where there is none of all."""
+    safe_at: int | None = None
+    """High watermark of the group's partition to wait for; None: now."""
+
+
 @dataclass(slots=True)
 class _Commit:
     """One request's worth of offsets, on their way into the log."""
@@ -76,8 +89,8 @@ def commit_offsets(
 ) -> CommitOutcome:
     """Commit for `topics`, the request's topics that exist, names and ids filled in.
 
-    The group sees the offsets at once; where acknowledgements promise to survive power loss, the
-    answer waits for the flush.
+    The answer waits until the ISR has the offsets, and what is shown of them does; where
+    acknowledgements promise to survive power loss, until they are flushed.
 
     Errors of all partitions, first match wins: GROUP_ID_NOT_FOUND (v9+; ILLEGAL_GENERATION before)
     for a generation of a group that does not exist, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID,
@@ -97,7 +110,7 @@ def commit_offsets(
     if request.group_id not in shard.foreign:
         shard.simple_group(request.group_id, at)
     for key, committed in commit.offsets:
-        shard.offsets.put(key, committed)
+        shard.uncommitted.change(key, committed, appended.safe_at)
     return CommitOutcome(responses, appended.safe_at)
 
 
@@ -146,21 +159,21 @@ def fetch_all_offsets(
                 for partition in partitions
             ],
         )
-        for topic, partitions in shard.offsets.of_group(group_id).items()
+        for topic, partitions in shard.uncommitted.of_group(group_id).items()
     ]
 
 
 def delete_offsets(
     shard: GroupShard, group_id: str, keys: Sequence[OffsetKey], at: Moment
-) -> ErrorCode | dict[OffsetKey, ErrorCode]:
-    """Delete committed offsets of topics that no member reads; an error for all, or one per key.
+) -> DeleteOutcome:
+    """Delete committed offsets of topics that no member reads.
 
     Errors of all, first match wins: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP (members whose
     subscriptions cannot be read), those of the append. Error of one: GROUP_SUBSCRIBED_TO_TOPIC.
     """
     error = _validate_delete(shard, group_id)
     if error is not ErrorCode.NONE:
-        return error
+        return DeleteOutcome(error, {})
     group = shard.groups.get(group_id)
     answers: dict[OffsetKey, ErrorCode] = {}
     for key in keys:
@@ -172,20 +185,23 @@ def delete_offsets(
         if answer is ErrorCode.NONE
         and (shard.offsets.get(key) is not None or shard.offsets.is_unstable(key))
     ]
-    error = write_tombstones(shard, present, at)
-    return answers if error is ErrorCode.NONE else error
+    removed = write_tombstones(shard, present, at)
+    return DeleteOutcome(removed.error, answers, removed.safe_at)
 
 
-def write_tombstones(shard: GroupShard, keys: Sequence[OffsetKey], at: Moment) -> ErrorCode:
-    """Remove offsets, batch by batch; what an error leaves behind stays committed."""
+def write_tombstones(shard: GroupShard, keys: Sequence[OffsetKey], at: Moment) -> Appended:
+    """Remove offsets, batch by batch; what an error leaves behind stays committed.
+
+    What was removed before and is not committed yet has to be waited for too.
+    """
     for start in range(0, len(keys), _TOMBSTONES_PER_BATCH):
         part = keys[start : start + _TOMBSTONES_PER_BATCH]
-        error = shard.append([offset_tombstone(key) for key in part], at)
-        if error is not ErrorCode.NONE:
-            return error
+        appended = shard.append_for_later([offset_tombstone(key) for key in part], at)
+        if appended.error is not ErrorCode.NONE:
+            return appended
         for key in part:
-            shard.offsets.remove(key)
-    return ErrorCode.NONE
+            shard.uncommitted.change(key, None, appended.safe_at)
+    return Appended(ErrorCode.NONE, shard.uncommitted.safe_at)
 
 
 def _validate_commit(
@@ -315,7 +331,7 @@ def _failed_topic(topic: OffsetCommitRequestTopic, error: ErrorCode) -> OffsetCo
 def _fetched(
     shard: GroupShard, key: OffsetKey, topic_id: Uuid, require_stable: bool
 ) -> OffsetFetchResponsePartitions:
-    committed = shard.offsets.get(key)
+    committed = shard.uncommitted.get(key)
     error = ErrorCode.NONE
     if require_stable and shard.offsets.is_unstable(key):
         error, committed = ErrorCode.UNSTABLE_OFFSET_COMMIT, None

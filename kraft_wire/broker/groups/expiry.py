@@ -28,7 +28,7 @@ def expire_offsets(shard: GroupShard, at: Moment) -> int:
     expired_count = 0
     for group in list(shard.groups.values()):
         expired = _expired_keys(shard, group, at)
-        if expired and write_tombstones(shard, expired, at) is not ErrorCode.NONE:
+        if expired and write_tombstones(shard, expired, at).error is not ErrorCode.NONE:
             continue
         expired_count += len(expired)
         if _is_finished(shard, group) and (
@@ -43,7 +43,7 @@ def delete_offsets_of_topics(shard: GroupShard, topics: Mapping[Uuid, str], at: 
     deleted_count = 0
     for topic_id, topic in topics.items():
         keys = shard.offsets.keys_of_topic(topic, topic_id)
-        if keys and write_tombstones(shard, keys, at) is ErrorCode.NONE:
+        if keys and write_tombstones(shard, keys, at).error is ErrorCode.NONE:
             deleted_count += len(keys)
     return deleted_count
 

@@ -6,6 +6,7 @@ in through `rebalance.tick` and `expiry.expire_offsets`.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from kraft_wire.broker.groups.deadlines import Deadlines, Timer, TimerKind
@@ -19,6 +20,7 @@ from kraft_wire.broker.groups.offsets import OffsetTable
 from kraft_wire.broker.groups.records import empty_group_record
 from kraft_wire.broker.groups.states import GroupEvent
 from kraft_wire.broker.groups.store import Appended, CoordinatorRecord
+from kraft_wire.broker.groups.uncommitted import UncommittedOffsets
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.join_group import JoinGroupResponse
 from kraft_wire.wire.generated.sync_group import SyncGroupResponse
@@ -48,7 +50,7 @@ def coordinator_error(append_error: ErrorCode) -> ErrorCode:
 class GroupShard:
     """The groups of one partition, once it is loaded."""
 
-    __slots__ = ("deadlines", "env", "foreign", "groups", "offsets", "partition")
+    __slots__ = ("deadlines", "env", "foreign", "groups", "offsets", "partition", "uncommitted")
 
     def __init__(self, partition: int, env: GroupEnvironment) -> None:
         self.partition = partition
@@ -57,6 +59,10 @@ class GroupShard:
         self.foreign: dict[str, ForeignGroup] = {}
         """Groups of other protocols; no group id is in both tables."""
         self.offsets = OffsetTable(env.memory)
+        """The newest; what is shown of them is `uncommitted`'s to say."""
+        self.uncommitted = UncommittedOffsets(
+            self.offsets, env.memory, partial(env.store.high_watermark, partition)
+        )
         self.deadlines = Deadlines()
 
     def append(self, records: Sequence[CoordinatorRecord], at: Moment) -> ErrorCode:
@@ -132,6 +138,7 @@ class GroupShard:
         for group in self.groups.values():
             group.release()
         self.offsets.release()
+        self.uncommitted.release()
 
     def schedule_session(self, group: ClassicGroup, member: Member, at: Moment) -> None:
         """Count the member's session timeout from now."""

@@ -1,8 +1,8 @@
 """The log that group state lives in, as the coordinator sees it: `__consumer_offsets`.
 
 `PartitionOffsetsStore` is the port's production side, over the broker's own partitions; tests hand
-in a list. A commit is visible only after `append` has answered NONE, so nothing is ever shown that
-a restart would not show again.
+in a list. A commit is visible only when it is committed in the log, so nothing is shown that
+another coordinator would not show again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -71,6 +71,10 @@ class OffsetsStore(Protocol):
         """As `append`, but the flush that an acknowledgement needs may still be to come."""
         ...
 
+    def high_watermark(self, partition: int) -> int:
+        """Return the end of what is committed."""
+        ...
+
     def read(self, partition: int, offset: int, max_bytes: int) -> LogStretch | None:
         """Read from an offset, or from the log's start if that is later; None: not readable."""
         ...
@@ -133,6 +137,11 @@ class PartitionOffsetsStore:
         self._appended(led)
         end_offset = led.log_end_offset
         return Appended(ErrorCode.NONE, None if led.high_watermark >= end_offset else end_offset)
+
+    def high_watermark(self, partition: int) -> int:
+        """Return the end of what is committed, 0 of what is gone."""
+        led = self._partition(partition)
+        return 0 if led is None else led.high_watermark
 
     def read(self, partition: int, offset: int, max_bytes: int) -> LogStretch | None:
         """Read all that is there, in pieces of about `max_bytes`.

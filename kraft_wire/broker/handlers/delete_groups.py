@@ -5,12 +5,15 @@ Versions:    v2 flexible
 Left out:    nothing
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.groups.admin import delete_group
 from kraft_wire.broker.groups.moment import moment_of
+from kraft_wire.broker.groups.parking import answer_when_safe
 from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.broker.groups.store import Appended
 from kraft_wire.wire.generated.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -29,21 +32,36 @@ VERSIONS: Final = (0, 2)
 
 def handle(
     broker: "Broker", context: RequestContext, request: DeleteGroupsRequest
-) -> DeleteGroupsResponse:
-    """Delete groups.
+) -> DeleteGroupsResponse | Parked:
+    """Delete groups; parked until the ISR knows it.
 
     Errors per group, first match wins: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
     GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP.
     """
-    results = [
-        DeletableGroupResult(group_id=group_id, error_code=_delete(broker, group_id, context))
+    deleted = {
+        group_id: _delete(broker, group_id, context)
         for group_id in dict.fromkeys(request.groups_names)
-    ]
-    return DeleteGroupsResponse(results=results)
+    }
+    safe_at = {
+        broker.groups.partition_of(group_id): each.safe_at
+        for group_id, each in deleted.items()
+        if each.safe_at is not None  # later ones in a partition are safe later
+    }
+
+    def answered(errors: Mapping[int, ErrorCode]) -> DeleteGroupsResponse:
+        results = []
+        for group_id, each in deleted.items():
+            error = each.error
+            if each.safe_at is not None:
+                error = errors.get(broker.groups.partition_of(group_id), error)
+            results.append(DeletableGroupResult(group_id=group_id, error_code=error))
+        return DeleteGroupsResponse(results=results)
+
+    return answer_when_safe(broker, context, safe_at, answered) if safe_at else answered({})
 
 
-def _delete(broker: "Broker", group_id: str, context: RequestContext) -> ErrorCode:
+def _delete(broker: "Broker", group_id: str, context: RequestContext) -> Appended:
     shard = broker.groups.shard_of(group_id)
     if isinstance(shard, GroupShard):
         return delete_group(shard, group_id, moment_of(context))
-    return shard
+    return Appended(shard)

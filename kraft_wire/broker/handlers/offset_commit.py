@@ -8,16 +8,15 @@ Versions:    v2-v4 retention time (KIP-211 took it out) · v6 leader epoch (KIP-
 Left out:    commits of members of KIP-848 groups
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from kraft_wire.broker.context import PARKED, Parked, RequestContext
+from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.groups.commit import commit_offsets, failed_topics
 from kraft_wire.broker.groups.moment import moment_of
-from kraft_wire.broker.groups.shard import GroupShard, coordinator_error
-from kraft_wire.broker.groups.store import OFFSETS_TOPIC
-from kraft_wire.broker.partition import Partition
-from kraft_wire.broker.purgatory import ParkedOperation
-from kraft_wire.model import ZERO_UUID, Offset, TopicPartition, Uuid
+from kraft_wire.broker.groups.parking import answer_when_safe
+from kraft_wire.broker.groups.shard import GroupShard
+from kraft_wire.model import ZERO_UUID, Uuid
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_commit import (
     OffsetCommitRequest,
@@ -35,13 +34,12 @@ __all__ = ["API_KEY", "VERSIONS", "handle"]
 API_KEY: Final = 8
 VERSIONS: Final = (2, 10)
 _TOPIC_IDS_FROM: Final = 10
-_ALL_IN_SYNC: Final = -1
 
 
 def handle(
     broker: "Broker", context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Parked:
-    """Commit offsets for a group; parked while a flush is due that the answer promises.
+    """Commit offsets for a group; parked until the ISR has them, flushed if that is promised.
 
     Errors per partition, first match wins: UNKNOWN_TOPIC_ID (v10+), UNKNOWN_TOPIC_OR_PARTITION,
     NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, then those of `groups.commit.commit_offsets`.
@@ -62,22 +60,14 @@ def handle(
     committed = commit_offsets(shard, request, known, context.api_version, moment_of(context))
     if committed.safe_at is None:
         return answer.with_topics(committed.topics)
-    safe = {TopicPartition(OFFSETS_TOPIC, shard.partition): Offset(committed.safe_at)}
 
-    def finish(errors: dict[TopicPartition, ErrorCode]) -> None:
+    def answered(errors: Mapping[int, ErrorCode]) -> OffsetCommitResponse:
         topics = committed.topics
         for error in errors.values():
-            topics = failed_topics(known, coordinator_error(error))
-        broker.complete(context.reply_to, answer.with_topics(topics))
+            topics = failed_topics(known, error)
+        return answer.with_topics(topics)
 
-    deadline_ms = context.now_ms + broker.settings.offsets_commit_timeout_ms
-    operation = ParkedOperation(context.reply_to, deadline_ms, safe, _acknowledgement, finish)
-    broker.produce_purgatory.park(operation)
-    return PARKED
-
-
-def _acknowledgement(partition: Partition, end_offset: Offset) -> ErrorCode | None:
-    return partition.acknowledgement(end_offset, _ALL_IN_SYNC)
+    return answer_when_safe(broker, context, {shard.partition: committed.safe_at}, answered)
 
 
 class _Answer:

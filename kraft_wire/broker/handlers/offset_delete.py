@@ -6,13 +6,14 @@ Versions:    v0
 Left out:    nothing
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from kraft_wire.broker.context import RequestContext
+from kraft_wire.broker.context import Parked, RequestContext
 from kraft_wire.broker.groups.commit import delete_offsets
 from kraft_wire.broker.groups.moment import moment_of
 from kraft_wire.broker.groups.offsets import OffsetKey
+from kraft_wire.broker.groups.parking import answer_when_safe
 from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.offset_delete import (
@@ -33,8 +34,8 @@ VERSIONS: Final = (0, 0)
 
 def handle(
     broker: "Broker", context: RequestContext, request: OffsetDeleteRequest
-) -> OffsetDeleteResponse:
-    """Delete committed offsets.
+) -> OffsetDeleteResponse | Parked:
+    """Delete committed offsets; parked until the ISR knows it.
 
     Errors of the answer, first match wins: INVALID_GROUP_ID, NOT_COORDINATOR,
     COORDINATOR_LOAD_IN_PROGRESS, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP. Errors per partition:
@@ -48,10 +49,19 @@ def handle(
     answers = dict.fromkeys(_asked_for(request), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     known = [key for key in answers if _exists(broker, key)]
     deleted = delete_offsets(shard, request.group_id, known, moment_of(context))
-    if isinstance(deleted, ErrorCode):
-        return OffsetDeleteResponse(error_code=deleted)
-    answers.update(deleted)
-    return OffsetDeleteResponse(topics=_in_order(request, known, answers))
+    if deleted.error is not ErrorCode.NONE:
+        return OffsetDeleteResponse(error_code=deleted.error)
+    answers.update(deleted.answers)
+    response = OffsetDeleteResponse(topics=_in_order(request, known, answers))
+    if deleted.safe_at is None:
+        return response
+
+    def answered(errors: Mapping[int, ErrorCode]) -> OffsetDeleteResponse:
+        for error in errors.values():
+            return OffsetDeleteResponse(error_code=error)
+        return response
+
+    return answer_when_safe(broker, context, {shard.partition: deleted.safe_at}, answered)
 
 
 def _asked_for(request: OffsetDeleteRequest) -> list[OffsetKey]:

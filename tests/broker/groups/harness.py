@@ -70,6 +70,9 @@ class MemoryStore:
         self.logs.setdefault(partition, []).append(bytes(batch))
         self.ends[partition] = end + len(records)
 
+    def high_watermark(self, partition: int) -> int:
+        return self.ends.get(partition, 0)
+
     def read(self, partition: int, offset: int, max_bytes: int) -> LogStretch | None:
         batches = [b for b in self.batches(partition) if b.last_offset >= offset]
         if not batches:

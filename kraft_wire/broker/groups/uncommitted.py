@@ -1,0 +1,96 @@
+"""Changes of offsets that not every replica has yet: what readers are shown meanwhile.
+
+Kafka reads at the last committed offset and writes on top of all that is in the log. So the table
+of offsets has the newest, and this has what each changed one was before, until the high watermark
+of the group's partition has passed the change.
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+from kraft_wire.broker.groups.memory import OFFSET_BYTES, MemoryUse
+from kraft_wire.broker.groups.offsets import CommittedOffset, OffsetKey, OffsetTable
+
+__all__ = ["UncommittedOffsets"]
+
+
+class UncommittedOffsets:
+    """A table's changes in the order of the log, each with the offset that it replaced."""
+
+    __slots__ = ("_before", "_changes", "_high_watermark", "_memory", "_table")
+
+    def __init__(
+        self, table: OffsetTable, memory: MemoryUse, high_watermark: Callable[[], int]
+    ) -> None:
+        """Take the table to change, and how far its log is committed now."""
+        self._table = table
+        self._high_watermark = high_watermark
+        self._memory = memory
+        self._changes: deque[tuple[int, OffsetKey]] = deque()
+        """High watermark from which on a change counts, and what it changes."""
+        self._before: dict[OffsetKey, deque[CommittedOffset | None]] = {}
+        """What it was before each change of it, the oldest first; None for nothing."""
+
+    @property
+    def safe_at(self) -> int | None:
+        """High watermark at which all changes are committed, None when they are."""
+        self._settle()
+        return self._changes[-1][0] if self._changes else None
+
+    def change(
+        self, key: OffsetKey, committed: CommittedOffset | None, safe_at: int | None
+    ) -> None:
+        """Change the table: a new offset or, with None, none; `safe_at` None is committed."""
+        self._settle()
+        if safe_at is not None:
+            before = self._table.get(key)
+            self._changes.append((safe_at, key))
+            self._before.setdefault(key, deque()).append(before)
+            self._memory.add(_size_bytes(before))
+        if committed is None:
+            self._table.remove(key)
+        else:
+            self._table.put(key, committed)
+
+    def get(self, key: OffsetKey) -> CommittedOffset | None:
+        """Return what readers are shown of a key."""
+        self._settle()
+        before = self._before.get(key)
+        return self._table.get(key) if before is None else before[0]
+
+    def of_group(self, group_id: str) -> dict[str, dict[int, CommittedOffset]]:
+        """Return what readers are shown of a group; not to be changed by the caller."""
+        self._settle()
+        newest = self._table.of_group(group_id)
+        changed = [key for key in self._before if key.group_id == group_id]
+        if not changed:
+            return newest
+        shown = {topic: dict(partitions) for topic, partitions in newest.items()}
+        for key in changed:
+            partitions = shown.setdefault(key.topic, {})
+            before = self._before[key][0]
+            if before is None:
+                partitions.pop(key.partition, None)
+            else:
+                partitions[key.partition] = before
+        return {topic: partitions for topic, partitions in shown.items() if partitions}
+
+    def release(self) -> None:
+        """Give back the memory that is counted for what is kept here, which is going away."""
+        for before in self._before.values():
+            self._memory.add(-sum(_size_bytes(each) for each in before))
+
+    def _settle(self) -> None:
+        """Forget what those changes replaced that are committed now."""
+        if not self._changes:
+            return
+        high_watermark = self._high_watermark()
+        while self._changes and self._changes[0][0] <= high_watermark:
+            _, key = self._changes.popleft()
+            self._memory.add(-_size_bytes(self._before[key].popleft()))
+            if not self._before[key]:
+                del self._before[key]
+
+
+def _size_bytes(before: CommittedOffset | None) -> int:
+    return OFFSET_BYTES if before is None else before.size_bytes

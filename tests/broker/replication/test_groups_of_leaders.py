@@ -1,0 +1,191 @@
+"""What is written of groups counts when the ISR has it: a new coordinator would say the same."""
+
+import random
+
+from kraft_wire.broker.groups.memory import MemoryUse
+from kraft_wire.broker.groups.offsets import CommittedOffset, OffsetKey, OffsetTable
+from kraft_wire.broker.groups.store import OFFSETS_TOPIC
+from kraft_wire.broker.groups.uncommitted import UncommittedOffsets
+from kraft_wire.broker.handlers import (
+    delete_groups,
+    fetch,
+    offset_commit,
+    offset_delete,
+    offset_fetch,
+)
+from kraft_wire.wire.generated.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from kraft_wire.wire.generated.error_code import ErrorCode as E
+from kraft_wire.wire.generated.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
+from kraft_wire.wire.generated.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from kraft_wire.wire.generated.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+)
+from kraft_wire.wire.generated.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+)
+from tests.broker.replication.leading import FETCH_VERSION, TOPIC, Leading, Waiting
+from tests.broker.small_broker import id_of, image_of, partition_image
+
+COMMIT_TIMEOUT_MS = 5_000
+
+
+class Coordinating(Leading):
+    """Broker 1 leads the one partition of `__consumer_offsets`, broker 2 follows."""
+
+    def __init__(self) -> None:
+        super().__init__(partition_image(0, replicas=(1, 2)))
+
+    def publish(self) -> None:
+        topics = {OFFSETS_TOPIC: self.partitions.values(), TOPIC: [partition_image(0)]}
+        self.broker.publish(image_of(topics, self.brokers.values()), self.now_ms, 0)
+
+    def follow(self) -> None:
+        """Broker 2 has all that there is."""
+        end = self.broker.partitions[OFFSETS_TOPIC, 0].log_end_offset
+        asked = FetchPartition(fetch_offset=end, partition_max_bytes=1 << 20)
+        request = FetchRequest(
+            topics=[FetchTopic(topic_id=id_of(OFFSETS_TOPIC), partitions=[asked])],
+            replica_state=ReplicaState(replica_id=2, replica_epoch=12),
+        )
+        fetch.handle(self.broker, self.context(FETCH_VERSION), request)
+
+    def commit(self, offset: int) -> Waiting:
+        place = OffsetCommitRequestPartition(committed_offset=offset)
+        topics = [OffsetCommitRequestTopic(name=TOPIC, partitions=[place])]
+        context = self.context(9)
+        request = OffsetCommitRequest(group_id="g", topics=topics)
+        return Waiting(self, context, offset_commit.handle(self.broker, context, request))
+
+    def delete_offset(self) -> Waiting:
+        topic = OffsetDeleteRequestTopic(name=TOPIC, partitions=[OffsetDeleteRequestPartition()])
+        context = self.context(0)
+        request = OffsetDeleteRequest(group_id="g", topics=[topic])
+        return Waiting(self, context, offset_delete.handle(self.broker, context, request))
+
+    def delete_groups(self, *group_ids: str) -> Waiting:
+        context = self.context(2)
+        request = DeleteGroupsRequest(groups_names=list(group_ids))
+        return Waiting(self, context, delete_groups.handle(self.broker, context, request))
+
+    @property
+    def shown(self) -> int | None:
+        """The offset that readers get, asked for by name and with all of the group's."""
+        named = [OffsetFetchRequestTopics(name=TOPIC, partition_indexes=[0])]
+        groups = [OffsetFetchRequestGroup(group_id="g", topics=each) for each in (named, None)]
+        request = OffsetFetchRequest(groups=groups)
+        answer = offset_fetch.handle(self.broker, self.context(9), request)
+        assert isinstance(answer, OffsetFetchResponse)
+        by_name, by_group = answer.groups
+        offset = by_name.topics[0].partitions[0].committed_offset
+        assert [each.partitions[0].committed_offset for each in by_group.topics] == (
+            [] if offset == -1 else [offset]
+        )
+        return None if offset == -1 else offset
+
+
+def error_of(waiting: Waiting) -> int:
+    """The error of the place, or of the group, that was asked for."""
+    answer = waiting.answer
+    if isinstance(answer, OffsetCommitResponse):
+        return answer.topics[0].partitions[0].error_code
+    if isinstance(answer, DeleteGroupsResponse):
+        return answer.results[0].error_code
+    assert isinstance(answer, OffsetDeleteResponse), answer
+    return answer.error_code or answer.topics[0].partitions[0].error_code
+
+
+def committed(offset: int) -> Coordinating:
+    """A coordinator whose group has an offset that every replica knows."""
+    leading = Coordinating()
+    waiting = leading.commit(offset)
+    assert (waiting.is_parked, leading.shown) == (True, None)
+    leading.follow()
+    assert (error_of(waiting), leading.shown) == (E.NONE, offset)
+    return leading
+
+
+def test_an_offset_is_shown_when_the_isr_has_it() -> None:
+    leading = committed(90)
+    waiting = [leading.commit(100), leading.commit(110)]
+    assert ([each.is_parked for each in waiting], leading.shown) == ([True, True], 90)
+    leading.follow()
+    assert ([error_of(each) for each in waiting], leading.shown) == ([E.NONE, E.NONE], 110)
+
+
+def test_an_offset_whose_commit_was_answered_with_an_error_is_not_shown() -> None:
+    leading = committed(90)
+    waiting = leading.commit(100)
+    leading.pass_time(COMMIT_TIMEOUT_MS)
+    assert (error_of(waiting), leading.shown) == (E.COORDINATOR_NOT_AVAILABLE, 90)
+
+
+def test_a_deletion_of_offsets_is_answered_when_the_isr_knows_it() -> None:
+    leading = committed(90)
+    first, again = leading.delete_offset(), leading.delete_offset()
+    assert (first.is_parked, again.is_parked, leading.shown) == (True, True, 90)
+    leading.follow()
+    assert (error_of(first), error_of(again), leading.shown) == (E.NONE, E.NONE, None)
+
+
+def test_a_deletion_that_the_isr_does_not_learn_of_in_time_is_no_success() -> None:
+    leading = committed(90)
+    waiting = leading.delete_offset()
+    leading.pass_time(COMMIT_TIMEOUT_MS)
+    assert (error_of(waiting), leading.shown) == (E.COORDINATOR_NOT_AVAILABLE, 90)
+
+
+def test_a_deletion_that_a_new_coordinator_may_not_know_is_no_success() -> None:
+    leading = committed(90)
+    offset, group = leading.delete_offset(), leading.delete_groups("g")
+    leading.change(leader=2, leader_epoch=1)
+    assert (error_of(offset), error_of(group)) == (E.NOT_COORDINATOR, E.NOT_COORDINATOR)
+
+
+def test_a_group_is_deleted_when_the_isr_knows_it() -> None:
+    leading = committed(90)
+    waiting = leading.delete_groups("g", "nobody")
+    assert (waiting.is_parked, leading.shown) == (True, 90)
+    leading.follow()
+    assert isinstance(waiting.answer, DeleteGroupsResponse)
+    answered = {each.group_id: each.error_code for each in waiting.answer.results}
+    assert answered == {"g": E.NONE, "nobody": E.GROUP_ID_NOT_FOUND}
+    assert leading.shown is None
+
+
+def test_readers_are_shown_the_changes_below_the_high_watermark_and_no_others() -> None:
+    chance = random.Random(4)
+    memory = MemoryUse()
+    table = OffsetTable(memory)
+    uncommitted = UncommittedOffsets(table, memory, lambda: high_watermark)
+    keys = [OffsetKey("g", topic, number) for topic in "ab" for number in range(2)]
+    log: list[tuple[int, OffsetKey, CommittedOffset | None]] = []
+    high_watermark = 0
+    for end in range(1, 500):
+        new = None if chance.random() < 0.3 else CommittedOffset(end, -1, "m" * end, 0, None)
+        log.append((end, chance.choice(keys), new))
+        uncommitted.change(*log[-1][1:], end)
+        if chance.random() < 0.4:
+            high_watermark = chance.randint(high_watermark, end)
+        told = {key: value for at, key, value in log if at <= high_watermark}
+        shown = {key: value for key, value in told.items() if value is not None}
+        assert {key: uncommitted.get(key) for key in keys} == {key: told.get(key) for key in keys}
+        assert {
+            OffsetKey("g", topic, number): value
+            for topic, partitions in uncommitted.of_group("g").items()
+            for number, value in partitions.items()
+        } == shown
+        assert uncommitted.safe_at == (end if high_watermark < end else None)
+    table.release()
+    uncommitted.release()
+    assert memory.total_bytes == 0
