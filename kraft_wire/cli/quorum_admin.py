@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 from kraft_wire.cli.quorum_facts import QuorumFacts, facts_of
 from kraft_wire.client import BrokerConnection, CannotTalk, split_address
 from kraft_wire.model import Uuid
+from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.add_raft_voter import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
@@ -63,8 +64,7 @@ class QuorumRefused(Exception):
     """The quorum said no; the text is one line."""
 
     def __init__(self, what: str, error_code: int, message: str | None) -> None:
-        known = error_code in set(ErrorCode)
-        name = ErrorCode(error_code).name if known else f"error {error_code}"
+        name = error_name(error_code)
         says_more = message and message != name
         super().__init__(f"{what}: {name}" + (f": {message}" if says_more else ""))
 
@@ -233,6 +233,6 @@ class QuorumAdmin:
 
 def _check(what: str, error_code: int, message: str | None) -> None:
     if error_code in _ELSEWHERE:
-        raise _LeadsNot(message or ErrorCode(error_code).name)
+        raise _LeadsNot(message or error_name(error_code))
     if error_code:
         raise QuorumRefused(what, error_code, message)

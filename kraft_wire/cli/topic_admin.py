@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from kraft_wire.client import BrokerConnection
 from kraft_wire.model import ZERO_UUID, Uuid, uuid_to_text
 from kraft_wire.settings.definition import ConfigSource
+from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -66,7 +67,7 @@ class AdminRefused(Exception):
     def __init__(self, what: str, error_code: int, message: str | None) -> None:
         known = error_code in set(ErrorCode)
         self.error = ErrorCode(error_code) if known else None
-        name = ErrorCode(error_code).name if known else f"error {error_code}"
+        name = error_name(error_code)
         super().__init__(f"{what}: {name}" + (f": {message}" if message else ""))
 
 

@@ -13,6 +13,7 @@ from typing import Final, Self, TypeVar
 
 from kraft_wire.client.connection import BrokerConnection, CannotTalk
 from kraft_wire.model import TopicPartition
+from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.list_offsets import (
     ListOffsetsPartition,
@@ -34,7 +35,6 @@ __all__ = [
     "ClusterRefused",
     "ClusterSettings",
     "Patience",
-    "error_name",
 ]
 
 T = TypeVar("T")
@@ -277,14 +277,6 @@ class Cluster:
         if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return f"topic {name!r} does not exist at {where}"
         return f"topic {name!r} cannot be read at {where}: {error_name(code)}"
-
-
-def error_name(code: int) -> str:
-    """Return Kafka's name of an error."""
-    try:
-        return ErrorCode(code).name
-    except ValueError:
-        return f"error {code}"
 
 
 def _list_offsets(wanted: Mapping[TopicPartition, int], read_committed: bool) -> ListOffsetsRequest:

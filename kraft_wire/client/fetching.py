@@ -20,10 +20,10 @@ from kraft_wire.client.cluster import (
     Cluster,
     ClusterRefused,
     Patience,
-    error_name,
 )
 from kraft_wire.client.connection import BrokerConnection, CannotTalk
 from kraft_wire.model import TopicPartition
+from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import (
     FetchPartition,

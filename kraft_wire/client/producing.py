@@ -19,12 +19,12 @@ from kraft_wire.client.cluster import (
     Cluster,
     ClusterRefused,
     Patience,
-    error_name,
 )
 from kraft_wire.client.connection import BrokerConnection, CannotTalk
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.batch_builder import BatchBuilder
 from kraft_wire.wire.compression import Compression
+from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.init_producer_id import (
     InitProducerIdRequest,

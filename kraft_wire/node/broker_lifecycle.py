@@ -21,6 +21,7 @@ from kraft_wire.model import Chance, sooner
 from kraft_wire.node.event_log import Report
 from kraft_wire.node.registration import Registration
 from kraft_wire.settings.node_settings import NodeSettings
+from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.broker_heartbeat import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
@@ -199,7 +200,7 @@ class BrokerLifecycle:
         error = getattr(response, "error_code")  # noqa: B009  # both kinds have it
         self._report(
             "broker_heartbeat_failed" if self._is_registered else "broker_registration_failed",
-            error=_named(error),
+            error=error_name(error),
             failures=self._failures + 1,
         )
         pause_ms = min(_BACKOFF_MS << min(self._failures, _DOUBLINGS_MAX), self._session_ms)
@@ -265,9 +266,3 @@ class BrokerLifecycle:
         if self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN:
             ends_ms = sooner(ends_ms, self._end_ms)
         return ends_ms if self._is_in_flight else sooner(ends_ms, self._next_ms)
-
-
-def _named(error: int) -> str:
-    """Return the name of an error, or its number where a peer has invented one."""
-    known = {code.value: code.name for code in ErrorCode}
-    return known.get(error, str(error))

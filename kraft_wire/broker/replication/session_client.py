@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple, TypeAlias
 
 from kraft_wire.model import Uuid
+from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import (
     FetchPartition,
@@ -108,7 +109,7 @@ class SessionClient:
             if response.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
                 self.session_id = _NO_SESSION
             self.epoch = _FULL
-            return _error_name(response.error_code)
+            return error_name(response.error_code)
         problem = self._wrong_set(response)
         known_ids = (self.session_id, _NO_SESSION)
         if self.epoch != _FULL and response.session_id not in known_ids:
@@ -170,11 +171,3 @@ def _forgotten(positions: Iterable[tuple[PartitionKey, FetchPosition]]) -> list[
             topic = topics[topic_id] = ForgottenTopic(topic=position.topic, topic_id=topic_id)
         topic.partitions.append(partition)
     return list(topics.values())
-
-
-def _error_name(error_code: int) -> str:
-    """Return a code's name; a peer may send one that nobody knows."""
-    try:
-        return ErrorCode(error_code).name
-    except ValueError:
-        return f"error_{error_code}"
