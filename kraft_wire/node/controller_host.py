@@ -14,7 +14,6 @@ Not here: what requests mean (`controller`), elections and the log (`raft_io`), 
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
 from kraft_wire.broker.context import PARKED, Parked, ReplyTo
@@ -152,8 +151,7 @@ class ControllerHost:
         self._now_ms = now_ms
         self.controller.next_offset = self._raft.log.log_end_offset
         result = register(self.controller, request, request.previous_broker_epoch)
-        values = tuple(encode_record(record) for record in result.records)
-        return self._write(replace(result, values=values), to)
+        return self._write(result, to)
 
     def _read(self, response: Message, to: AnswerTo) -> Message | Parked:
         """Answer without records; later where what was decided by may not be committed yet."""
@@ -193,9 +191,11 @@ class ControllerHost:
         self._waiting.append(_Waiting(write.next_offset, to, result.response))
         return PARKED
 
-    def _append_all(self, records: Sequence[VersionedRecord], values: tuple[bytes, ...]) -> Write:
+    def _append_all(
+        self, records: Sequence[VersionedRecord], encoded: tuple[bytes, ...] = ()
+    ) -> Write:
         """Append what one batch may not hold in several; what is atomic fits into one."""
-        at = 0
+        values, at = encoded or tuple(encode_record(record) for record in records), 0
         for size in _batch_sizes(values):
             part = slice(at, at + size)
             write = self._append(records[part], values[part])
@@ -328,8 +328,7 @@ class ControllerHost:
     def _fence_stale_brokers(self) -> None:
         """Fence one broker after the other, each by what the one before left; later if no room."""
         while records := self.controller.stale_broker_records(self._now_ms):
-            values = tuple(encode_record(record) for record in records)
-            write = self._append_all(records, values)
+            write = self._append_all(records)
             if write.disk_full is not None:
                 self._disk_full(write.disk_full)
                 self._fence_from_ms = self._now_ms + _AGAIN_AFTER_MS
@@ -344,7 +343,7 @@ class ControllerHost:
         """Elect by time. What finds no room on the disk is found again by the next look."""
         records = self.controller.election_records(self._now_ms)
         if records:
-            write = self._append_all(records, tuple(encode_record(record) for record in records))
+            write = self._append_all(records)
             if write.disk_full is not None:
                 self._disk_full(write.disk_full)
 
