@@ -120,8 +120,6 @@ class Broker:
         self.fetchers: ReplicaFetchers | None = None
         """What this broker fetches from others, None until it follows a partition."""
         self.is_stopping = False
-        self.controller_versions: Callable[[], Mapping[int, tuple[int, int]] | None] = lambda: None
-        """What the active controller elsewhere serves, None where that is this node or unknown."""
         self.has_replicated = False
         """Whether a partition ever had other replicas than this broker's."""
         self._groups: GroupCoordinator | None = None

@@ -403,7 +403,7 @@ class LogStore(Protocol):
 
 
 class ControllerChannel(Protocol):
-    """Requests of the broker itself to the active controller: topic creation, producer ids.
+    """The active controller: what it serves, and the broker's own requests to it.
 
     Answers come back through `Broker.controller_answered(tag, response, now_ms)`, possibly before
     `send` returns, possibly never: whoever sends keeps a deadline.
@@ -411,4 +411,8 @@ class ControllerChannel(Protocol):
 
     def send(self, tag: str, request: Message) -> None:
         """Ask the active controller; the answer carries `tag`."""
+        ...
+
+    def controller_versions(self) -> Mapping[int, tuple[int, int]] | None:
+        """Return what it serves by API key, None where it is on this node or has not said so."""
         ...

@@ -276,12 +276,7 @@ class Node:
             self._configs = image.configs
             self._change_limits(image)
         if self._broker is not None:
-            self.broker.controller_versions = self._controller_versions
             self._broker.publish(image, self._now_ms, self._wall_ms)
-
-    def _controller_versions(self) -> "PeerVersions | None":
-        apis = self._quorum.made_apis
-        return None if apis is None else apis.active_versions
 
     def _retire(self) -> None:
         """Others lead what this broker led, or nobody does."""
@@ -356,6 +351,11 @@ class Node:
         answer = self.controller_apis.ask(tag, request, self._now_ms, self._wall_ms)
         if isinstance(answer, Message):
             self.broker.controller_answered(tag, answer)
+
+    def controller_versions(self) -> "PeerVersions | None":
+        """Tell what the active controller elsewhere serves (`broker.ControllerChannel`)."""
+        apis = self._quorum.made_apis
+        return None if apis is None else apis.active_versions
 
     # -- answers ---------------------------------------------------------------------------------
 

@@ -115,6 +115,9 @@ class Controller:
             assert self.broker is not None
             self.broker.controller_answered(tag, self.answer_at_once(request))
 
+    def controller_versions(self) -> None:
+        """The controller is on this node."""
+
 
 def id_of(topic: str) -> Uuid:
     """The id of a topic in these tests."""

@@ -53,7 +53,7 @@ def handle(
 
 def _shown(broker: Broker) -> dict[int, tuple[int, int]]:
     """Return what is served; of what is forwarded only what the active controller serves too."""
-    shown, offered = advertised(), broker.controller_versions()
+    shown, offered = advertised(), broker.controller.controller_versions()
     if offered is not None:
         for key, (low, high) in FORWARDED.items():
             first, last = offered.get(key, (0, -1))
