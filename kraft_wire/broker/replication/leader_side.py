@@ -5,7 +5,7 @@ consumers hear of it), take the follower into the ISR, or end a DeleteRecords. E
 `replica.lag.time.max.ms` those who lag are left out of the ISR (KIP-16, KIP-497).
 
 `tell` is level, not edge: it compares with what was told last, so every path may end in it. Read
-`leadership` first. Not here: reading records for followers (`handlers/fetch`).
+`leadership` first. Not here: reading records for followers (`fetch_run`).
 """
 
 from typing import TYPE_CHECKING
