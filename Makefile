@@ -1,4 +1,5 @@
 # The verbs. Each sets up what it needs under .venv: a machine with Python >= 3.11 and make is enough.
+# One built with optimisations (a distribution's is, pyenv's is not unless told to) is a third faster: PYTHON=...
 PYTHON ?= python3
 BIN := .venv/bin
 NODE_READY := .venv/.node-stamp
