@@ -135,5 +135,29 @@ def test_a_refusal_is_one_line_and_a_flood_of_them_is_counted() -> None:
     )
     assert len(lines) == 10
     log.rejected(peer, refused, 2_000)
-    assert lines[10] == "rejected_suppressed client=10.0.0.9 count=15\n"
+    assert lines[10] == "rejected_suppressed client=10.0.0.9 reason=truncated count=15\n"
     assert log.rejections == {"truncated": 26}
+
+
+def test_a_flood_hides_neither_another_reason_nor_another_address() -> None:
+    lines: list[str] = []
+    log = EventLog(lines.append)
+    for number in range(3_000):
+        log.rejected(Peer(number, "10.0.0.9", 1, "L"), Rejection("connection_rate_exceeded"), 1_000)
+    log.rejected(Peer(3_000, "10.0.0.9", 1, "L"), Rejection("handshake_timeout"), 1_001)
+    log.rejected(Peer(3_001, "10.0.0.8", 1, "L"), Rejection("connection_rate_exceeded"), 1_002)
+    assert len(lines) == 12
+    assert " reason=handshake_timeout " in lines[10]
+    assert lines[11].startswith("rejected client=10.0.0.8:1 ")
+
+
+def test_addresses_beyond_the_bound_share_their_lines_by_reason() -> None:
+    lines: list[str] = []
+    log = EventLog(lines.append)
+    for number in range(2_000):
+        log.rejected(Peer(number, f"10.0.{number}", 1, "L"), Rejection("frame_too_large"), 1_000)
+    assert len(lines) == 1_024 + 10
+    log.rejected(Peer(2_000, "10.1.1.1", 1, "L"), Rejection("handshake_timeout"), 1_999)
+    assert " reason=handshake_timeout " in lines[-1]
+    log.rejected(Peer(2_001, "10.1.1.1", 1, "L"), Rejection("handshake_timeout"), 2_000)
+    assert lines[-2] == "rejected_suppressed client=* reason=frame_too_large count=966\n"
