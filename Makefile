@@ -5,7 +5,7 @@ BIN := .venv/bin
 NODE_READY := .venv/.node-stamp
 READY := .venv/.stamp
 
-.PHONY: help install run test check coverage generate golden clients bench bench-quorum bench-spark fuzz attack mixed guests dropin crash sim mutants spark spark-cluster ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test check coverage generate golden clients bench bench-quorum bench-spark fuzz attack mixed guests replicas dropin crash sim mutants spark spark-cluster ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -66,6 +66,9 @@ mixed: $(READY)  ## quorums of Apache's controllers and ours: every scenario, an
 
 guests: $(READY)  ## two brokers of Apache's on controllers of ours, the active one killed at every step
 	$(BIN)/python -m tests.guests $(ARGS)
+
+replicas: $(READY)  ## three replicas of a million records, their brokers killed: ARGS="--layout mixed", or ours (root)
+	$(BIN)/python -m tests.replicas $(ARGS)
 
 dropin: $(READY)  ## a million records on one data directory that both makes take turns on
 	KRAFT_WIRE_DROP_IN_RECORDS=1000000 $(BIN)/python -m pytest -q -s tests/apache/test_drop_in.py $(ARGS)

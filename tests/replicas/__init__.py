@@ -1,0 +1,1 @@
+"""Three replicas of every record, of both makes or of ours, under kills: `make replicas`."""

@@ -1,0 +1,231 @@
+"""Controllers and brokers of either make as processes, and what the brokers tell of a topic.
+
+Controllers are nodes 1 to 3, brokers 101 to 103. With a network each lives in a namespace of its
+own, else all share the loopback. Does not look inside, but for the data directories.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle, islice, permutations
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kraft_wire.wire.generated.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponsePartition,
+)
+from tests.chaos.network import Network
+from tests.mixed.controller import OURS, Controller
+from tests.mixed.quorum import SHORT, MixedQuorum
+from tests.replicas.layouts import Layout
+from tests.server.wire_client import WireClient
+from tests.server_process import free_port
+
+BROKERS_FROM = 101
+TOPIC = "replicated"
+PARTITIONS = 12
+"""Every order of three replicas, twice: each broker is to lead four."""
+MIN_INSYNC = 2
+SESSION_S = 3.0
+LAG_S = 3.0
+SECONDS_MAX = 120.0
+ASKING_AGAIN_S = 0.1
+SETTINGS = {
+    **SHORT,
+    "broker.session.timeout.ms": str(int(SESSION_S * 1000)),
+    "broker.heartbeat.interval.ms": "500",
+    "replica.lag.time.max.ms": str(int(LAG_S * 1000)),
+    "leader.imbalance.check.interval.seconds": "10",
+    "auto.create.topics.enable": "false",
+    "offsets.topic.num.partitions": "2",
+    "offsets.topic.replication.factor": "3",
+}
+OF_TOPIC = {"min.insync.replicas": str(MIN_INSYNC), "segment.bytes": str(1 << 20)}
+_UNSERVED = ("group", "share", "streams", "transaction", "eligible.leader.replicas")
+_WITHOUT = [word for name in _UNSERVED for word in ("--feature", f"{name}.version=0")]
+"""What a broker of ours does not support: where it is finalised, none can register."""
+
+
+class Node(Controller):
+    """A controller or a broker, in a group of its own, so that Ctrl-C is the harness's alone."""
+
+    host = "127.0.0.1"
+    prefix: Sequence[str] = ()
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return f"{self.host}:{self.port}"
+
+    def start(self) -> None:
+        """Start the process; whoever needs it to answer asks until it does."""
+        assert self._process is None, self.node_id
+        with self.log_file.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*self.prefix, *self._command()],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                process_group=0,
+            )
+
+
+class ReplicaCluster:
+    """All nodes of a layout; see the module."""
+
+    def __init__(self, home: Path, layout: Layout, network: Network | None) -> None:
+        self.home = home
+        self.network = network
+        controllers = dict(enumerate(layout.controllers, 1))
+        self.quorum = MixedQuorum(home, controllers, voters=controllers)
+        self._hosts = {
+            each: "127.0.0.1" if network is None else network.host(each) for each in ids(layout)
+        }
+        self._ports = {each: free_port() for each in ids(layout)}
+        self.controllers = {
+            each: self._node(each, make, "controller") for each, make in controllers.items()
+        }
+        self.quorum.nodes = dict(self.controllers)
+        self.brokers = {
+            each: self._node(each, make, "broker")
+            for each, make in enumerate(layout.brokers, BROKERS_FROM)
+        }
+        self.nodes = {**self.controllers, **self.brokers}
+
+    def _node(self, node_id: int, make: str, role: str) -> Node:
+        voters = (f"{each}@{self._place(each)}" for each in self._hosts if each < BROKERS_FROM)
+        listener = "CONTROLLER" if role == "controller" else "PLAINTEXT"
+        properties = {
+            "process.roles": role,
+            "node.id": str(node_id),
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": ",".join(voters),
+            "listeners": f"{listener}://{self._place(node_id)}",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "log.dirs": str(self.home / f"node-{node_id}"),
+            **SETTINGS,
+        }
+        node = Node(node_id, make, self.home, self._ports[node_id], properties)
+        node.host = self._hosts[node_id]
+        if self.network is not None:
+            node.prefix = self.network.prefix(node_id)
+        return node
+
+    def _place(self, node_id: int) -> str:
+        return f"{self._hosts[node_id]}:{self._ports[node_id]}"
+
+    @property
+    def bootstrap(self) -> str:
+        """Where clients begin."""
+        return ",".join(each.address for each in self.brokers.values())
+
+    @property
+    def died(self) -> list[Node]:
+        """Whose process ended although nobody ended it."""
+        return [each for each in self.nodes.values() if each.died]
+
+    def begin(self) -> None:
+        """Format all, start all, and make the topic."""
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(_format, self.nodes.values()))
+        for node in self.nodes.values():
+            node.start()
+        self.until("all brokers are known", self._knows_all)
+        orders = [list(each) for each in permutations(self.brokers)]
+        new = NewTopic(
+            TOPIC, PARTITIONS, replica_assignment=list(islice(cycle(orders), PARTITIONS))
+        )
+        new.config = OF_TOPIC
+        admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        admin.create_topics([new], operation_timeout=60, request_timeout=60)[TOPIC].result(90)
+        self.until_whole()
+
+    def end(self) -> None:
+        """Let nobody stay behind."""
+        for node in self.nodes.values():
+            node.kill()
+
+    # -- asking ----------------------------------------------------------------------------------
+
+    def view(self, node_id: int) -> dict[int, MetadataResponsePartition]:
+        """The topic's partitions as one broker knows them; nothing where it does not answer."""
+        request = MetadataRequest(topics=[MetadataRequestTopic(name=TOPIC)])
+        try:
+            with WireClient(self.brokers[node_id].address) as client:
+                client.sock.settimeout(2)
+                answer = client.call(request, 12, MetadataResponse)
+        except (OSError, AssertionError):
+            return {}
+        return {each.partition_index: each for each in answer.topics[0].partitions}
+
+    def leaders(self) -> dict[int, int]:
+        """Leader by partition, as the broker knows that knows most of the newest leaders."""
+        views = [self.view(each.node_id) for each in self.brokers.values() if each.answers]
+        newest = max(views, key=lambda view: sum(p.leader_epoch for p in view.values()), default={})
+        return {number: each.leader_id for number, each in newest.items()}
+
+    def is_whole(self) -> bool:
+        """Whether every broker says of each partition that it has a leader and all in its ISR."""
+        views = [self.view(node_id) for node_id in self.brokers]
+        states = [
+            [(each.leader_id, each.leader_epoch, sorted(each.isr_nodes)) for each in view.values()]
+            for view in views
+        ]
+        isr = list(self.brokers)
+        return all(
+            len(state) == PARTITIONS
+            and state == states[0]
+            and all(leader in isr and members == isr for leader, _, members in state)
+            for state in states
+        )
+
+    def until_whole(self) -> float:
+        """Wait until it is, and no controller is behind; return the seconds that it took."""
+        began = time.monotonic()
+        for node_id in self.controllers:
+            self.quorum.has_caught_up(node_id)
+        self.until("the ISR of every partition is whole", self.is_whole)
+        return time.monotonic() - began
+
+    def until(self, what: str, holds: Callable[[], bool]) -> None:
+        """Ask until it is so; AssertionError after a while, or when somebody has died."""
+        deadline = time.monotonic() + SECONDS_MAX
+        while not holds():
+            dead = [each.node_id for each in self.died]
+            assert not dead, f"{dead} ended by themselves"
+            assert time.monotonic() < deadline, f"{what}: not within {SECONDS_MAX:.0f} s"
+            time.sleep(ASKING_AGAIN_S)
+
+    def told(self) -> str:
+        """What each broker says of the topic, for whoever has to find out what went wrong."""
+        return "\n".join(
+            f"{node_id}: "
+            + "; ".join(
+                f"{number}: leader {each.leader_id} epoch {each.leader_epoch} "
+                f"isr {sorted(each.isr_nodes)}"
+                for number, each in self.view(node_id).items()
+            )
+            for node_id in self.brokers
+        )
+
+    def _knows_all(self) -> bool:
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        return set(admin.list_topics(timeout=SECONDS_MAX).brokers) == set(self.brokers)
+
+
+def ids(layout: Layout) -> list[int]:
+    """The node ids of a layout."""
+    controllers = range(1, len(layout.controllers) + 1)
+    return [*controllers, *range(BROKERS_FROM, BROKERS_FROM + len(layout.brokers))]
+
+
+def _format(node: Node) -> None:
+    is_apaches_controller = node.make != OURS and node.properties["process.roles"] == "controller"
+    node.format(*(_WITHOUT if is_apaches_controller else ()))

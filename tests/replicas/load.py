@@ -1,0 +1,186 @@
+"""Real producers that number their records and remember what they were promised of each.
+
+Record n of a producer goes to partition n modulo their number, so the numbers in a partition rise.
+Three producers are idempotent, and begin anew with a new producer id now and then; one is not, has
+one request under way, and may write a record twice but not leave one out.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from array import array
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+PENDING, SOMEWHERE = -2, -1
+"""In place of an offset: not acknowledged; acknowledged, but a retry whose first copy had been
+written is not told where that is."""
+LIFE = 20_000
+"""Records of one producer id."""
+AT_ONCE = 500
+PADDING_MAX = 160
+FAILURES_MAX = 20
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One of the producers."""
+
+    name: str
+    is_idempotent: bool
+    codec: str
+
+
+KINDS = (
+    Kind("idempotent", True, "none"),
+    Kind("idempotent, lz4", True, "lz4"),
+    Kind("idempotent, zstd", True, "zstd"),
+    Kind("plain", False, "none"),
+)
+
+
+class Pace:
+    """How many records each producer may have sent by now."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._granted = 0.0
+        self._a_second = 0.0
+        self._since = time.monotonic()
+
+    def set(self, a_second: float) -> None:
+        """Go on at this many records a second, of each producer."""
+        with self._lock:
+            self._granted = self._now()
+            self._a_second, self._since = a_second, time.monotonic()
+
+    @property
+    def granted(self) -> int:
+        """The number by now."""
+        with self._lock:
+            return int(self._now())
+
+    def _now(self) -> float:
+        return self._granted + self._a_second * (time.monotonic() - self._since)
+
+
+class Load(threading.Thread):
+    """One producer; what it was promised may be read once it has ended."""
+
+    def __init__(
+        self, number: int, bootstrap: str, topic: str, partitions: int, records: int, pace: Pace
+    ) -> None:
+        """`number` is its place in KINDS; `records` are all that it may send."""
+        super().__init__(daemon=True)
+        self.number = number
+        self.kind = KINDS[number]
+        self.partitions = partitions
+        self._topic = topic
+        self.sent = 0
+        self.acknowledged = 0
+        self.offsets = array("q", [PENDING]) * records
+        """By number of the record."""
+        self.failures: list[str] = []
+        self._settings = _settings(self.kind, bootstrap)
+        self._records = records
+        self._pace = pace
+        self._ends = threading.Event()
+        self._given_up = threading.Event()
+        padding = random.Random(number)
+        self._padding = [b"x" * padding.randrange(PADDING_MAX) for _ in range(97)]
+
+    def run(self) -> None:
+        """Send what may be sent until all is sent, or the end is wanted; then flush."""
+        while self._wants_more:
+            producer = Producer(self._settings)
+            last = min(self.sent + LIFE, self._records)
+            while self.sent < last and self._wants_more:
+                self._send(producer, min(last, self._pace.granted))
+            while producer.flush(0.5) and not self._given_up.is_set():
+                pass
+
+    def finish(self, seconds_max: float) -> None:
+        """Send no more, and wait until all that was sent is acknowledged."""
+        self._ends.set()
+        self.join(seconds_max)
+        self._given_up.set()
+        self.join(10)
+        left = self.sent - self.acknowledged
+        if left:
+            self.failures.append(f"{left} records have no acknowledgement after {seconds_max} s")
+
+    @property
+    def left(self) -> int:
+        """Records that are still to be sent."""
+        return self._records - self.sent
+
+    @property
+    def _wants_more(self) -> bool:
+        ended = self._ends.is_set() or self._given_up.is_set()
+        return self.sent < self._records and not ended
+
+    def _send(self, producer: Producer, last: int) -> None:
+        last = min(last, self.sent + AT_ONCE)
+        try:
+            while self.sent < last:
+                producer.produce(
+                    self._topic,
+                    value_of(self.number, self.sent, self._padding[self.sent % 97]),
+                    partition=self.sent % self.partitions,
+                    on_delivery=self._delivered,
+                )
+                self.sent += 1
+        except BufferError:
+            pass  # brokers are away: wait for answers
+        except KafkaException as fatal:
+            self._fail(f"produce: {fatal}")
+            self._given_up.set()
+        producer.poll(0.02)
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        _, number = parsed(message.value() or b"")
+        if error is not None:
+            if not self._given_up.is_set():
+                self._fail(f"record {number} of partition {message.partition()}: {error}")
+            return
+        self.acknowledged += 1
+        offset = message.offset()
+        self.offsets[number] = SOMEWHERE if offset is None or offset < 0 else offset
+
+    def _fail(self, failure: str) -> None:
+        if len(self.failures) < FAILURES_MAX:
+            self.failures.append(f"{time.strftime('%H:%M:%S')} {self.kind.name}: {failure}")
+
+
+def value_of(writer: int, number: int, padding: bytes) -> bytes:
+    """A record's value: who wrote it, its number, and bytes that say nothing."""
+    return b"%d:%d:%b" % (writer, number, padding)
+
+
+def parsed(value: bytes) -> tuple[int, int]:
+    """Writer and number of a value."""
+    writer, number, _ = value.split(b":", 2)
+    return int(writer), int(number)
+
+
+def _settings(kind: Kind, bootstrap: str) -> dict[str, str | int | bool]:
+    return {
+        "bootstrap.servers": bootstrap,
+        "client.id": kind.name,
+        "acks": "all",
+        "enable.idempotence": kind.is_idempotent,
+        "max.in.flight.requests.per.connection": 5 if kind.is_idempotent else 1,
+        "compression.type": kind.codec,
+        "message.timeout.ms": 0,
+        "request.timeout.ms": 5_000,
+        "socket.timeout.ms": 10_000,
+        "linger.ms": 5,
+        "retry.backoff.ms": 50,
+        "reconnect.backoff.ms": 20,
+        "reconnect.backoff.max.ms": 500,
+        "queue.buffering.max.messages": 20_000,
+        "log_level": 0,
+    }

@@ -1,0 +1,168 @@
+"""A short run of three brokers of ours without namespaces; and the judge, who must see each wrong.
+
+`make replicas` runs it for long, and with Apache's brokers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+
+from kraft_wire.wire.batch_builder import build_batch
+from kraft_wire.wire.record import Record
+from tests.replicas.campaign import Campaign
+from tests.replicas.layouts import LAYOUTS
+from tests.replicas.load import KINDS, Load, Pace, value_of
+from tests.replicas.reading import Stored
+from tests.replicas.replica_logs import EPOCHS, compare, tails
+from tests.replicas.verdict import judge, judge_read_along, judge_writer
+
+CYCLES = 6
+RECORDS = 20_000
+IDEMPOTENT, PLAIN = 0, len(KINDS) - 1
+
+
+@pytest.mark.client
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_kills_and_pauses_of_three_brokers_lose_and_double_nothing(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path, LAYOUTS["ours"], None, 3, print)
+    outcome = campaign.run(CYCLES, RECORDS, 240)
+    verdict = judge(campaign)
+    assert verdict.violations == []
+    assert outcome.cycles == CYCLES
+    assert sum(outcome.kills.values()) > 0
+    assert [each.acknowledged for each in verdict.written] == [RECORDS // len(KINDS)] * len(KINDS)
+    assert verdict.records >= RECORDS
+    assert verdict.batches > 0
+
+
+# -- the judge of what was promised --------------------------------------------------------------
+
+
+def promised(writer: int, offsets: list[int]) -> Load:
+    """A producer that was promised these offsets of its records, all in one partition."""
+    load = Load(writer, "nowhere:1", "t", 1, len(offsets), Pace())
+    load.sent = load.acknowledged = len(offsets)
+    for number, offset in enumerate(offsets):
+        load.offsets[number] = offset
+    return load
+
+
+def read(writer: int, numbers: Iterable[int]) -> dict[int, Stored]:
+    """What is read back: records of one writer in partition 0."""
+    stored = Stored()
+    for number in numbers:
+        stored.take(value_of(writer, number, b"x"))
+    return {0: stored}
+
+
+def test_what_was_promised_and_is_there_is_no_problem() -> None:
+    written, problems = judge_writer(promised(IDEMPOTENT, [0, 1, -1]), read(IDEMPOTENT, [0, 1, 2]))
+    assert (written.lost, written.duplicated, written.out_of_order, problems) == (0, 0, 0, [])
+
+
+@pytest.mark.parametrize("offset", [2, -1])
+def test_an_acknowledged_record_that_is_missing_is_lost(offset: int) -> None:
+    load = promised(IDEMPOTENT, [0, 1, offset])
+    written, problems = judge_writer(load, read(IDEMPOTENT, [0, 1]))
+    assert (written.lost, len(problems)) == (1, 1)
+
+
+def test_a_record_at_another_offset_than_was_promised_is_lost() -> None:
+    load = promised(IDEMPOTENT, [0, 1])
+    stored = read(IDEMPOTENT, [0])
+    stored[0].take(value_of(PLAIN, 7, b""))
+    stored[0].take(value_of(IDEMPOTENT, 1, b""))
+    written, problems = judge_writer(load, stored)
+    assert (written.lost, len(problems)) == (1, 1)
+
+
+def test_a_record_that_nobody_was_promised_may_be_missing() -> None:
+    written, problems = judge_writer(promised(IDEMPOTENT, [0, -2]), read(IDEMPOTENT, [0]))
+    assert (written.lost, problems) == (0, [])
+
+
+def test_a_duplicate_is_a_problem_of_an_idempotent_producer_only() -> None:
+    numbers = [0, 1, 0, 1, 2]
+    for writer, expected in ((IDEMPOTENT, 2), (PLAIN, 0)):
+        written, problems = judge_writer(promised(writer, [0, 1, 4]), read(writer, numbers))
+        assert (written.duplicated, written.lost, len(problems)) == (2, 0, expected)
+
+
+def test_a_record_behind_a_later_one_is_out_of_order() -> None:
+    written, problems = judge_writer(promised(PLAIN, [1, 0]), read(PLAIN, [1, 0]))
+    assert (written.out_of_order, len(problems)) == (1, 1)
+
+
+def test_a_record_that_was_shown_and_is_another_now_is_a_problem() -> None:
+    shown = read(PLAIN, [0, 1])
+    assert judge_read_along(shown, read(PLAIN, [0, 1, 2])) == []
+    assert len(judge_read_along(shown, read(PLAIN, [0, 2]))) == 1
+    assert shown[0].checksums[1] == crc32(value_of(PLAIN, 1, b"x"))
+
+
+# -- the judge of the disks ----------------------------------------------------------------------
+
+
+def batch(base_offset: int, epoch: int, *values: bytes) -> bytes:
+    """A batch as a leader writes it."""
+    records = [Record(offset=base_offset + at, value=each) for at, each in enumerate(values)]
+    return bytes(build_batch(records, base_offset=base_offset, partition_leader_epoch=epoch))
+
+
+LOG = [batch(0, 0, b"a", b"b"), batch(2, 0, b"c"), batch(3, 2, b"d", b"e")]
+
+
+def partition(home: Path, *segments: Iterable[bytes], epochs: str = "0 0\n2 3") -> Path:
+    """A replica's directory, with a segment for each group of batches."""
+    home.mkdir(parents=True)
+    for number, batches in enumerate(segments):
+        (home / f"{number:020}.log").write_bytes(b"".join(batches))
+    (home / EPOCHS).write_text(f"0\n{len(epochs.splitlines())}\n{epochs}\n")
+    return home
+
+
+def test_replicas_with_other_segments_and_unlike_tails_are_alike(tmp_path: Path) -> None:
+    one = partition(tmp_path / "1" / "t-0", LOG[:1], LOG[1:])
+    other = partition(tmp_path / "2" / "t-0", [*LOG, batch(5, 2, b"f"), b"torn"])
+    found = compare({1: one, 2: other}, 5)
+    assert found.differences == []
+    assert (found.batches, found.size_bytes, found.epochs) == (3, sum(map(len, LOG)), 2)
+    assert found.segments == {1: 2, 2: 1}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param([LOG[0], LOG[1]], id="ends too early"),
+        pytest.param([LOG[0], LOG[2]], id="has a gap"),
+        pytest.param([LOG[0], LOG[1], batch(3, 3, b"d", b"e")], id="written in another epoch"),
+        pytest.param([LOG[0], LOG[1], batch(3, 2, b"d", b"E")], id="another record"),
+        pytest.param([LOG[0], LOG[1], LOG[1], LOG[2]], id="a batch twice"),
+        pytest.param([LOG[0], LOG[1], LOG[2][:-1] + b"?"], id="a damaged byte"),
+        pytest.param([batch(0, 0, b"a"), batch(1, 0, b"b"), *LOG[1:]], id="other batches"),
+    ],
+)
+def test_replicas_that_differ_are_told(other: list[bytes], tmp_path: Path) -> None:
+    one = partition(tmp_path / "1" / "t-0", LOG)
+    assert compare({1: one, 2: partition(tmp_path / "2" / "t-0", other)}, 5).differences
+
+
+@pytest.mark.parametrize("epochs", ["0 0", "0 0\n2 4", "0 0\n1 3", "1 0\n2 3"])
+def test_a_checkpoint_of_other_epochs_than_the_batches_have_is_told(
+    epochs: str, tmp_path: Path
+) -> None:
+    replica = partition(tmp_path / "1" / "t-0", LOG, epochs=epochs)
+    assert compare({1: replica}, 5).differences
+
+
+def test_the_batches_that_were_cut_after_a_kill_are_known(tmp_path: Path) -> None:
+    replica = partition(tmp_path / "t-0", LOG[:1], LOG[1:])
+    (tail,) = tails(tmp_path, "t")
+    assert tail.cut() == []
+    (replica / f"{1:020}.log").write_bytes(LOG[1] + batch(3, 3, b"d", b"e"))
+    assert [(each.base_offset, each.partition_leader_epoch) for each in tail.cut()] == [(3, 2)]

@@ -1,0 +1,186 @@
+"""What producers and consumers were told, held against what is read back and lies on the disks."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tests.mixed.chaos import error_lines
+from tests.mixed.controller import KRAFT_WIRE
+from tests.replicas.campaign import Campaign
+from tests.replicas.cluster import TOPIC
+from tests.replicas.load import PENDING, SOMEWHERE, Load
+from tests.replicas.reading import Stored
+from tests.replicas.replica_logs import compare
+
+SHOWN_MAX = 5
+AUDIT_SECONDS_MAX = 600
+_BROKEN = re.compile(
+    r"^(?:Traceback|\S*(?:Error|Exception)\b|stopped clean=False|log_directory_offline|"
+    r"records_unreadable|metadata_snapshot_impossible|stray_log_set_aside|peer_frame_refused).*$",
+    re.MULTILINE,
+)
+"""Lines of our nodes that nothing in such a run may cause."""
+
+
+@dataclass
+class Written:
+    """What became of one producer's records."""
+
+    name: str
+    sent: int
+    acknowledged: int
+    stored: int = 0
+    lost: int = 0
+    """Acknowledged, and not there, or not where it was acknowledged."""
+    duplicated: int = 0
+    out_of_order: int = 0
+
+
+@dataclass
+class Verdict:
+    """What a run showed."""
+
+    written: list[Written] = field(default_factory=list)
+    records: int = 0
+    """That were read back."""
+    batches: int = 0
+    compared_bytes: int = 0
+    """Of each replica."""
+    epochs: int = 0
+    """Pairs of partition and leader epoch that wrote some of it."""
+    segments: dict[int, int] = field(default_factory=dict)
+    """By replica."""
+    audited_bytes: int = 0
+    apache_errors: Counter[str] = field(default_factory=Counter)
+    violations: list[str] = field(default_factory=list)
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.violations
+
+
+def judge(campaign: Campaign) -> Verdict:
+    """Judge a whole run, while its directories are there."""
+    outcome, verdict = campaign.outcome, Verdict()
+    verdict.violations += outcome.violations + campaign.reader.problems
+    verdict.records = sum(each.end for each in outcome.stored.values())
+    for load in campaign.loads:
+        written, problems = judge_writer(load, outcome.stored)
+        verdict.written.append(written)
+        verdict.violations += load.failures + problems
+    verdict.violations += judge_read_along(campaign.reader.stored, outcome.stored)
+    _compare_replicas(campaign, verdict)
+    _audit(campaign, verdict)
+    for node in campaign.cluster.nodes.values():
+        if node.is_ours:
+            broken = [match.group() for match in _BROKEN.finditer(node.log)]
+            verdict.violations += [f"node {node.node_id}: {line}" for line in broken[:SHOWN_MAX]]
+        else:
+            verdict.apache_errors.update(error_lines(node.log))
+    return verdict
+
+
+def judge_writer(load: Load, stored: Mapping[int, Stored]) -> tuple[Written, list[str]]:
+    """Look for every record that a producer was promised; no duplicates where it is idempotent."""
+    written = Written(load.kind.name, load.sent, load.acknowledged)
+    problems: list[str] = []
+    for partition, found in stored.items():
+        places: dict[int, list[int]] = {}
+        highest = -1
+        for offset, (writer, number) in enumerate(zip(found.writers, found.numbers, strict=True)):
+            if writer != load.number:
+                continue
+            written.stored += 1
+            at = places.setdefault(number, [])
+            at.append(offset)
+            if number < highest and len(at) == 1:
+                written.out_of_order += 1
+                problems.append(f"{written.name}: record {number} at {partition}/{offset} is late")
+            highest = max(highest, number)
+        problems += _missing(load, partition, places, written)
+        twice = {number: at for number, at in places.items() if len(at) > 1}
+        written.duplicated += sum(len(at) - 1 for at in twice.values())
+        if load.kind.is_idempotent:
+            problems += [
+                f"{written.name}: record {number} of partition {partition} is at offsets {at}"
+                for number, at in twice.items()
+            ]
+    return written, _shown(problems)
+
+
+def judge_read_along(along: Mapping[int, Stored], stored: Mapping[int, Stored]) -> list[str]:
+    """What a consumer was shown meanwhile is what is there in the end."""
+    problems = []
+    for partition, found in stored.items():
+        seen = along[partition]
+        for offset, (left, right) in enumerate(zip(seen.checksums, found.checksums, strict=False)):
+            if left != right:
+                problems.append(
+                    f"partition {partition} showed record {seen.writers[offset]}:"
+                    f"{seen.numbers[offset]} at {offset}, where {found.writers[offset]}:"
+                    f"{found.numbers[offset]} is now"
+                )
+    return _shown(problems)
+
+
+def _missing(
+    load: Load, partition: int, places: Mapping[int, Sequence[int]], written: Written
+) -> list[str]:
+    """Acknowledged records that are not where they should be."""
+    problems = []
+    for number in range(partition, load.sent, load.partitions):
+        offset, at = load.offsets[number], places.get(number, [])
+        if offset == PENDING or (offset == SOMEWHERE and at) or offset in at:
+            continue
+        written.lost += 1
+        where = "somewhere" if offset == SOMEWHERE else f"at {offset}"
+        problems.append(
+            f"{written.name}: record {number} of partition {partition} was acknowledged {where}, "
+            f"is at {list(at)}"
+        )
+    return problems
+
+
+def _compare_replicas(campaign: Campaign, verdict: Verdict) -> None:
+    brokers = campaign.cluster.brokers.values()
+    for partition, high_watermark in campaign.outcome.high_watermarks.items():
+        found = compare(
+            {each.node_id: each.data / f"{TOPIC}-{partition}" for each in brokers}, high_watermark
+        )
+        verdict.batches += found.batches
+        verdict.compared_bytes += found.size_bytes
+        verdict.epochs += found.epochs
+        for node_id, segments in found.segments.items():
+            verdict.segments[node_id] = verdict.segments.get(node_id, 0) + segments
+        verdict.violations += _shown(found.differences)
+
+
+def _audit(campaign: Campaign, verdict: Verdict) -> None:
+    """Have all directories audited as a person would: indexes, sequences, metadata, all topics."""
+    directories = [str(each.data) for each in campaign.cluster.nodes.values()]
+    done = subprocess.run(
+        [KRAFT_WIRE, "audit", "--json", *directories],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=AUDIT_SECONDS_MAX,
+    )
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    errors = [str(each) for each in lines if each.get("severity") == "error"]
+    if done.returncode and not errors:
+        errors.append(f"audit ended with {done.returncode}: {done.stderr[-2_000:]}")
+    verdict.violations += [f"audit: {each}" for each in _shown(errors)]
+    if lines:
+        verdict.audited_bytes = lines[-1]["summary"]["bytes"]
+
+
+def _shown(problems: list[str]) -> list[str]:
+    """The first few, and how many there are."""
+    more = len(problems) - SHOWN_MAX
+    return problems[:SHOWN_MAX] + ([f"… and {more} more"] if more > 0 else [])
