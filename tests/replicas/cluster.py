@@ -163,7 +163,8 @@ class ReplicaCluster:
                 answer = client.call(request, 12, MetadataResponse)
         except (OSError, AssertionError):
             return {}
-        return {each.partition_index: each for each in answer.topics[0].partitions}
+        found = {each.partition_index: each for each in answer.topics[0].partitions}
+        return dict(sorted(found.items()))
 
     def leaders(self) -> dict[int, int]:
         """Leader by partition, as the broker knows that knows most of the newest leaders."""
