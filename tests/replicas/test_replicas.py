@@ -18,7 +18,7 @@ from tests.replicas.layouts import LAYOUTS
 from tests.replicas.load import KINDS, Load, Pace, value_of
 from tests.replicas.reading import Stored
 from tests.replicas.replica_logs import EPOCHS, compare, tails
-from tests.replicas.verdict import judge, judge_read_along, judge_writer
+from tests.replicas.verdict import broken_lines, judge, judge_read_along, judge_writer
 
 CYCLES = 6
 RECORDS = 20_000
@@ -103,6 +103,20 @@ def test_a_record_that_was_shown_and_is_another_now_is_a_problem() -> None:
     assert judge_read_along(shown, read(PLAIN, [0, 1, 2])) == []
     assert len(judge_read_along(shown, read(PLAIN, [0, 2]))) == 1
     assert shown[0].checksums[1] == crc32(value_of(PLAIN, 1, b"x"))
+
+
+def test_lines_of_a_broken_node_are_told_from_those_of_a_killed_one() -> None:
+    usual = (
+        "broker_heartbeat_failed error=REQUEST_TIMED_OUT failures=1\nmetadata_snapshot offset=7\n"
+    )
+    assert broken_lines(usual, is_ours=True) == []
+    trace = (
+        'Traceback (most recent call last):\n  File "x.py", line 1, in f\nAssertionError: (1, 2)\n'
+    )
+    cut = "replica_truncated_below_high_watermark partition=t-0 offset=1 high_watermark=2\n"
+    assert len(broken_lines(usual + trace + usual + cut, is_ours=True)) == 3
+    apaches = "[WARN] Truncating t-0 to offset 1 below high watermark 2 (kafka.server.X)\n"
+    assert len(broken_lines(apaches, is_ours=False)) == 1
 
 
 # -- the judge of the disks ----------------------------------------------------------------------

@@ -19,12 +19,21 @@ from tests.replicas.replica_logs import compare
 
 SHOWN_MAX = 5
 AUDIT_SECONDS_MAX = 600
-_BROKEN = re.compile(
-    r"^(?:Traceback|\S*(?:Error|Exception)\b|stopped clean=False|log_directory_offline|"
-    r"records_unreadable|metadata_snapshot_impossible|stray_log_set_aside|peer_frame_refused).*$",
-    re.MULTILINE,
+_EVENTS = (
+    "log_directory_offline",
+    "log_refused",
+    "metadata_snapshot_impossible",
+    "peer_frame_refused",
+    "records_unreadable",
+    "replica_records_refused",
+    "replica_restarted_at_log_start",
+    "replica_truncated_below_high_watermark",
+    "stopped clean=False",
+    "stray_log_set_aside",
 )
-"""Lines of our nodes that nothing in such a run may cause."""
+_OURS = re.compile(rf"^(?:Traceback|\S*(?:Error|Exception)\b|{'|'.join(_EVENTS)}).*$", re.MULTILINE)
+_APACHES = re.compile(r"^.*Truncating .* below high watermark.*$", re.MULTILINE)
+"""Lines that nothing in such a run may cause."""
 
 
 @dataclass
@@ -78,12 +87,16 @@ def judge(campaign: Campaign) -> Verdict:
     _compare_replicas(campaign, verdict)
     _audit(campaign, verdict)
     for node in campaign.cluster.nodes.values():
-        if node.is_ours:
-            broken = [match.group() for match in _BROKEN.finditer(node.log)]
-            verdict.violations += [f"node {node.node_id}: {line}" for line in broken[:SHOWN_MAX]]
-        else:
+        broken = _shown(broken_lines(node.log, is_ours=node.is_ours))
+        verdict.violations += [f"node {node.node_id}: {line}" for line in broken]
+        if not node.is_ours:
             verdict.apache_errors.update(error_lines(node.log))
     return verdict
+
+
+def broken_lines(log: str, *, is_ours: bool) -> list[str]:
+    """The lines of a node's log that tell of what may not be."""
+    return [line[:300] for line in (_OURS if is_ours else _APACHES).findall(log)]
 
 
 def judge_writer(load: Load, stored: Mapping[int, Stored]) -> tuple[Written, list[str]]:
