@@ -1,4 +1,4 @@
-"""`kraft-wire cluster`: several controllers as processes of this machine, to try a quorum out.
+"""`kraft-wire cluster`: controllers and brokers as processes of this machine, to try a cluster out.
 
 `up` starts them and stays; the other verbs find them through its state file. A node that ends, by
 `kill`, by `stop`, or by itself, stays down until `start`. Exit codes: 0 done, 1 the node was not in
@@ -8,29 +8,29 @@ the state that the verb is for, 2 could not run.
 import json
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 import typer
 from rich.console import Console
-from rich.live import Live
 
-from kraft_wire.cli.cluster_files import APACHE, CannotRun, ClusterFiles, ClusterState
+from kraft_wire.cli import cluster_options as options
+from kraft_wire.cli.cluster_cuts import cut_off, healed
+from kraft_wire.cli.cluster_files import BROKER, CannotRun, ClusterFiles
 from kraft_wire.cli.cluster_nodes import (
     WrongState,
+    asked,
     chosen_node,
     opened,
-    quorum_of,
     send,
     signalled,
     start_again,
     until_gone,
 )
-from kraft_wire.cli.cluster_processes import ClusterProcesses
-from kraft_wire.cli.cluster_setup import apache_jars, make_cluster, reformat
-from kraft_wire.cli.cluster_up import JsonScreen, LineScreen, TableScreen, run_cluster
+from kraft_wire.cli.cluster_plan import UpOptions, found_or_made
+from kraft_wire.cli.cluster_setup import reformat
+from kraft_wire.cli.cluster_up import run_up
 from kraft_wire.cli.cluster_view import cluster_json, cluster_table
 from kraft_wire.cli.system_refusals import system_refusal
 from kraft_wire.model import uuid_to_text
@@ -42,70 +42,52 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=N
 
 _WRONG_STATE: Final = 1
 _COULD_NOT_RUN: Final = 2
-_CONTROLLERS_MAX: Final = 9
 _WIDTH: Final = 10_000
 """A file or a pipe gets whole lines, however long."""
-
-Directory = Annotated[
-    Path, typer.Option("--dir", "-d", help="Where the cluster's directories and logs are.")
-]
-Node = Annotated[str, typer.Argument(help="A node's id, or `leader`.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-_HERE: Final = Path("kraft-wire-cluster")
 
 
 @app.command("up")
 def up_command(
-    controllers: Annotated[
-        int | None,
-        typer.Option(
-            "--controllers",
-            "-c",
-            min=1,
-            max=_CONTROLLERS_MAX,
-            help="Of a new cluster; 3 if unsaid.",
-        ),
-    ] = None,
-    directory: Directory = _HERE,
-    apache: Annotated[
-        int | None,
-        typer.Option("--apache", min=0, help="How many of them are Apache Kafka's (needs Java)."),
-    ] = None,
-    jars: Annotated[
-        str | None,
-        typer.Option("--apache-jars", help="Folder of its jars, else KRAFT_WIRE_APACHE_JARS."),
-    ] = None,
-    override: Annotated[
-        list[str] | None,
-        typer.Option("--override", help="A key of server.properties for all of a new cluster."),
-    ] = None,
-    as_json: AsJson = False,
+    controllers: options.Controllers = None,
+    brokers: options.Brokers = None,
+    directory: options.Directory = options.HERE,
+    apache_controllers: options.ApacheControllers = None,
+    apache_brokers: options.ApacheBrokers = None,
+    jars: options.Jars = None,
+    override: options.Overrides = None,
+    feature: options.Features = None,
+    netns: options.Netns = False,
+    as_json: options.AsJson = False,
 ) -> None:
-    """Run controllers on 127.0.0.1 until Ctrl-C, which stops them all; what is there is kept.
+    """Run a cluster until Ctrl-C, which stops brokers, then controllers; what is there is kept.
 
     A node that ends stays down until `kraft-wire cluster start NODE`, or the next `up`.
     """
+    wanted = UpOptions(
+        controllers=controllers,
+        apache_controllers=apache_controllers,
+        brokers=brokers,
+        apache_brokers=apache_brokers,
+        overrides=tuple(override or ()),
+        features=tuple(feature or ()),
+        has_network=netns,
+        jars=jars,
+    )
     with _told():
         files = ClusterFiles(directory)
         files.directory.mkdir(parents=True, exist_ok=True)
         with files.locked():
-            state = files.load()
-            if state is None:
-                overrides = dict(_override(text) for text in override or ())
-                count = 3 if controllers is None else controllers
-                state = _new(files, count, apache or 0, jars, overrides)
-            else:
-                _check_same(files, state, controllers, apache, override)
-            is_mixed = any(each.make == APACHE for each in state.nodes.values())
-            _run(files, state, apache_jars(jars) if is_mixed else None, as_json)
+            run_up(files, found_or_made(files, wanted), jars, as_json=as_json)
 
 
 @app.command("status")
-def status_command(directory: Directory = _HERE, as_json: AsJson = False) -> None:
+def status_command(
+    directory: options.Directory = options.HERE, as_json: options.AsJson = False
+) -> None:
     """Show the nodes once."""
     with _told():
         _, state = opened(directory)
-        facts = quorum_of(state)
+        facts = asked(state)
     if as_json:
         print(json.dumps(cluster_json(state, facts), indent=2))
     else:
@@ -114,7 +96,7 @@ def status_command(directory: Directory = _HERE, as_json: AsJson = False) -> Non
 
 
 @app.command("start")
-def start_command(node: Node, directory: Directory = _HERE) -> None:
+def start_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
     """Start a node that is down."""
     with _told():
         files, state = opened(directory)
@@ -126,7 +108,7 @@ def start_command(node: Node, directory: Directory = _HERE) -> None:
 
 
 @app.command("stop")
-def stop_command(node: Node, directory: Directory = _HERE) -> None:
+def stop_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
     """Stop a node gracefully (SIGTERM); it stays down until `start`."""
     with _told():
         files, chosen = signalled(directory, node, signal.SIGTERM, signal.SIGCONT)
@@ -135,7 +117,7 @@ def stop_command(node: Node, directory: Directory = _HERE) -> None:
 
 
 @app.command("restart")
-def restart_command(node: Node, directory: Directory = _HERE) -> None:
+def restart_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
     """Stop a node gracefully and start it again."""
     with _told():
         files, chosen = signalled(directory, node, signal.SIGTERM, signal.SIGCONT)
@@ -145,7 +127,7 @@ def restart_command(node: Node, directory: Directory = _HERE) -> None:
 
 
 @app.command("kill")
-def kill_command(node: Node, directory: Directory = _HERE) -> None:
+def kill_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
     """Kill a node (SIGKILL), as a crash would; it stays down until `start`."""
     with _told():
         files, chosen = signalled(directory, node, signal.SIGKILL)
@@ -154,7 +136,7 @@ def kill_command(node: Node, directory: Directory = _HERE) -> None:
 
 
 @app.command("pause")
-def pause_command(node: Node, directory: Directory = _HERE) -> None:
+def pause_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
     """Pause a node (SIGSTOP): its connections stay open, and it neither answers nor notices."""
     with _told():
         _, chosen = signalled(directory, node, signal.SIGSTOP)
@@ -162,7 +144,7 @@ def pause_command(node: Node, directory: Directory = _HERE) -> None:
 
 
 @app.command("resume")
-def resume_command(node: Node, directory: Directory = _HERE) -> None:
+def resume_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
     """Let a paused node go on (SIGCONT)."""
     with _told():
         _, chosen = signalled(directory, node, signal.SIGCONT)
@@ -170,12 +152,13 @@ def resume_command(node: Node, directory: Directory = _HERE) -> None:
 
 
 @app.command("wipe")
-def wipe_command(node: Node, directory: Directory = _HERE) -> None:
+def wipe_command(node: options.Node, directory: options.Directory = options.HERE) -> None:
     """Kill a node and replace its disk by an empty one; it stays down until `start`.
 
-    A new disk has a new directory id, of which the quorum knows nothing: started again, the node
-    follows as an observer. `kraft-wire quorum remove-voter` takes the vote of the lost disk away,
-    `add-voter` gives one to the new.
+    A broker copies its replicas anew from those that lead. A controller's new disk has a new
+    directory id, of which the quorum knows nothing: started again, it follows as an observer.
+    `kraft-wire quorum remove-voter` takes the vote of the lost disk away, `add-voter` gives one to
+    the new.
     """
     with _told():
         files, state = opened(directory)
@@ -184,85 +167,48 @@ def wipe_command(node: Node, directory: Directory = _HERE) -> None:
             send(chosen, signal.SIGKILL)
             until_gone(files, chosen)
         directory_id = reformat(files, state, chosen.node_id)
+    print(f"node {chosen.node_id}: wiped; its new directory id is {uuid_to_text(directory_id)}")
+    start = f"kraft-wire cluster start {chosen.node_id}"
+    if chosen.role == BROKER:
+        print(f"to let it copy its replicas anew:  {start}")
+        return
     print(
-        f"node {chosen.node_id}: wiped; its new directory id is {uuid_to_text(directory_id)}\n"
-        f"to let it vote again:  kraft-wire cluster start {chosen.node_id},  kraft-wire quorum "
-        f"remove-voter -i {chosen.node_id},  "
+        f"to let it vote again:  {start},  kraft-wire quorum remove-voter -i {chosen.node_id},  "
         f"add-voter --config {files.properties(chosen.node_id)}"
     )
 
 
-# -- up --------------------------------------------------------------------------------------------
-
-
-def _new(
-    files: ClusterFiles,
-    controllers: int,
-    apache: int,
-    jars: str | None,
-    overrides: Mapping[str, str],
-) -> ClusterState:
-    """Make a new cluster, once everything that it needs is known to be there."""
-    if apache > controllers:
-        raise CannotRun(f"--apache {apache}: there are only {controllers} controllers")
-    if apache:
-        apache_jars(jars)
-    return make_cluster(files, controllers, apache, overrides)
-
-
-def _run(files: ClusterFiles, state: ClusterState, jars: Path | None, as_json: bool) -> None:
-    for node in state.nodes.values():
-        if files.runs(node):
-            raise CannotRun(
-                f"node {node.node_id} still runs as process {node.pid}, left by an `up` that was "
-                f"killed: `kraft-wire cluster kill {node.node_id}` ends it"
-            )
-        node.pid, node.is_paused, node.note = None, False, ""
-        files.start_request(node.node_id).unlink(missing_ok=True)
-    processes = ClusterProcesses(files, state, jars)
-    if as_json:
-        run_cluster(processes, state, JsonScreen())
-        return
-    print(
-        f"kraft-wire cluster: {len(state.nodes)} controllers in {files.directory}\n"
-        f"kraft-wire cluster: try  kraft-wire quorum watch -c {state.bootstrap}\n"
-        "kraft-wire cluster: Ctrl-C stops them all"
-    )
-    sys.stdout.flush()
-    if sys.stdout.isatty():
-        with Live(auto_refresh=False) as live:
-            run_cluster(processes, state, TableScreen(live))
-    else:
-        run_cluster(processes, state, LineScreen())
-
-
-def _check_same(
-    files: ClusterFiles,
-    state: ClusterState,
-    controllers: int | None,
-    apache: int | None,
-    override: list[str] | None,
+@app.command("partition")
+def partition_command(
+    node: options.Node,
+    directory: options.Directory = options.HERE,
+    others: options.Others = None,
+    only: options.Only = "",
 ) -> None:
-    """Refuse what contradicts a cluster that is there already."""
-    count = len(state.nodes)
-    of_apache = sum(each.make == APACHE for each in state.nodes.values())
-    if controllers not in (None, count) or apache not in (None, of_apache):
-        raise CannotRun(
-            f"{files.directory} holds a cluster of {count} controllers, {of_apache} of them "
-            "Apache's: take another --dir for a new one"
-        )
-    if override:
-        raise CannotRun(
-            f"--override is for a new cluster; the files of this one are "
-            f"{files.properties(1).parent}/node-N.properties"
-        )
+    """Cut a node off from others, until `heal`; clients on this machine still reach it.
+
+    Packets get lost, and nobody is told. Only where `up --netns` gave each node its own network.
+    """
+    with _told():
+        files, state = opened(directory)
+        chosen = chosen_node(state, node)
+        sides = [chosen_node(state, each) for each in others or ()]
+        cuts = cut_off(files, state, chosen, sides, only)
+    for cut in cuts:
+        print(f"node {cut.sender}: does not reach node {cut.receiver}")
 
 
-def _override(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise CannotRun(f"--override {text!r} is not KEY=VALUE")
-    return key.strip(), value.strip()
+@app.command("heal")
+def heal_command(
+    node: options.NodeOrAll = None,
+    directory: options.Directory = options.HERE,
+) -> None:
+    """Let every node reach every other again, or one node all others."""
+    with _told():
+        files, state = opened(directory)
+        cuts = healed(files, state, None if node is None else chosen_node(state, node))
+    for cut in cuts:
+        print(f"node {cut.sender}: reaches node {cut.receiver} again")
 
 
 @contextmanager

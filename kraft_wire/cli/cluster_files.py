@@ -14,16 +14,37 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-__all__ = ["APACHE", "OURS", "CannotRun", "ClusterFiles", "ClusterState", "NodeState"]
+from kraft_wire.node.formatting import DEFAULT_LEVELS
+
+__all__ = [
+    "APACHE",
+    "BROKER",
+    "CONTROLLER",
+    "OURS",
+    "CannotRun",
+    "ClusterFiles",
+    "ClusterState",
+    "Cut",
+    "NodeState",
+]
 
 OURS: Final = "kraft-wire"
 APACHE: Final = "apache"
+CONTROLLER: Final = "controller"
+BROKER: Final = "broker"
 
 
 class CannotRun(Exception):
     """Why a command cannot do its work, as one line."""
+
+
+class Cut(NamedTuple):
+    """A direction in which nothing arrives."""
+
+    sender: int
+    receiver: int
 
 
 @dataclass(slots=True)
@@ -33,6 +54,9 @@ class NodeState:
     node_id: int
     make: str
     port: int
+    role: str = CONTROLLER
+    """Its process.roles."""
+    host: str = "127.0.0.1"
     pid: int | None = None
     is_paused: bool = False
     note: str = ""
@@ -40,8 +64,8 @@ class NodeState:
 
     @property
     def address(self) -> str:
-        """Where its controller listens."""
-        return f"127.0.0.1:{self.port}"
+        """Where it listens."""
+        return f"{self.host}:{self.port}"
 
     @property
     def condition(self) -> str:
@@ -57,12 +81,33 @@ class ClusterState:
 
     cluster_id: str
     overrides: Mapping[str, str] = field(default_factory=dict)
+    levels: Mapping[str, int] = field(default_factory=dict)
+    """Of the features that are finalised from the beginning."""
+    network: int | None = None
+    """The third number of the addresses where each node has a network of its own."""
     nodes: dict[int, NodeState] = field(default_factory=dict)
+    cuts: list[Cut] = field(default_factory=list)
+    """What `partition` cut; no part of the state file."""
+
+    @property
+    def controllers(self) -> list[NodeState]:
+        """Who votes, or may."""
+        return [each for each in self.nodes.values() if each.role == CONTROLLER]
+
+    @property
+    def brokers(self) -> list[NodeState]:
+        """Who serves clients."""
+        return [each for each in self.nodes.values() if each.role == BROKER]
 
     @property
     def bootstrap(self) -> str:
         """All controllers, as --bootstrap-controller takes them."""
-        return ",".join(each.address for each in self.nodes.values())
+        return ",".join(each.address for each in self.controllers)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """All brokers, as --bootstrap-server takes them."""
+        return ",".join(each.address for each in self.brokers)
 
 
 class ClusterFiles:
@@ -100,7 +145,12 @@ class ClusterFiles:
             said = json.loads(self.state_file.read_text(encoding="utf-8"))
             nodes = [NodeState(**each) for each in said["nodes"]]
             return ClusterState(
-                said["cluster_id"], said["overrides"], {each.node_id: each for each in nodes}
+                said["cluster_id"],
+                said["overrides"],
+                said.get("levels", DEFAULT_LEVELS),
+                said.get("network"),
+                {each.node_id: each for each in nodes},
+                self.cuts(),
             )
         except FileNotFoundError:
             return None
@@ -114,11 +164,24 @@ class ClusterFiles:
         said = {
             "cluster_id": state.cluster_id,
             "overrides": dict(state.overrides),
+            "levels": dict(state.levels),
+            "network": state.network,
             "nodes": [asdict(each) for each in state.nodes.values()],
         }
         temporary = self.state_file.with_suffix(".tmp")
         temporary.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
         os.replace(temporary, self.state_file)
+
+    # -- what is cut -----------------------------------------------------------------------------
+
+    def cut(self, cut: Cut) -> Path:
+        """A file that is there while a direction is cut."""
+        return self.directory / f"cut-{cut.sender}-{cut.receiver}"
+
+    def cuts(self) -> list[Cut]:
+        """Return every direction that is cut."""
+        pairs = (path.name.split("-")[1:] for path in self.directory.glob("cut-*-*"))
+        return sorted(Cut(int(sender), int(receiver)) for sender, receiver in pairs)
 
     # -- who runs --------------------------------------------------------------------------------
 

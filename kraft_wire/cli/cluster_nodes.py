@@ -12,17 +12,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from kraft_wire.cli.cluster_facts import ClusterFacts, ClusterQuestions
 from kraft_wire.cli.cluster_files import CannotRun, ClusterFiles, ClusterState, NodeState
-from kraft_wire.cli.quorum_admin import Entry, QuorumAdmin, QuorumRefused
-from kraft_wire.cli.quorum_facts import QuorumFacts
-from kraft_wire.client import CannotTalk
-from kraft_wire.wire.message import UnencodableMessage
 
 __all__ = [
     "WrongState",
+    "asked",
     "chosen_node",
     "opened",
-    "quorum_of",
     "send",
     "signalled",
     "start_again",
@@ -49,20 +46,15 @@ def opened(directory: Path) -> tuple[ClusterFiles, ClusterState]:
     return files, state
 
 
-def quorum_of(state: ClusterState) -> QuorumFacts | None:
-    """Ask whoever runs and is not paused; None where nobody leads."""
-    addresses = tuple(each.address for each in state.nodes.values() if each.condition == "running")
-    admin = QuorumAdmin(Entry(addresses, are_controllers=True), patience_s=2.0, connection_s=1.0)
-    try:
-        return admin.describe() if addresses else None
-    except (CannotTalk, QuorumRefused, UnencodableMessage):
-        return None
+def asked(state: ClusterState) -> ClusterFacts:
+    """Ask whoever runs and is not paused."""
+    return ClusterFacts() if _nobody_runs(state) else _questions(state).ask()
 
 
 def chosen_node(state: ClusterState, text: str) -> NodeState:
     """Return the node that a person means: an id, or `leader`. Errors: CannotRun, WrongState."""
     if text == "leader":
-        facts = quorum_of(state)
+        facts = None if _nobody_runs(state) else _questions(state).quorum()
         if facts is None or facts.leader_id not in state.nodes:
             raise WrongState("nobody leads")
         return state.nodes[facts.leader_id]
@@ -113,6 +105,14 @@ def until_gone(files: ClusterFiles, node: NodeState) -> None:
 
     if files.is_supervised:
         _until(is_known, "`cluster up` does not notice")
+
+
+def _nobody_runs(state: ClusterState) -> bool:
+    return all(each.condition != "running" for each in state.nodes.values())
+
+
+def _questions(state: ClusterState) -> ClusterQuestions:
+    return ClusterQuestions(state, patience_s=2.0, answer_s=1.0)
 
 
 def _until(condition: Callable[[], bool], what: str) -> None:

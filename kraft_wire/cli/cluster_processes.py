@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Final
 
 from kraft_wire.cli.cluster_files import ClusterFiles, ClusterState, NodeState
+from kraft_wire.cli.cluster_network import ClusterNetwork
 from kraft_wire.cli.cluster_setup import command_of, environment_of
 
 __all__ = ["ClusterProcesses"]
 
-_STOP_SECONDS: Final = 20.0
+_STOP_SECONDS: Final = 30.0
 _STEP_SECONDS: Final = 0.02
 _LOG_TAIL_BYTES: Final = 4_096
 
@@ -27,21 +28,31 @@ _LOG_TAIL_BYTES: Final = 4_096
 class ClusterProcesses:
     """Children by node id; what changes stands in the state, and in `news` as lines."""
 
-    def __init__(self, files: ClusterFiles, state: ClusterState, jars: Path | None) -> None:
+    def __init__(
+        self,
+        files: ClusterFiles,
+        state: ClusterState,
+        jars: Path | None,
+        network: ClusterNetwork | None,
+    ) -> None:
         self.news: list[str] = []
         """What happened since it was last emptied, a line each."""
         self._files = files
         self._state = state
         self._jars = jars
+        self._network = network
         self._children: dict[int, subprocess.Popen[bytes]] = {}
 
     def start(self, node_id: int) -> None:
         """Start a node that does not run."""
         assert node_id not in self._children, node_id
         node = self._state.nodes[node_id]
+        command = command_of(self._files, node, self._jars)
+        if self._network is not None:
+            command = self._network.command(node_id, command)
         with self._files.log(node_id).open("ab") as log:
             child = subprocess.Popen(
-                command_of(self._files, node, self._jars),
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -54,7 +65,8 @@ class ClusterProcesses:
         self.news.append(f"node {node_id}: started, process {child.pid}, {node.address}")
 
     def look(self) -> None:
-        """Take note of what ended, was paused or resumed, and start what is asked for."""
+        """Take note of what ended, was paused, resumed or cut, and start what is asked for."""
+        self._look_at_cuts()
         for node in self._state.nodes.values():
             child = self._children.get(node.node_id)
             if child is not None:
@@ -67,6 +79,15 @@ class ClusterProcesses:
                 request.unlink(missing_ok=True)
         if self.news:
             self._files.save(self._state)
+
+    def _look_at_cuts(self) -> None:
+        former, self._state.cuts = self._state.cuts, self._files.cuts()
+        for cut in self._state.cuts:
+            if cut not in former:
+                self.news.append(f"node {cut.sender}: does not reach node {cut.receiver}")
+        for cut in former:
+            if cut not in self._state.cuts:
+                self.news.append(f"node {cut.sender}: reaches node {cut.receiver} again")
 
     def _look_at(self, node: NodeState, child: subprocess.Popen[bytes]) -> None:
         if child.poll() is not None:
@@ -91,22 +112,37 @@ class ClusterProcesses:
             how = f"ended with exit code {code}: {_last_line(self._files.log(node.node_id))}"
         return f"{how}; stays down until `kraft-wire cluster start {node.node_id}`"
 
+    def heal(self) -> None:
+        """Let everybody reach everybody: who is cut off could not take its leave."""
+        if self._network is not None:
+            self._network.heal(self._files.cuts())
+
     def stop_all(self, *, is_urgent: Callable[[], bool]) -> None:
-        """End every child and wait for it: gracefully, until patience ends or it is urgent."""
-        for child in self._children.values():
-            _signal(child, signal.SIGTERM)
-            _signal(child, signal.SIGCONT)
+        """End every child and wait for it: gracefully, until patience ends or it is urgent.
+
+        Brokers first: they ask the controllers before they go.
+        """
+        for nodes in (self._state.brokers, self._state.controllers):
+            self._stop([each for each in nodes if each.node_id in self._children], is_urgent)
+        assert not self._children, sorted(self._children)
+        self._files.save(self._state)
+
+    def _stop(self, nodes: list[NodeState], is_urgent: Callable[[], bool]) -> None:
+        for node in nodes:
+            _signal(self._children[node.node_id], signal.SIGTERM)
+            _signal(self._children[node.node_id], signal.SIGCONT)
         deadline = time.monotonic() + _STOP_SECONDS
-        while self._children:
-            for node_id, child in list(self._children.items()):
+        left = nodes
+        while left:
+            for node in left:
+                child = self._children[node.node_id]
                 if child.poll() is not None:
-                    del self._children[node_id]
-                    node = self._state.nodes[node_id]
+                    del self._children[node.node_id]
                     node.pid, node.is_paused, node.note = None, False, ""
                 elif is_urgent() or time.monotonic() > deadline:
                     _signal(child, signal.SIGKILL)
+            left = [each for each in left if each.node_id in self._children]
             time.sleep(_STEP_SECONDS)
-        self._files.save(self._state)
 
 
 def _signal(child: subprocess.Popen[bytes], number: signal.Signals) -> None:

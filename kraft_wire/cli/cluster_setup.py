@@ -10,18 +10,22 @@ import shutil
 import socket
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from kraft_wire.cli.chance import SystemChance
 from kraft_wire.cli.cluster_files import (
     APACHE,
+    BROKER,
+    CONTROLLER,
     OURS,
     CannotRun,
     ClusterFiles,
     ClusterState,
     NodeState,
 )
+from kraft_wire.cli.cluster_network import free_network, host_in
 from kraft_wire.model import Uuid, random_uuid, uuid_to_text
 from kraft_wire.node.checkpoint_files import FormattedVoter, quorum_checkpoint_bytes
 from kraft_wire.node.formatting import DEFAULT_LEVELS, format_directory
@@ -33,6 +37,7 @@ from kraft_wire.storage.snapshots_store import FORMATTED_ID
 
 __all__ = [
     "JARS_VARIABLE",
+    "ClusterPlan",
     "apache_jars",
     "command_of",
     "environment_of",
@@ -41,7 +46,10 @@ __all__ = [
 ]
 
 JARS_VARIABLE: Final = "KRAFT_WIRE_APACHE_JARS"
-_LISTENER: Final = "CONTROLLER"
+_LISTENERS: Final = {CONTROLLER: "CONTROLLER", BROKER: "PLAINTEXT"}
+_COPIES_MAX: Final = 3
+"""Replicas of a partition, where there are as many brokers; one of them may be missing."""
+_COPIED_TOPICS: Final = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
 _APACHE_FLAGS: Final = (
     "-Xmx256m",
     "-XX:+UseSerialGC",
@@ -66,34 +74,63 @@ def apache_jars(named: str | None) -> Path:
     return folder
 
 
-def make_cluster(
-    files: ClusterFiles, controllers: int, apache: int, overrides: Mapping[str, str]
-) -> ClusterState:
-    """Format the directories of a new cluster; the last `apache` of its nodes are Apache's."""
+@dataclass(frozen=True, slots=True)
+class ClusterPlan:
+    """What a new cluster is made of; of either kind the last nodes are Apache's."""
+
+    controllers: int = 3
+    apache_controllers: int = 0
+    brokers: int = 0
+    apache_brokers: int = 0
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    levels: Mapping[str, int] = field(default_factory=lambda: DEFAULT_LEVELS)
+    has_network: bool = False
+    """Whether each node gets a network of its own."""
+
+
+def make_cluster(files: ClusterFiles, plan: ClusterPlan) -> ClusterState:
+    """Format the directories of a new cluster."""
     files.directory.mkdir(parents=True, exist_ok=True)
-    ports = _free_ports(controllers)
-    makes = [OURS] * (controllers - apache) + [APACHE] * apache
-    nodes = {
-        node_id: NodeState(node_id, make, port)
-        for node_id, (make, port) in enumerate(zip(makes, ports, strict=True), start=1)
-    }
-    state = ClusterState(uuid_to_text(random_uuid(SystemChance())), dict(overrides), nodes)
+    cluster_id = uuid_to_text(random_uuid(SystemChance()))
+    network = free_network(cluster_id) if plan.has_network else None
+    nodes = _nodes(plan, network)
+    state = ClusterState(cluster_id, dict(plan.overrides), dict(plan.levels), network, nodes)
     voters = [
-        FormattedVoter(each.node_id, "127.0.0.1", each.port, random_uuid(SystemChance()))
-        for each in nodes.values()
+        FormattedVoter(each.node_id, each.host, each.port, random_uuid(SystemChance()))
+        for each in state.controllers
     ]
-    for voter in voters:
-        _write_properties(files, state, nodes[voter.node_id])
-        _format(files, state, voter.node_id, voter.directory_id, voters)
+    own_ids = {voter.node_id: voter.directory_id for voter in voters}
+    for node in nodes.values():
+        _write_properties(files, state, node)
+        own_id = own_ids.get(node.node_id) or random_uuid(SystemChance())
+        _format(files, state, node, own_id, voters if node.role == CONTROLLER else [])
     files.save(state)
     return state
+
+
+def _nodes(plan: ClusterPlan, network: int | None) -> dict[int, NodeState]:
+    """Return the nodes with ids from 1 on, controllers first."""
+    kinds = [
+        *[(CONTROLLER, OURS)] * (plan.controllers - plan.apache_controllers),
+        *[(CONTROLLER, APACHE)] * plan.apache_controllers,
+        *[(BROKER, OURS)] * (plan.brokers - plan.apache_brokers),
+        *[(BROKER, APACHE)] * plan.apache_brokers,
+    ]
+    assert len(kinds) == plan.controllers + plan.brokers, plan
+    nodes = {}
+    for node_id, ((role, make), port) in enumerate(
+        zip(kinds, _free_ports(len(kinds)), strict=True), start=1
+    ):
+        host = "127.0.0.1" if network is None else host_in(network, node_id)
+        nodes[node_id] = NodeState(node_id, make, port, role, host)
+    return nodes
 
 
 def reformat(files: ClusterFiles, state: ClusterState, node_id: int) -> Uuid:
     """Give a node an empty disk, of which the quorum knows nothing; return the disk's id."""
     shutil.rmtree(files.data(node_id), ignore_errors=True)
     directory_id = random_uuid(SystemChance())
-    _format(files, state, node_id, directory_id, [])
+    _format(files, state, state.nodes[node_id], directory_id, [])
     return directory_id
 
 
@@ -113,41 +150,63 @@ def environment_of() -> dict[str, str]:
 
 def _write_properties(files: ClusterFiles, state: ClusterState, node: NodeState) -> None:
     properties = {
-        "process.roles": "controller",
+        "process.roles": node.role,
         "node.id": str(node.node_id),
-        "listeners": f"{_LISTENER}://{node.address}",
-        "controller.listener.names": _LISTENER,
+        "listeners": f"{_LISTENERS[node.role]}://{node.address}",
+        "controller.listener.names": _LISTENERS[CONTROLLER],
         "controller.quorum.bootstrap.servers": state.bootstrap,
         "log.dirs": str(files.data(node.node_id)),
+        **_replication(len(state.brokers)),
         **state.overrides,
     }
     lines = [f"{key}={value}\n" for key, value in properties.items()]
     files.properties(node.node_id).write_text("".join(lines), encoding="utf-8")
 
 
+def _replication(brokers: int) -> dict[str, str]:
+    """Return settings by which one of three brokers may die without anybody's noticing.
+
+    Kafka's defaults are one replica for topics, and three for those of its own, which fewer brokers
+    could not have. Controllers decide by them too.
+    """
+    if not brokers:
+        return {}
+    copies = min(brokers, _COPIES_MAX)
+    needed = str(max(copies - 1, 1))
+    counts = {f"{topic}.replication.factor": str(copies) for topic in _COPIED_TOPICS}
+    least = {f"{topic}.min.isr": needed for topic in _COPIED_TOPICS[1:]}
+    return {
+        "default.replication.factor": str(copies),
+        "min.insync.replicas": needed,
+        **counts,
+        **least,
+    }
+
+
 def _format(
     files: ClusterFiles,
     state: ClusterState,
-    node_id: int,
+    node: NodeState,
     directory_id: Uuid,
     voters: list[FormattedVoter],
 ) -> None:
     """Format a directory; with voters it begins a quorum, without it finds one."""
-    fs, path = OsFileSystem(), str(files.data(node_id))
+    fs, path = OsFileSystem(), str(files.data(node.node_id))
     if voters:
         metadata = f"{path}/{METADATA_TOPIC}-0"
         fs.make_directory(path)
         fs.make_directory(metadata)
         writer = SnapshotWriter(fs, metadata, FORMATTED_ID, attempt=0)
-        writer.append(quorum_checkpoint_bytes(voters, _LISTENER, wall_ms()))
+        checkpoint = quorum_checkpoint_bytes(voters, _LISTENERS[CONTROLLER], wall_ms())
+        writer.append(checkpoint)
         writer.freeze()
     format_directory(
         fs,
         path,
         cluster_id=state.cluster_id,
-        node_id=node_id,
+        node_id=node.node_id,
         directory_id=directory_id,
-        levels=DEFAULT_LEVELS,
+        levels=state.levels,
         wall_ms=wall_ms(),
     )
 

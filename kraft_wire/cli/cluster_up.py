@@ -1,11 +1,9 @@
 """`cluster up` at work: starts the processes, shows them until a signal, stops them.
 
-The quorum is asked in a thread of its own, because a paused node makes whoever asks it wait; the
-main one only looks after its children. On a terminal a table is drawn over and over, elsewhere each
-change is a line.
+The cluster is asked in a thread of its own, because a paused node makes whoever asks it wait; the
+main one only looks after its children.
 """
 
-import json
 import signal
 import sys
 import threading
@@ -13,112 +11,114 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Final, Protocol
+from typing import Final
 
-from rich.live import Live
-
-from kraft_wire.cli.cluster_files import ClusterState
+from kraft_wire.cli.cluster_facts import ClusterFacts, ClusterQuestions
+from kraft_wire.cli.cluster_files import APACHE, CannotRun, ClusterFiles, ClusterState
+from kraft_wire.cli.cluster_network import ClusterNetwork, missing
 from kraft_wire.cli.cluster_processes import ClusterProcesses
-from kraft_wire.cli.cluster_view import cluster_json, cluster_table
-from kraft_wire.cli.quorum_admin import Entry, QuorumAdmin, QuorumRefused
-from kraft_wire.cli.quorum_facts import QuorumFacts
-from kraft_wire.client import CannotTalk
-from kraft_wire.server.clock import wall_ms
-from kraft_wire.wire.message import UnencodableMessage
+from kraft_wire.cli.cluster_screens import Screen, chosen_screen
+from kraft_wire.cli.cluster_setup import apache_jars
 
-__all__ = ["JsonScreen", "LineScreen", "Screen", "TableScreen", "run_cluster"]
+__all__ = ["run_up"]
 
 _LOOK_SECONDS: Final = 0.1
-_DRAW_SECONDS: Final = 0.5
 _ASK_SECONDS: Final = 0.5
 _ANSWER_SECONDS: Final = 1.0
+_ASK_SECONDS_MAX: Final = 2.0
+_REST_FACTOR: Final = 9
+"""A cluster of many partitions is asked less often, so that asking takes a tenth of the time."""
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """The last one comes when the terminal is closed."""
 
 
-class Screen(Protocol):
-    """Where a cluster is shown."""
-
-    def show(self, state: ClusterState, facts: QuorumFacts | None, news: list[str]) -> None:
-        """Show how things stand; `news` are the lines since the last time."""
-        ...
-
-
-class TableScreen:
-    """A table on a terminal, drawn over and over."""
-
-    def __init__(self, live: Live) -> None:
-        self._live = live
-        self._next = 0.0
-
-    def show(self, state: ClusterState, facts: QuorumFacts | None, news: list[str]) -> None:
-        now = time.monotonic()
-        if not news and now < self._next:
-            return
-        self._next = now + _DRAW_SECONDS
-        for line in news:
-            self._live.console.print(line, highlight=False, markup=False)
-        self._live.update(cluster_table(state, facts, wall_ms()), refresh=True)
-
-
-class LineScreen:
-    """A line for each change."""
-
-    def __init__(self) -> None:
-        self._leader: tuple[int, int] | None = None
-
-    def show(self, state: ClusterState, facts: QuorumFacts | None, news: list[str]) -> None:
-        leader = None if facts is None else (facts.leader_id, facts.leader_epoch)
-        if leader is not None and leader != self._leader:
-            news = [*news, f"leader {leader[0]}, epoch {leader[1]}"]
-            self._leader = leader
-        for line in news:
-            print(f"kraft-wire cluster: {line}")
-        sys.stdout.flush()
-
-
-class JsonScreen:
-    """A JSON line when something changes: a process, or who leads."""
-
-    def __init__(self) -> None:
-        self._leader: tuple[int, int] | None = None
-
-    def show(self, state: ClusterState, facts: QuorumFacts | None, news: list[str]) -> None:
-        leader = None if facts is None else (facts.leader_id, facts.leader_epoch)
-        if news or leader != self._leader:
-            self._leader = leader
-            print(json.dumps({**cluster_json(state, facts), "news": news}))
-            sys.stdout.flush()
-
-
 class _Asking(threading.Thread):
-    """Asks the quorum until it is told to stop; `facts` is the newest answer."""
+    """Asks the cluster until it is told to stop; `facts` is the newest answer."""
 
     def __init__(self, state: ClusterState) -> None:
-        super().__init__(name="quorum", daemon=True)
-        addresses = tuple(each.address for each in state.nodes.values())
-        self._admin = QuorumAdmin(
-            Entry(addresses, are_controllers=True), patience_s=0.0, connection_s=_ANSWER_SECONDS
-        )
-        self.facts: QuorumFacts | None = None
+        super().__init__(name="questions", daemon=True)
+        self._questions = ClusterQuestions(state, patience_s=0.0, answer_s=_ANSWER_SECONDS)
+        self.facts = ClusterFacts()
         self.stopped = threading.Event()
 
     def run(self) -> None:
         while not self.stopped.is_set():
-            try:
-                self.facts = self._admin.describe()
-            except (CannotTalk, QuorumRefused, UnencodableMessage):
-                self.facts = None
-            self.stopped.wait(_ASK_SECONDS)
+            began = time.monotonic()
+            self.facts = self._questions.ask()
+            spent = time.monotonic() - began
+            self.stopped.wait(min(max(_REST_FACTOR * spent, _ASK_SECONDS), _ASK_SECONDS_MAX))
 
 
-def run_cluster(processes: ClusterProcesses, state: ClusterState, screen: Screen) -> None:
-    """Start everybody, show them until a signal, and stop everybody; a second one: at once."""
+def run_up(files: ClusterFiles, state: ClusterState, jars: str | None, *, as_json: bool) -> None:
+    """Run a cluster until a signal. Errors: CannotRun, before anything is started."""
+    _check_nobody_runs(files, state)
+    is_mixed = any(each.make == APACHE for each in state.nodes.values())
+    folder = apache_jars(jars) if is_mixed else None
+    with _network(files, state) as network:
+        processes = ClusterProcesses(files, state, folder, network)
+        if not as_json:
+            print(_welcome(files, state))
+            sys.stdout.flush()
+        with chosen_screen(as_json=as_json) as screen:
+            _run(processes, state, screen)
+
+
+def _check_nobody_runs(files: ClusterFiles, state: ClusterState) -> None:
+    for node in state.nodes.values():
+        if files.runs(node):
+            raise CannotRun(
+                f"node {node.node_id} still runs as process {node.pid}, left by an `up` that was "
+                f"killed: `kraft-wire cluster kill {node.node_id}` ends it"
+            )
+        node.pid, node.is_paused, node.note = None, False, ""
+        files.start_request(node.node_id).unlink(missing_ok=True)
+
+
+@contextmanager
+def _network(files: ClusterFiles, state: ClusterState) -> Iterator[ClusterNetwork | None]:
+    """Make the nodes' own network, where they have one, with nothing cut, and take it away."""
+    if state.network is None:
+        yield None
+        return
+    why = missing()
+    if why is not None:
+        raise CannotRun(f"the nodes of {files.directory} have networks of their own: {why}")
+    for cut in files.cuts():
+        files.cut(cut).unlink()
+    network = ClusterNetwork(state)
+    try:
+        network.make()
+        yield network
+    finally:
+        network.remove()
+
+
+def _welcome(files: ClusterFiles, state: ClusterState) -> str:
+    count = _counted(len(state.controllers), "controller")
+    if state.brokers:
+        count += f" and {_counted(len(state.brokers), 'broker')}"
+    lines = [f"{count} in {files.directory}", f"try  kraft-wire quorum watch -c {state.bootstrap}"]
+    if state.brokers:
+        lines.append(f"try  kraft-wire topics describe -b {state.brokers[0].address}")
+    lines.append("Ctrl-C stops them all")
+    return "\n".join(f"kraft-wire cluster: {line}" for line in lines)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _run(processes: ClusterProcesses, state: ClusterState, screen: Screen) -> None:
+    """Start everybody, show them until a signal, and stop everybody; a second one: at once.
+
+    Controllers are started first and stopped last: brokers look for them, and ask them before they
+    go (controlled shutdown).
+    """
     with _signals() as signalled:
         asking = _Asking(state)
         try:
-            for node_id in state.nodes:
-                processes.start(node_id)
+            for node in (*state.controllers, *state.brokers):
+                processes.start(node.node_id)
             asking.start()
             while not signalled:
                 processes.look()
@@ -128,8 +128,9 @@ def run_cluster(processes: ClusterProcesses, state: ClusterState, screen: Screen
             screen.show(state, asking.facts, ["stopping"])
         finally:
             asking.stopped.set()
+            processes.heal()
             processes.stop_all(is_urgent=lambda: len(signalled) > 1)
-        screen.show(state, None, ["all nodes have stopped"])
+        screen.show(state, ClusterFacts(), ["all nodes have stopped"])
 
 
 @contextmanager

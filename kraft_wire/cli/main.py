@@ -22,7 +22,7 @@ COMMANDS: Final = {
     "format": ("kraft_wire.cli.format", "prepare log directories, as kafka-storage format does"),
     "random-uuid": ("kraft_wire.cli.random_uuid", "draw an id for a cluster or a directory"),
     "quorum": ("kraft_wire.cli.quorum", "describe, watch and change the metadata quorum"),
-    "cluster": ("kraft_wire.cli.cluster", "run several controllers on this machine"),
+    "cluster": ("kraft_wire.cli.cluster", "run controllers and brokers on this machine"),
     "topics": ("kraft_wire.cli.topics", "list, create, describe, delete and configure topics"),
     "wire": ("kraft_wire.cli.wire", "decode, encode and explain Kafka's messages"),
     "dump": ("kraft_wire.cli.dump", "show what stands in the files of a log directory"),

@@ -1,0 +1,193 @@
+"""``kraft-wire cluster`` with brokers: processes that are started, hurt, cut off and ended."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from kraft_wire.cli.cluster import app
+from kraft_wire.cli.cluster_network import missing
+from tests.cluster_command import ClusterCommand, kraft_wire
+
+BROKERS = (2, 3, 4)
+SHORT = [
+    *("--controllers", "1"),
+    *("--override", "broker.session.timeout.ms=2000"),
+    *("--override", "broker.heartbeat.interval.ms=200"),
+    *("--override", "replica.lag.time.max.ms=2000"),
+]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterCommand]:
+    directory = tmp_path_factory.mktemp("home") / "cluster"
+    with ClusterCommand(directory, *SHORT, "--brokers", "3") as running:
+        running.until(lambda: all(status(running, each)["role"] == "Broker" for each in BROKERS))
+        made = topics(running, "create", "t", "-p", "3")
+        assert made.startswith("t: 3 partitions"), made
+        running.until(lambda: figures(running) == (3, 0, 0))
+        yield running
+
+
+def told(cluster: ClusterCommand) -> Any:
+    """What `status` says."""
+    done = cluster.run("status", "--json")
+    assert done.returncode == 0, done
+    return json.loads(done.stdout)
+
+
+def status(cluster: ClusterCommand, node_id: int) -> Any:
+    """What `status` says of a node."""
+    return next(each for each in told(cluster)["nodes"] if each["node_id"] == node_id)
+
+
+def figures(cluster: ClusterCommand) -> tuple[int, int, int]:
+    """Partitions: all, under-replicated, without a leader."""
+    said = told(cluster)
+    return said["partitions"], said["under_replicated"], said["leaderless"]
+
+
+def topics(cluster: ClusterCommand, *arguments: str) -> str:
+    """Run a verb about topics at the first broker."""
+    done = kraft_wire("topics", *arguments, "-b", told(cluster)["bootstrap_servers"].split(",")[0])
+    assert done.returncode == 0, done
+    said: str = done.stdout
+    return said
+
+
+@pytest.mark.slow
+def test_brokers_stand_beside_the_controller_with_what_they_lead(cluster: ClusterCommand) -> None:
+    nodes = told(cluster)["nodes"]
+    assert [each["process_role"] for each in nodes] == ["controller", "broker", "broker", "broker"]
+    assert [each["role"] for each in nodes] == ["Leader", "Broker", "Broker", "Broker"]
+    assert sum(each["leads"] for each in nodes[1:]) == 3
+    assert {(each["replicas"], each["in_sync"]) for each in nodes[1:]} == {(3, 3)}
+    cluster.until(lambda: {status(cluster, each)["lag"] for each in BROKERS} == {0})
+    table = cluster.run("status").stdout
+    assert "3 partitions, 0 under-replicated, 0 without a leader" in table
+    assert table.count("3 of 3") == 3
+
+
+@pytest.mark.slow
+def test_killed_broker_leaves_partitions_to_others_until_it_is_back(
+    cluster: ClusterCommand,
+) -> None:
+    cluster.did("kill", "4")
+    cluster.until(lambda: figures(cluster) == (3, 3, 0))
+    left = [status(cluster, each) for each in (2, 3)]
+    assert sum(each["leads"] for each in left) == 3
+    assert sum(each["under_replicated"] for each in left) == 3
+    assert "2 of 3" not in cluster.run("status").stdout, "theirs are in sync"
+    cluster.did("start", "4")
+    cluster.until(lambda: figures(cluster) == (3, 0, 0))
+
+
+@pytest.mark.slow
+def test_wiped_broker_copies_its_replicas_anew(cluster: ClusterCommand) -> None:
+    done = cluster.run("wipe", "3")
+    assert done.returncode == 0, done
+    assert "to let it copy its replicas anew:  kraft-wire cluster start 3" in done.stdout
+    assert not list(cluster.directory.glob("node-3/t-*"))
+    cluster.until(lambda: figures(cluster) == (3, 3, 0))
+    cluster.did("start", "3")
+    cluster.until(lambda: figures(cluster) == (3, 0, 0))
+    assert len(list(cluster.directory.glob("node-3/t-*"))) == 3
+
+
+@pytest.mark.slow
+def test_paused_broker_is_fenced_and_goes_on(cluster: ClusterCommand) -> None:
+    cluster.did("pause", "4")
+    cluster.until(lambda: status(cluster, 4)["role"] == "Fenced")
+    assert status(cluster, 4)["state"] == "paused"
+    cluster.did("resume", "4")
+    cluster.until(lambda: figures(cluster) == (3, 0, 0))
+
+
+@pytest.mark.slow
+def test_nodes_of_one_network_cannot_be_cut_off(cluster: ClusterCommand) -> None:
+    for verb in (("partition", "2"), ("heal",)):
+        done = cluster.run(*verb)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done
+        assert "`kraft-wire cluster up --netns` in a new --dir" in done.stderr
+
+
+@pytest.mark.slow
+def test_end_is_in_order_and_the_next_up_finds_the_same_places(tmp_path: Path) -> None:
+    """Each broker asks the controller before it goes, so the controller must still be there."""
+    with ClusterCommand(tmp_path / "cluster", *SHORT, "--brokers", "2") as running:
+        running.until(lambda: all(status(running, each)["role"] == "Broker" for each in (2, 3)))
+        before = told(running)
+        assert running.down(at_once=False) == 0
+        logs = running.logs()
+        assert all("stopped clean=True" in text for text in logs.values()), logs
+        assert sorted(taken_leave(running)) == [2, 3]
+        running.up()
+        after = told(running)
+        for key in ("cluster_id", "bootstrap_controllers", "bootstrap_servers"):
+            assert after[key] == before[key]
+
+
+def taken_leave(cluster: ClusterCommand) -> list[int]:
+    """The brokers that the controller let go, as its log has it."""
+    log = cluster.directory / "node-1" / "__cluster_metadata-0" / f"{0:020}.log"
+    done = kraft_wire("dump", "--records", "--json", str(log))
+    assert done.returncode == 0, done
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    changes = [each for each in lines if each.get("type") == "BROKER_REGISTRATION_CHANGE_RECORD"]
+    return [
+        each["data"]["brokerId"] for each in changes if each["data"].get("inControlledShutdown")
+    ]
+
+
+@pytest.mark.slow
+def test_node_with_its_own_network_is_cut_off_one_way_and_healed(tmp_path: Path) -> None:
+    """Its heartbeats get lost, although it hears everything; clients reach it all the same."""
+    why = missing()
+    if why is not None:
+        pytest.skip(f"not run: {why}")
+    with ClusterCommand(tmp_path / "cluster", *SHORT, "--brokers", "1", "--netns") as running:
+        running.until(lambda: status(running, 2)["role"] == "Broker")
+        running.did("partition", "2", "--from", "1", "--only", "out")
+        assert told(running)["cuts"] == [{"sender": 2, "receiver": 1}]
+        assert "does not reach 1" in running.run("status").stdout
+        running.until(lambda: status(running, 2)["lag"] > 0)
+        cluster_refused = running.run("partition", "2", "--only", "up")
+        assert cluster_refused.stderr == "kraft-wire cluster: --only up: it is `in` or `out`\n"
+        running.did("heal")
+        running.until(lambda: status(running, 2)["lag"] == 0)
+        assert running.down(at_once=False) == 0
+        assert "stopped clean=True" in running.logs()["node-2.log"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--apache-brokers", "1"), "--apache-brokers 1: there are only 0 brokers"),
+        (("--apache-controllers", "4"), "--apache-controllers 4: there are only 3 controllers"),
+        (("--feature", "x=1"), "--feature: Unsupported feature: x."),
+        (
+            ("--brokers", "1", "--feature", "group.version=1"),
+            "--feature: feature group.version is not served by brokers of ours",
+        ),
+    ],
+)
+def test_cluster_that_cannot_be_is_refused_before_a_file_is_made(
+    tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    done = CliRunner().invoke(app, ("up", "--dir", str(tmp_path / "new"), *arguments))
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1), done.output
+    assert done.stderr.startswith(f"kraft-wire cluster: {said}"), done.stderr
+    assert {path.name for path in (tmp_path / "new").iterdir()} == {"cluster.lock"}
+
+
+def test_networks_need_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    done = CliRunner().invoke(app, ("up", "--dir", str(tmp_path), "--netns"))
+    assert done.exit_code == 2
+    assert done.stderr in (
+        "kraft-wire cluster: --netns: that needs root\n",
+        "kraft-wire cluster: --netns: there is no command `ip` (package iproute2) on the PATH\n",
+    )
