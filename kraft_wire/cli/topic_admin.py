@@ -12,6 +12,7 @@ from kraft_wire.model import ZERO_UUID, Uuid, uuid_to_text
 from kraft_wire.settings.definition import ConfigSource
 from kraft_wire.wire.error_names import error_name
 from kraft_wire.wire.generated.create_topics import (
+    CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
@@ -45,12 +46,12 @@ __all__ = [
     "AdminRefused",
     "ConfigFacts",
     "CreatedTopic",
-    "PartitionFacts",
     "TopicFacts",
     "alter_configs",
     "create_topic",
     "delete_topics",
     "describe_configs",
+    "id_text",
     "topics",
 ]
 
@@ -72,30 +73,15 @@ class AdminRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionFacts:
-    """One partition as Metadata shows it."""
-
-    partition: int
-    leader: int
-    leader_epoch: int
-    replicas: list[int]
-    isr: list[int]
-    error: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class TopicFacts:
     """One topic as Metadata shows it."""
 
     name: str
     topic_id: str | None
     internal: bool
-    partitions: list[PartitionFacts]
-
-    @property
-    def replication_factor(self) -> int:
-        """Replicas of the first partition, 0 without partitions."""
-        return len(self.partitions[0].replicas) if self.partitions else 0
+    partitions_count: int
+    replication_factor: int
+    """Replicas of the first partition, 0 without partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +124,18 @@ def create_topic(
     partitions: int,
     replication_factor: int,
     configs: Mapping[str, str],
+    assignment: Sequence[list[int]] = (),
 ) -> CreatedTopic:
-    """Create a topic and return what came of it."""
+    """Create a topic, by counts or by the brokers of each partition; return what came of it."""
+    assert not assignment or (partitions, replication_factor) == (-1, -1), assignment
     topic = CreatableTopic(
         name=name,
         num_partitions=partitions,
         replication_factor=replication_factor,
+        assignments=[
+            CreatableReplicaAssignment(partition_index=partition, broker_ids=brokers)
+            for partition, brokers in enumerate(assignment)
+        ],
         configs=[CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
     )
     request = CreateTopicsRequest(topics=[topic], timeout_ms=_TIMEOUT_MS)
@@ -152,7 +144,7 @@ def create_topic(
         raise AdminRefused(f"topic {name}", result.error_code, result.error_message)
     return CreatedTopic(
         name=name,
-        topic_id=_id_text(result.topic_id),
+        topic_id=id_text(result.topic_id),
         partitions_count=result.num_partitions if result.num_partitions > 0 else None,
         replication_factor=result.replication_factor if result.replication_factor > 0 else None,
     )
@@ -211,23 +203,20 @@ def alter_configs(
             raise AdminRefused(f"topic {name}", result.error_code, result.error_message)
 
 
-def _facts(topic: MetadataResponseTopic) -> TopicFacts:
-    partitions = [
-        PartitionFacts(
-            partition=each.partition_index,
-            leader=each.leader_id,
-            leader_epoch=each.leader_epoch,
-            replicas=list(each.replica_nodes),
-            isr=list(each.isr_nodes),
-            error=ErrorCode(each.error_code).name if each.error_code else None,
-        )
-        for each in sorted(topic.partitions, key=lambda partition: partition.partition_index)
-    ]
-    return TopicFacts(topic.name or "", _id_text(topic.topic_id), topic.is_internal, partitions)
-
-
-def _id_text(topic_id: Uuid) -> str | None:
+def id_text(topic_id: Uuid) -> str | None:
+    """Return an id in Kafka's 22 characters; None for the one that stands for none."""
     return None if topic_id == ZERO_UUID else uuid_to_text(topic_id)
+
+
+def _facts(topic: MetadataResponseTopic) -> TopicFacts:
+    first = topic.partitions[0].replica_nodes if topic.partitions else ()
+    return TopicFacts(
+        name=topic.name or "",
+        topic_id=id_text(topic.topic_id),
+        internal=topic.is_internal,
+        partitions_count=len(topic.partitions),
+        replication_factor=len(first),
+    )
 
 
 def _source_name(source: int) -> str:

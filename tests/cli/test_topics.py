@@ -10,8 +10,10 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from kraft_wire.cli import topic_partitions
 from kraft_wire.cli.topics import app
-from kraft_wire.client import CannotTalk, split_address
+from kraft_wire.client import BrokerConnection, CannotTalk, split_address
+from kraft_wire.wire.message import Message
 from tests.apache.node import ApacheNode
 from tests.server_process import ServerProcess
 
@@ -85,6 +87,60 @@ def test_tables_have_a_row_for_each_thing(run: Topics) -> None:
     assert run("delete", "tables").exit_code == 0
 
 
+def test_partitions_are_the_same_page_by_page_and_by_metadata(
+    run: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Brokers before KIP-966 tell no eligible leader replicas, and everything else."""
+    for name, count in (("paged-a", "3"), ("paged-b", "4")):
+        assert run("create", name, "-p", count).exit_code == 0
+        eventually(lambda: run("describe", name), succeeds)  # noqa: B023  # called at once
+    whole = run("describe", "--json", "paged-b", "paged-a")
+    found = json.loads(whole.stdout)
+    assert [(each["name"], len(each["partitions"])) for each in found] == [
+        ("paged-a", 3),
+        ("paged-b", 4),
+    ]
+    assert all(each["elr"] == each["last_known_elr"] == [] for each in found[0]["partitions"])
+    assert not any(each["under_replicated"] for each in found[1]["partitions"])
+    monkeypatch.setattr(topic_partitions, "_PAGE_PARTITIONS", 2)
+    assert run("describe", "--json", "paged-b", "paged-a").stdout == whole.stdout
+    assert len(run("describe").stdout.splitlines()) > 7
+
+    versions = BrokerConnection.version_of
+
+    def before_kip_966(self: BrokerConnection, request: Message) -> int:
+        if request.NAME.startswith("DescribeTopicPartitions"):
+            raise CannotTalk("not served")
+        return versions(self, request)
+
+    monkeypatch.setattr(BrokerConnection, "version_of", before_kip_966)
+    older = json.loads(run("describe", "--json", "paged-b", "paged-a").stdout)
+    for topic in found:
+        for each in topic["partitions"]:
+            each |= {"elr": None, "last_known_elr": None}
+    assert older == found
+    assert run("describe", "paged-a").stdout.splitlines()[1].split()[-2:] == ["?", "?"]
+    assert run("delete", "paged-a", "paged-b").exit_code == 0
+
+
+def test_topic_has_the_replicas_that_were_named(run: Topics) -> None:
+    assert run("create", "named", "--replicas", "1", "--replicas", "1").exit_code == 0
+    eventually(lambda: run("describe", "named"), succeeds)
+    (topic,) = json.loads(run("describe", "named", "--json").stdout)
+    assert [each["replicas"] for each in topic["partitions"]] == [[1], [1]]
+    moved = run("reassign", "named", "--to", "0=1", "--json")
+    assert json.loads(moved.stdout) == {"name": "named", "partitions": {"0": [1]}}
+    assert run("reassign", "named", "--to", "1=1").stdout == "named-1: to have 1\n"
+    nobody = run("reassign", "named", "--to", "0=77", "--cancel", "1")
+    assert nobody.exit_code == 1
+    assert sorted(line.split(": ")[1:3] for line in nobody.stderr.splitlines()) == [
+        ["named-0", "INVALID_REPLICA_ASSIGNMENT"],
+        ["named-1", "NO_REASSIGNMENT_IN_PROGRESS"],
+    ]
+    assert run("describe", "named", "--under-replicated").stdout.count("\n") == 1
+    assert run("delete", "named").exit_code == 0
+
+
 def test_refusal_of_the_broker_is_one_line_and_exit_code_1(run: Topics) -> None:
     assert run("create", "once").exit_code == 0
     again = run("create", "once")
@@ -105,6 +161,12 @@ def test_refusal_of_the_broker_is_one_line_and_exit_code_1(run: Topics) -> None:
         (["list", "-b", "127.0.0.1:1"], "cannot connect to 127.0.0.1:1"),
         (["list", "-b", "host:none"], "host:none is not an address of the form host:port"),
         (["create", "a", "-c", "b"], "'b' is not of the form key=value"),
+        (["create", "a", "--replicas", "1,x"], "'1,x' is not of the form 4,5,6"),
+        (["create", "a", "-p", "1", "--replicas", "1"], "--replicas says how many"),
+        (["reassign", "a"], "nothing to do: give --to or --cancel"),
+        (["reassign", "a", "--to", "1,2"], "'1,2' is not of the form 0=4,5,6"),
+        (["reassign", "a", "--to", "0="], "'' is not of the form 4,5,6"),
+        (["reassign", "a", "--to", "0=1", "--cancel", "0"], "partition 0 is named twice"),
     ],
 )
 def test_what_cannot_run_is_one_line_and_exit_code_2(arguments: list[str], said: str) -> None:

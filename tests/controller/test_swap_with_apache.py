@@ -13,8 +13,8 @@ from kraft_wire.cli.topic_admin import (
     create_topic,
     delete_topics,
     describe_configs,
-    topics,
 )
+from kraft_wire.cli.topic_partitions import described
 from kraft_wire.client import BrokerConnection
 from tests.apache.node import ApacheNode
 from tests.server_process import ServerProcess
@@ -31,7 +31,7 @@ def state(bootstrap: str) -> State:
     """Return id, partition count and own settings of every topic, once all have leaders."""
     found: State = {}
     with BrokerConnection(bootstrap) as connection:
-        for topic in topics(connection):
+        for topic in described(connection, []):
             if any((each.leader, each.isr) != (1, [1]) for each in topic.partitions):
                 return {}  # elections are not through yet
             own = {
@@ -59,7 +59,7 @@ def settled(bootstrap: str, names: set[str], own: dict[str, str]) -> State:
 def epochs(bootstrap: str, name: str) -> list[int]:
     """Return the leader epochs of a topic's partitions."""
     with BrokerConnection(bootstrap) as connection:
-        return [each.leader_epoch for each in topics(connection, [name])[0].partitions]
+        return [each.leader_epoch for each in described(connection, [name])[0].partitions]
 
 
 def test_topics_and_settings_survive_each_change_of_the_program(tmp_path: Path) -> None:
