@@ -1,8 +1,8 @@
 """Real producers that number their records and remember what they were promised of each.
 
-Record n of a producer goes to partition n modulo their number, so the numbers in a partition rise.
-Three producers are idempotent, and begin anew with a new producer id now and then; one is not, has
-one request under way, and may write a record twice but not leave one out.
+Records go to the partitions in turn, ten at a time, and so become batches; in each partition their
+numbers rise. Three producers are idempotent, and begin anew with a new producer id now and then; one
+is not, has one request under way, and may write a record twice but not leave one out.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import random
 import threading
 import time
 from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -20,6 +21,10 @@ PENDING, SOMEWHERE = -2, -1
 written is not told where that is."""
 LIFE = 20_000
 """Records of one producer id."""
+BLOCK = 10
+"""Records in a row that go to one partition."""
+BURST = 40
+"""Records that may be sent at the same moment when a producer keeps its pace."""
 AT_ONCE = 500
 PADDING_MAX = 160
 FAILURES_MAX = 20
@@ -61,7 +66,7 @@ class Pace:
     def granted(self) -> int:
         """The number by now."""
         with self._lock:
-            return int(self._now())
+            return int(self._now()) // BURST * BURST
 
     def _now(self) -> float:
         return self._granted + self._a_second * (time.monotonic() - self._since)
@@ -129,7 +134,7 @@ class Load(threading.Thread):
                 producer.produce(
                     self._topic,
                     value_of(self.number, self.sent, self._padding[self.sent % 97]),
-                    partition=self.sent % self.partitions,
+                    partition=partition_of(self.sent, self.partitions),
                     on_delivery=self._delivered,
                 )
                 self.sent += 1
@@ -155,6 +160,17 @@ class Load(threading.Thread):
             self.failures.append(f"{time.strftime('%H:%M:%S')} {self.kind.name}: {failure}")
 
 
+def partition_of(number: int, partitions: int) -> int:
+    """Where a record goes."""
+    return number // BLOCK % partitions
+
+
+def numbers_in(partition: int, partitions: int, sent: int) -> Iterator[int]:
+    """The records of a partition, in order."""
+    for first in range(partition * BLOCK, sent, partitions * BLOCK):
+        yield from range(first, min(first + BLOCK, sent))
+
+
 def value_of(writer: int, number: int, padding: bytes) -> bytes:
     """A record's value: who wrote it, its number, and bytes that say nothing."""
     return b"%d:%d:%b" % (writer, number, padding)
@@ -177,7 +193,7 @@ def _settings(kind: Kind, bootstrap: str) -> dict[str, str | int | bool]:
         "message.timeout.ms": 0,
         "request.timeout.ms": 5_000,
         "socket.timeout.ms": 10_000,
-        "linger.ms": 5,
+        "linger.ms": 10,
         "retry.backoff.ms": 50,
         "reconnect.backoff.ms": 20,
         "reconnect.backoff.max.ms": 500,

@@ -15,7 +15,7 @@ from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.record import Record
 from tests.replicas.campaign import Campaign
 from tests.replicas.layouts import LAYOUTS
-from tests.replicas.load import KINDS, Load, Pace, value_of
+from tests.replicas.load import KINDS, Load, Pace, numbers_in, partition_of, value_of
 from tests.replicas.reading import Stored
 from tests.replicas.replica_logs import EPOCHS, compare, tails
 from tests.replicas.verdict import broken_lines, judge, judge_read_along, judge_writer
@@ -58,6 +58,12 @@ def read(writer: int, numbers: Iterable[int]) -> dict[int, Stored]:
     for number in numbers:
         stored.take(value_of(writer, number, b"x"))
     return {0: stored}
+
+
+def test_every_record_is_looked_for_in_the_partition_that_it_went_to() -> None:
+    for partition in range(3):
+        sent_there = [each for each in range(95) if partition_of(each, 3) == partition]
+        assert list(numbers_in(partition, 3, 95)) == sent_there
 
 
 def test_what_was_promised_and_is_there_is_no_problem() -> None:

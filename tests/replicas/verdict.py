@@ -13,7 +13,7 @@ from tests.mixed.chaos import error_lines
 from tests.mixed.controller import KRAFT_WIRE
 from tests.replicas.campaign import Campaign
 from tests.replicas.cluster import TOPIC
-from tests.replicas.load import PENDING, SOMEWHERE, Load
+from tests.replicas.load import PENDING, SOMEWHERE, Load, numbers_in
 from tests.replicas.reading import Stored
 from tests.replicas.replica_logs import compare
 
@@ -147,7 +147,7 @@ def _missing(
 ) -> list[str]:
     """Acknowledged records that are not where they should be."""
     problems = []
-    for number in range(partition, load.sent, load.partitions):
+    for number in numbers_in(partition, load.partitions, load.sent):
         offset, at = load.offsets[number], places.get(number, [])
         if offset == PENDING or (offset == SOMEWHERE and at) or offset in at:
             continue
