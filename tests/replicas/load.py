@@ -1,8 +1,8 @@
 """Real producers that number their records and remember what they were promised of each.
 
 Records go to the partitions in turn, ten at a time, and so become batches; in each partition their
-numbers rise. Three producers are idempotent, and begin anew with a new producer id now and then. One
-is not; it has one request under way, and may write a record twice but not leave one out.
+numbers rise. Three producers are idempotent, and begin anew with a new producer id now and then.
+One is not; it has one request under way, and may write a record twice but not leave one out.
 """
 
 from __future__ import annotations
