@@ -5,7 +5,7 @@ BIN := .venv/bin
 NODE_READY := .venv/.node-stamp
 READY := .venv/.stamp
 
-.PHONY: help install run test check coverage generate golden clients bench bench-quorum bench-spark fuzz attack mixed guests replicas dropin crash sim mutants spark spark-cluster ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test check coverage generate golden clients clients-cluster bench bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim mutants spark spark-cluster ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -46,11 +46,17 @@ golden: $(READY)  ## vectors made by Apache's own classes, compared both ways
 clients: $(READY)  ## the table of scenarios and real clients
 	$(BIN)/python -m tests.clients $(ARGS)
 
+clients-cluster: $(READY)  ## the same table against three brokers, one of which restarts every 20 s
+	$(BIN)/python -m tests.clients --cluster $(ARGS)
+
 bench: $(READY)  ## paired benchmarks against peers
 	$(BIN)/python -m benchmarks $(ARGS)
 
 bench-quorum: $(READY)  ## three controllers of ours beside Apache's three
 	$(BIN)/python -m benchmarks.quorum $(ARGS)
+
+bench-cluster: $(READY)  ## three brokers on three controllers of ours beside Apache's
+	$(BIN)/python -m benchmarks.cluster $(ARGS)
 
 bench-spark: $(READY)  ## the pipeline beside Spark's own Kafka connector and Apache's tools
 	$(BIN)/python -m benchmarks.spark $(ARGS)

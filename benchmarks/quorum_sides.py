@@ -12,17 +12,18 @@ from tests.chaos.failover import DEFAULTS, SIDES, Writer
 from tests.mixed.controller import Controller
 from tests.mixed.quorum import MixedQuorum
 
-__all__ = ["NODES", "SECONDS_MAX", "Side", "sides"]
+__all__ = ["NODES", "SECONDS_MAX", "Measured", "Side", "sides"]
 
 NODES = (1, 2, 3)
 SECONDS_MAX = 600.0
 """Patience with a machine that others use as well; no figure depends on it."""
 
 
-class _Measured(Controller):
-    """A controller whose process can be looked at."""
+class Measured(Controller):
+    """A node whose process can be looked at; Apache's has a heap and the flags of its script."""
 
     heap_mb = 256
+    flags: Sequence[str] = SCRIPT_FLAGS
     stop_seconds_max = SECONDS_MAX
 
     @property
@@ -40,7 +41,7 @@ class _Measured(Controller):
             release=self.make,
             heap_mb=self.heap_mb,
             flags=["-Djudge.level=WARN"],
-            base_flags=SCRIPT_FLAGS,
+            base_flags=self.flags,
         )
 
 
@@ -62,7 +63,7 @@ class Side(MixedQuorum):
         given = {**DEFAULTS, **(overrides or {})}
         super().__init__(home, dict.fromkeys(NODES, make), voters=NODES, overrides=given)
         self.measured = {
-            each.node_id: _Measured(each.node_id, make, home, each.port, each.properties)
+            each.node_id: Measured(each.node_id, make, home, each.port, each.properties)
             for each in self.nodes.values()
         }
         self.nodes = dict(self.measured)

@@ -1,7 +1,10 @@
 """``make clients``: the table scenario × client, against our node or, as a check, against Apache.
 
-``python -m tests.clients [--apache] [--client NAME]… [--scenario NAME]…``. Exit code 0 means all
-green, 1 that something is not, 2 that a client's program is missing (it is listed as not run).
+``python -m tests.clients [--cluster] [--apache] [--client NAME]… [--scenario NAME]…``. With
+``--cluster`` (``make clients-cluster``) it is three brokers on three controllers, three replicas a
+topic, of which two must acknowledge, and one broker after the other is restarted, one every 20 s.
+Exit code 0 means all green, 1 that something is not, 2 that a client's program is missing (it is
+listed as not run).
 """
 
 from __future__ import annotations
@@ -11,27 +14,32 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from tests import judges
-from tests.apache.jars import JarsMissing
+from tests.apache.jars import RELEASE, JarsMissing
 from tests.apache.java_process import JavaFailed
 from tests.apache.node import ApacheNode
+from tests.clients.cluster import REPLICAS, Cluster
 from tests.clients.registry import CLIENTS, FIRST_SCENARIOS, TABLE_ROWS, Client, HarnessNotBuilt
 from tests.clients.running import Broker, Result, run_all
+from tests.mixed.controller import OURS
 from tests.server_process import ServerProcess
 
 LOG_LINES_SHOWN = 25
+RESTART_EVERY_S = 20.0
 
 
 def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.clients", description=__doc__)
     parser.add_argument("--apache", action="store_true", help="judge the harnesses, not our node")
+    parser.add_argument("--cluster", action="store_true", help="three brokers, restarted in turn")
     parser.add_argument("--client", action="append", choices=CLIENTS)
     parser.add_argument("--scenario", action="append", choices=FIRST_SCENARIOS)
     return parser.parse_args()
@@ -78,9 +86,22 @@ def cell(result: Result | None) -> str:
     return "–" if result.green else "[red]FAIL[/]"
 
 
-def broker_context(apache: bool, folder: Path) -> AbstractContextManager[Broker]:
-    """The broker that is driven."""
-    return ApacheNode(folder) if apache else ServerProcess(folder)
+def say(line: str) -> None:
+    """Print a line with the time of day."""
+    print(time.strftime("%H:%M:%S ") + line, flush=True)
+
+
+@contextmanager
+def driven(wanted: argparse.Namespace, folder: Path) -> Iterator[Broker]:
+    """What the clients are to talk to."""
+    if not wanted.cluster:
+        with ApacheNode(folder) if wanted.apache else ServerProcess(folder) as broker:
+            yield broker
+        return
+    with Cluster(folder, RELEASE if wanted.apache else OURS, say=say) as cluster:
+        with cluster.restarting(RESTART_EVERY_S):
+            yield cluster
+        say(f"{cluster.restarts} restarts of brokers")
 
 
 def main() -> int:
@@ -92,11 +113,15 @@ def main() -> int:
     started = time.monotonic()
     with (
         tempfile.TemporaryDirectory(prefix="clients-") as folder,
-        broker_context(wanted.apache, Path(folder)) as broker,
+        driven(wanted, Path(folder)) as broker,
     ):
-        table = run_all(ready, broker, wanted.scenario or FIRST_SCENARIOS)
+        scenarios = wanted.scenario or FIRST_SCENARIOS
+        replicas = REPLICAS if wanted.cluster else 1
+        table = run_all(ready, broker, scenarios, replicas=replicas, say=say)
         log = broker.log.read_text(errors="replace").splitlines()[-LOG_LINES_SHOWN:]
     name = "Apache Kafka 4.3.1" if wanted.apache else "kraft-wire"
+    if wanted.cluster:
+        name = f"a cluster of {name}, one broker restarting every {RESTART_EVERY_S:.0f} s"
     title = f"clients against {name}, {time.monotonic() - started:.0f} s"
     print_table(console, title, table)
     green = all(result.green for results in table.values() for result in results.values())

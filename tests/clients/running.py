@@ -1,17 +1,19 @@
 """Run harnesses against a broker and collect what they say, scenario by scenario.
 
-A harness that hangs, dies or keeps silent is a failure of the scenarios it owes. Codecs are checked
-on the broker's disk as well: a client that sends uncompressed without saying so looks fine from
-outside.
+A harness is told by REPLICAS in its environment how many replicas a topic has; more than one means
+that brokers restart while it runs. One that hangs, dies or keeps silent is a failure of the
+scenarios it owes. Codecs are checked on the broker's disk as well: a client that sends uncompressed
+without saying so looks fine from outside.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import struct
 import subprocess
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -19,6 +21,7 @@ from typing import Protocol
 from tests.clients.registry import AFTER_RESTART, FIRST_SCENARIOS, Client
 
 HARNESS_SECONDS_MAX = 420
+CLUSTER_HARNESS_SECONDS_MAX = 1200
 SCENARIO_SECONDS_MAX = 90
 CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 BATCH_PREFIX = struct.Struct(">qiibIh")
@@ -26,14 +29,19 @@ LOG_OVERHEAD_BYTES = 12
 
 
 class Broker(Protocol):
-    """What a broker under test is here: an address, a data directory, a log, a restart."""
+    """What a broker under test, or a cluster of them, is here."""
 
-    data: Path
-    log: Path
+    @property
+    def data(self) -> Path:
+        """Where partitions are, or where the directories of several brokers are."""
+
+    @property
+    def log(self) -> Path:
+        """What it wrote."""
 
     @property
     def bootstrap(self) -> str:
-        """``host:port``."""
+        """``host:port``, of several brokers with commas."""
 
     def restart(self) -> None:
         """Stop gracefully, start again over the same data on the same port."""
@@ -54,7 +62,7 @@ class Result:
 
 
 def run_client(
-    client: Client, bootstrap: str, prefix: str, scenarios: Sequence[str]
+    client: Client, bootstrap: str, prefix: str, scenarios: Sequence[str], replicas: int = 1
 ) -> dict[str, Result]:
     """Run scenarios with one client; every one of them has a result."""
     wanted = [name for name in scenarios if name not in client.not_applicable]
@@ -63,8 +71,9 @@ def run_client(
         for name in scenarios
         if name in client.not_applicable
     }
-    seconds = min(HARNESS_SECONDS_MAX, SCENARIO_SECONDS_MAX * max(1, len(wanted)))
-    stdout, end = _run([*client.command(), bootstrap, prefix, *wanted], seconds)
+    limit = HARNESS_SECONDS_MAX if replicas == 1 else CLUSTER_HARNESS_SECONDS_MAX
+    seconds = min(limit, SCENARIO_SECONDS_MAX * max(1, len(wanted)))
+    stdout, end = _run([*client.command(), bootstrap, prefix, *wanted], seconds, replicas)
     for line in stdout.splitlines():
         if line.startswith("{"):
             said = json.loads(line)
@@ -74,10 +83,13 @@ def run_client(
     return results
 
 
-def _run(command: list[str], seconds: float) -> tuple[str, str]:
+def _run(command: list[str], seconds: float, replicas: int) -> tuple[str, str]:
     """Standard output of a harness, and how it ended in words."""
+    environment = {**os.environ, "REPLICAS": str(replicas)}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds)
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=seconds, env=environment
+        )
     except subprocess.TimeoutExpired as late:
         said = late.stdout or b""
         text = said.decode(errors="replace") if isinstance(said, bytes) else said
@@ -87,7 +99,12 @@ def _run(command: list[str], seconds: float) -> tuple[str, str]:
 
 
 def run_all(
-    clients: Iterable[Client], broker: Broker, scenarios: Sequence[str] = FIRST_SCENARIOS
+    clients: Iterable[Client],
+    broker: Broker,
+    scenarios: Sequence[str] = FIRST_SCENARIOS,
+    *,
+    replicas: int = 1,
+    say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, dict[str, Result]]:
     """All scenarios with all clients, with one restart of the broker for all of them."""
     stamp = f"{int(time.time())}"
@@ -95,15 +112,18 @@ def run_all(
     chosen = list(clients)
     for client in chosen:
         prefix = f"{client.name}-{stamp}"
-        table[client.name] = run_client(client, broker.bootstrap, prefix, scenarios)
+        began = time.monotonic()
+        table[client.name] = run_client(client, broker.bootstrap, prefix, scenarios, replicas)
         _check_codecs(table[client.name], broker.data, prefix)
+        green = sum(result.green for result in table[client.name].values())
+        say(f"{client.name}: {green} of {len(scenarios)} in {time.monotonic() - began:.0f} s")
     if "restart-before" in scenarios:
         broker.restart()
         for client in chosen:
             prefix = f"{client.name}-{stamp}"
-            after = run_client(client, broker.bootstrap, prefix, [AFTER_RESTART])[AFTER_RESTART]
+            after = run_client(client, broker.bootstrap, prefix, [AFTER_RESTART], replicas)
             before = table[client.name].pop("restart-before")
-            table[client.name]["restart"] = before if not before.green else after
+            table[client.name]["restart"] = after[AFTER_RESTART] if before.green else before
     return table
 
 
@@ -111,15 +131,15 @@ def _check_codecs(results: dict[str, Result], data: Path, prefix: str) -> None:
     for codec in CODEC_NAMES:
         name = f"codec-{codec}"
         if name in results and results[name].status == "ok":
-            found = codecs_on_disk(data / f"{prefix}-{name}-0")
+            found = codecs_on_disk(data, f"{prefix}-{name}-0")
             if found != {codec}:
                 results[name] = Result("fail", f"on disk the batches are {sorted(found)}")
 
 
-def codecs_on_disk(partition: Path) -> set[str]:
-    """The codecs of all batches in a partition's segments."""
+def codecs_on_disk(data: Path, partition: str) -> set[str]:
+    """The codecs of all batches in the segments of all of a partition's replicas."""
     found: set[str] = set()
-    for segment in sorted(partition.glob("*.log")):
+    for segment in sorted(data.rglob(f"{partition}/*.log")):
         content = segment.read_bytes()
         position = 0
         while position + BATCH_PREFIX.size <= len(content):

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -13,6 +15,20 @@ const (
 	noOffset        = int64(-1)
 	messageBytesMax = 2_000_000
 )
+
+// replicas is what every topic has that a scenario creates.
+var replicas = replicasWanted()
+
+// leadersMove says that brokers restart meanwhile: whoever retries then writes once and in order only
+// as an idempotent producer, and a member that joins again reads again what nobody has committed.
+var leadersMove = replicas > 1
+
+func replicasWanted() int {
+	if count, err := strconv.Atoi(os.Getenv("REPLICAS")); err == nil {
+		return count
+	}
+	return 1
+}
 
 type header struct {
 	name  string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -17,7 +18,7 @@ type franz struct {
 }
 
 func newFranz(bootstrap string) adapter {
-	client, err := kgo.NewClient(kgo.SeedBrokers(bootstrap), kgo.MetadataMinAge(100*time.Millisecond))
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(bootstrap, ",")...), kgo.MetadataMinAge(100*time.Millisecond))
 	if err != nil {
 		panic(err)
 	}
@@ -29,7 +30,7 @@ func inTime() (context.Context, context.CancelFunc) {
 }
 
 func (f *franz) client(options ...kgo.Opt) (*kgo.Client, error) {
-	return kgo.NewClient(append(options, kgo.SeedBrokers(f.bootstrap))...)
+	return kgo.NewClient(append(options, kgo.SeedBrokers(strings.Split(f.bootstrap, ",")...))...)
 }
 
 func (f *franz) brokers() ([]string, error) {
@@ -63,7 +64,7 @@ func (f *franz) createTopic(topic string, partitions int, configs map[string]str
 	for key, value := range configs {
 		wanted[key] = kadm.StringPtr(value)
 	}
-	_, err := f.admin.CreateTopic(ctx, int32(partitions), 1, wanted, topic)
+	_, err := f.admin.CreateTopic(ctx, int32(partitions), int16(replicas), wanted, topic)
 	return err
 }
 
@@ -131,7 +132,7 @@ func (f *franz) produce(topic string, records []record, codec string, idempotent
 		kgo.AllowAutoTopicCreation(),
 		kgo.UnknownTopicRetries(20),
 	}
-	if !idempotent {
+	if !idempotent && !leadersMove {
 		options = append(options, kgo.DisableIdempotentWrite())
 	}
 	if records[0].partition >= 0 {

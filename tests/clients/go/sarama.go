@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -29,11 +30,12 @@ func saramaConfig() *sarama.Config {
 }
 
 func newSarama(bootstrap string) adapter {
-	admin, err := sarama.NewClusterAdmin([]string{bootstrap}, saramaConfig())
+	servers := strings.Split(bootstrap, ",")
+	admin, err := sarama.NewClusterAdmin(servers, saramaConfig())
 	if err != nil {
 		panic(err)
 	}
-	return &saramaClient{[]string{bootstrap}, admin}
+	return &saramaClient{servers, admin}
 }
 
 func (s *saramaClient) brokers() ([]string, error) {
@@ -64,7 +66,9 @@ func (s *saramaClient) createTopic(topic string, partitions int, configs map[str
 	for key, value := range configs {
 		entries[key] = &value
 	}
-	detail := &sarama.TopicDetail{NumPartitions: int32(partitions), ReplicationFactor: 1, ConfigEntries: entries}
+	detail := &sarama.TopicDetail{
+		NumPartitions: int32(partitions), ReplicationFactor: int16(replicas), ConfigEntries: entries,
+	}
 	return s.admin.CreateTopic(topic, detail, false)
 }
 
@@ -105,7 +109,7 @@ var saramaCodecs = map[string]sarama.CompressionCodec{
 func (s *saramaClient) produce(topic string, records []record, codec string, idempotent bool) error {
 	config := saramaConfig()
 	config.Producer.Compression = saramaCodecs[codec]
-	if idempotent {
+	if idempotent || leadersMove {
 		config.Producer.Idempotent = true
 		config.Net.MaxOpenRequests = 1
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -12,12 +13,13 @@ import (
 const segmentMaxWait = 250 * time.Millisecond
 
 type segment struct {
-	bootstrap string
-	client    *kafka.Client
+	servers []string
+	client  *kafka.Client
 }
 
 func newSegment(bootstrap string) adapter {
-	return &segment{bootstrap, &kafka.Client{Addr: kafka.TCP(bootstrap), Timeout: operationTime}}
+	servers := strings.Split(bootstrap, ",")
+	return &segment{servers, &kafka.Client{Addr: kafka.TCP(servers...), Timeout: operationTime}}
 }
 
 func (s *segment) metadata(topics ...string) (*kafka.MetadataResponse, error) {
@@ -48,7 +50,7 @@ func (s *segment) partitions(topic string) (int, error) {
 }
 
 func (s *segment) createTopic(topic string, partitions int, configs map[string]string) error {
-	wanted := kafka.TopicConfig{Topic: topic, NumPartitions: partitions, ReplicationFactor: 1}
+	wanted := kafka.TopicConfig{Topic: topic, NumPartitions: partitions, ReplicationFactor: replicas}
 	for key, value := range configs {
 		wanted.ConfigEntries = append(wanted.ConfigEntries, kafka.ConfigEntry{ConfigName: key, ConfigValue: value})
 	}
@@ -119,7 +121,7 @@ func (s *segment) produce(topic string, records []record, codec string, idempote
 		return errors.New("kafka-go has no idempotent producer")
 	}
 	writer := &kafka.Writer{
-		Addr: kafka.TCP(s.bootstrap), Topic: topic, RequiredAcks: kafka.RequireAll, Balancer: &kafka.Hash{},
+		Addr: kafka.TCP(s.servers...), Topic: topic, RequiredAcks: kafka.RequireAll, Balancer: &kafka.Hash{},
 		Compression: segmentCodecs[codec], BatchTimeout: 5 * time.Millisecond, AllowAutoTopicCreation: true,
 	}
 	if records[0].partition >= 0 {
@@ -160,7 +162,7 @@ func fromSegment(one kafka.Message) record {
 
 func (s *segment) stream(topic string, partition int) *kafka.Reader {
 	return kafka.NewReader(kafka.ReaderConfig{
-		Brokers: []string{s.bootstrap}, Topic: topic, Partition: partition, MinBytes: 1, MaxBytes: 10_000_000,
+		Brokers: s.servers, Topic: topic, Partition: partition, MinBytes: 1, MaxBytes: 10_000_000,
 		MaxWait: segmentMaxWait,
 	})
 }
@@ -191,7 +193,7 @@ func (s *segment) consume(topic string, partitions, count int) ([]record, error)
 
 func (s *segment) consumeInGroup(topic, group string, count int) ([]record, error) {
 	from := kafka.NewReader(kafka.ReaderConfig{
-		Brokers: []string{s.bootstrap}, GroupID: group, Topic: topic, StartOffset: kafka.FirstOffset,
+		Brokers: s.servers, GroupID: group, Topic: topic, StartOffset: kafka.FirstOffset,
 		MinBytes: 1, MaxBytes: 10_000_000, MaxWait: segmentMaxWait,
 	})
 	ctx, cancel := inTime()
@@ -219,7 +221,7 @@ type segmentMember struct {
 
 func (s *segment) join(topic, group string) (member, error) {
 	joined, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
-		ID: group, Brokers: []string{s.bootstrap}, Topics: []string{topic}, StartOffset: kafka.FirstOffset,
+		ID: group, Brokers: s.servers, Topics: []string{topic}, StartOffset: kafka.FirstOffset,
 		HeartbeatInterval: time.Second,
 	})
 	if err != nil {
@@ -289,7 +291,13 @@ type segmentReader struct {
 }
 
 func (s *segment) reader(topic string) (reader, error) {
-	conn, err := kafka.DialLeader(context.Background(), "tcp", s.bootstrap, topic, 0)
+	var conn *kafka.Conn
+	err := errors.New("no server")
+	for _, server := range s.servers {
+		if conn, err = kafka.DialLeader(context.Background(), "tcp", server, topic, 0); err == nil {
+			break
+		}
+	}
 	return &segmentReader{segment: s, topic: topic, stream: conn}, err
 }
 

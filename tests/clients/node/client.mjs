@@ -1,5 +1,7 @@
 // What the scenarios need of @platformatic/kafka, in their own words.
 
+import { setTimeout as sleep } from 'node:timers/promises'
+import { inspect } from 'node:util'
 import { Admin, Consumer, Producer } from '@platformatic/kafka'
 
 const OPERATION_MS = 30_000
@@ -7,10 +9,15 @@ const TOPIC_RESOURCE = 2
 const SET_CONFIG = 0
 const FETCH_BYTES = 20_000_000
 
+// Of every topic. Where there are several, brokers restart meanwhile, and whoever retries then writes
+// once and in order only as an idempotent producer.
+export const REPLICAS = Number(process.env.REPLICAS ?? 1)
+export const LEADERS_MOVE = REPLICAS > 1
+
 export class Client {
   constructor (bootstrap) {
     this.bootstrap = bootstrap
-    this.common = { clientId: 'harness', bootstrapBrokers: [bootstrap], retries: 20, retryDelay: 200 }
+    this.common = { clientId: 'harness', bootstrapBrokers: bootstrap.split(','), retries: 20, retryDelay: 200 }
     this.admin = new Admin(this.common)
   }
 
@@ -31,11 +38,13 @@ export class Client {
 
   async createTopic (topic, partitions, configs = {}) {
     const entries = Object.entries(configs).map(([name, value]) => ({ name, value }))
-    await this.admin.createTopics({ topics: [topic], partitions, replicas: 1, configs: entries })
+    const wanted = { topics: [topic], partitions, replicas: REPLICAS, configs: entries }
+    await placed(() => this.admin.createTopics(wanted))
   }
 
   async addPartitions (topic, total) {
-    await this.admin.createPartitions({ topics: [{ name: topic, count: total, assignments: null }] })
+    const topics = [{ name: topic, count: total, assignments: null }]
+    await placed(() => this.admin.createPartitions({ topics }))
   }
 
   async alterConfig (topic, name, value) {
@@ -54,7 +63,7 @@ export class Client {
     await this.admin.deleteTopics({ topics: [topic] })
   }
 
-  async produce (topic, records, { codec = 'none', idempotent = false } = {}) {
+  async produce (topic, records, { codec = 'none', idempotent = LEADERS_MOVE } = {}) {
     const producer = new Producer({
       ...this.common, acks: -1, compression: codec, idempotent, autocreateTopics: true
     })
@@ -101,6 +110,23 @@ export class Client {
     const topics = [{ name: topic, partitions: [{ partitionIndex: 0, timestamp: BigInt(timestamp) }] }]
     const [found] = await this.admin.listOffsets({ topics })
     return Number(found.partitions[0].offset)
+  }
+}
+
+// Makes a change that places replicas; again while a broker is about to stop: Kafka places none on it,
+// and refuses what needs all brokers, which no client tries again by itself.
+async function placed (change) {
+  const deadline = Date.now() + OPERATION_MS
+  for (;;) {
+    try {
+      return await change()
+    } catch (error) {
+      const said = inspect(error, { depth: 5 })
+      if (!LEADERS_MOVE || !said.includes('INVALID_REPLICATION_FACTOR') || Date.now() > deadline) {
+        throw error
+      }
+    }
+    await sleep(100)
   }
 }
 

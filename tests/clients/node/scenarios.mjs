@@ -3,6 +3,7 @@
 import { deepStrictEqual, ok } from 'node:assert'
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { LEADERS_MOVE } from './client.mjs'
 
 const FILLER = ' kafka wire'.repeat(10)
 const BASE_TIMESTAMP_MS = 1_700_000_000_000
@@ -40,7 +41,10 @@ async function through (client, topic, partitions, sent, options) {
 
 async function metadata (client, topic) {
   await create(client, topic, 3)
-  deepStrictEqual(await client.brokers(), [client.bootstrap])
+  const all = client.bootstrap.split(',')
+  const found = await client.brokers()
+  ok(found.every(broker => all.includes(broker)), `strange brokers: ${found}`)
+  ok(found.length === all.length || (LEADERS_MOVE && found.length === all.length - 1), `too few brokers: ${found}`)
 }
 
 const codec = name => async (client, topic) => {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -10,6 +11,11 @@ from dataclasses import dataclass, field
 Header = tuple[str, bytes | None]
 
 OPERATION_SECONDS = 30.0
+REPLICAS = int(os.environ.get("REPLICAS", "1"))
+"""Of every topic that a scenario creates."""
+LEADERS_MOVE = REPLICAS > 1
+"""Brokers restart meanwhile. Whoever retries then writes once and in order only as an idempotent
+producer, and a member that joins its group again reads again what nobody has committed."""
 
 
 class ScenarioFailed(AssertionError):
@@ -89,7 +95,7 @@ class Adapter(ABC):
 
     @abstractmethod
     def create_topic(self, topic: str, partitions: int, configs: dict[str, str]) -> None:
-        """Create a topic with one replica."""
+        """Create a topic with REPLICAS replicas."""
 
     @abstractmethod
     def produce(
@@ -98,7 +104,7 @@ class Adapter(ABC):
         records: Sequence[Produced],
         *,
         codec: str = "none",
-        idempotent: bool = False,
+        idempotent: bool = LEADERS_MOVE,
     ) -> None:
         """Produce with acks=all and return when everything is acknowledged."""
 

@@ -12,7 +12,9 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from tests.clients.python.adapter import (
+    LEADERS_MOVE,
     OPERATION_SECONDS,
+    REPLICAS,
     AdminAdapter,
     Consumed,
     Member,
@@ -144,7 +146,7 @@ class AiokafkaAdapter(AdminAdapter):
         return None
 
     def create_topic(self, topic: str, partitions: int, configs: dict[str, str]) -> None:
-        wanted = NewTopic(topic, partitions, 1, topic_configs=configs)
+        wanted = NewTopic(topic, partitions, REPLICAS, topic_configs=configs)
         answer = self._wait(self._admin.create_topics([wanted]))
         expect_no_errors([entry[1] for entry in answer.topic_errors], "create_topics")
 
@@ -176,7 +178,7 @@ class AiokafkaAdapter(AdminAdapter):
         records: Sequence[Produced],
         *,
         codec: str = "none",
-        idempotent: bool = False,
+        idempotent: bool = LEADERS_MOVE,
     ) -> None:
         self._wait(self._produce(topic, records, codec, idempotent))
 

@@ -18,7 +18,9 @@ from confluent_kafka.admin import (
 )
 
 from tests.clients.python.adapter import (
+    LEADERS_MOVE,
     OPERATION_SECONDS,
+    REPLICAS,
     AdminAdapter,
     Consumed,
     Member,
@@ -133,7 +135,7 @@ class ConfluentAdapter(AdminAdapter):
         return None if found is None else len(found.partitions)
 
     def create_topic(self, topic: str, partitions: int, configs: dict[str, str]) -> None:
-        wanted = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=configs)
+        wanted = NewTopic(topic, partitions, REPLICAS, config=configs)
         self._admin.create_topics([wanted])[topic].result(OPERATION_SECONDS)
 
     def add_partitions(self, topic: str, total: int) -> None:
@@ -162,7 +164,7 @@ class ConfluentAdapter(AdminAdapter):
         records: Sequence[Produced],
         *,
         codec: str = "none",
-        idempotent: bool = False,
+        idempotent: bool = LEADERS_MOVE,
     ) -> None:
         producer = Producer(
             {

@@ -10,7 +10,9 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from tests.clients.python.adapter import (
+    LEADERS_MOVE,
     OPERATION_SECONDS,
+    REPLICAS,
     AdminAdapter,
     Consumed,
     Member,
@@ -110,8 +112,8 @@ class KafkaPythonAdapter(AdminAdapter):
         return None
 
     def create_topic(self, topic: str, partitions: int, configs: dict[str, str]) -> None:
-        wanted = {"num_partitions": partitions, "replication_factor": 1, "configs": configs}
-        self._admin.create_topics({topic: wanted}, wait_for_metadata=True)
+        wanted = {"num_partitions": partitions, "replication_factor": REPLICAS}
+        self._admin.create_topics({topic: {**wanted, "configs": configs}}, wait_for_metadata=True)
 
     def add_partitions(self, topic: str, total: int) -> None:
         self._admin.create_partitions({topic: total})
@@ -135,7 +137,7 @@ class KafkaPythonAdapter(AdminAdapter):
         records: Sequence[Produced],
         *,
         codec: str = "none",
-        idempotent: bool = False,
+        idempotent: bool = LEADERS_MOVE,
     ) -> None:
         producer = KafkaProducer(
             bootstrap_servers=self.bootstrap,

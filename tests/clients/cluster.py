@@ -1,0 +1,197 @@
+"""Three controllers and three brokers of one make as processes; brokers restart in turn meanwhile.
+
+Every topic is replicated to all three brokers, and two must have what is acknowledged. A restart is
+a controlled one: SIGTERM, a clean end, a start over the same data and port. The next one comes when
+the broker is in every ISR again, so that there are two others at any time.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cached_property
+from itertools import cycle
+from pathlib import Path
+from types import TracebackType
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, ClusterMetadata
+
+from tests.mixed.controller import Controller
+from tests.mixed.quorum import MixedQuorum
+from tests.server_process import free_port
+
+CONTROLLERS = (1, 2, 3)
+BROKERS = (101, 102, 103)
+REPLICAS = len(BROKERS)
+SETTINGS = {
+    "min.insync.replicas": "2",
+    "default.replication.factor": str(REPLICAS),
+    "num.partitions": "4",
+    "offsets.topic.num.partitions": "6",
+    "offsets.topic.replication.factor": str(REPLICAS),
+    "group.initial.rebalance.delay.ms": "0",
+}
+PATIENCE_S = 120.0
+SIGTERM_CODES = (0, 143)
+"""Ours says that it ended as it was asked to; a Java virtual machine names the signal."""
+LOG_TAIL = 4_000
+
+
+class Cluster:
+    """Format, start, restart and stop it; what fails in a restart is raised at the end of all."""
+
+    def __init__(
+        self,
+        home: Path,
+        make: str,
+        *,
+        overrides: Mapping[str, str] | None = None,
+        say: Callable[[str], None] = print,
+    ) -> None:
+        """`make` is `ours` or a release of Apache Kafka; `overrides` are for every node."""
+        settings = {**SETTINGS, **(overrides or {})}
+        makes = dict.fromkeys(CONTROLLERS, make)
+        self.home = home
+        self.quorum = MixedQuorum(home, makes, voters=CONTROLLERS, overrides=settings)
+        self.brokers = {each: self._broker(each, make, settings) for each in BROKERS}
+        self.restarts = 0
+        self._say = say
+        self._lock = threading.Lock()
+
+    def _broker(self, node_id: int, make: str, settings: Mapping[str, str]) -> Controller:
+        port = free_port()
+        shared = self.quorum[CONTROLLERS[0]].properties
+        properties = {
+            **{
+                key: shared[key]
+                for key in ("controller.listener.names", "controller.quorum.voters")
+            },
+            "process.roles": "broker",
+            "node.id": str(node_id),
+            "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "log.dirs": str(self.home / f"node-{node_id}"),
+            **settings,
+        }
+        return Controller(node_id, make, self.home, port, properties)
+
+    @property
+    def bootstrap(self) -> str:
+        """All brokers."""
+        return ",".join(each.address for each in self.brokers.values())
+
+    @property
+    def data(self) -> Path:
+        """The directory above those of all nodes."""
+        return self.home
+
+    @property
+    def log(self) -> Path:
+        """A file with what everybody wrote last."""
+        told = self.home / "everybody.log"
+        nodes = [*self.quorum.nodes.values(), *self.brokers.values()]
+        told.write_text("\n".join(f"--- {n.node_id}\n{n.log[-LOG_TAIL:]}" for n in nodes))
+        return told
+
+    def restart(self) -> None:
+        """One broker after the other."""
+        for node_id in self.brokers:
+            self.restart_broker(node_id)
+
+    def restart_broker(self, node_id: int) -> None:
+        """Stop it in order and start it again, and wait until it is in every ISR."""
+        with self._lock:
+            began = time.monotonic()
+            code = self.brokers[node_id].stop()
+            assert code in SIGTERM_CODES, (
+                f"broker {node_id} ended with {code}\n{self.log.read_text()}"
+            )
+            away = time.monotonic()
+            self.brokers[node_id].start()
+            self._until_whole()
+            self.restarts += 1
+            took = f"{away - began:.1f} s, in every ISR {time.monotonic() - away:.1f} s later"
+        self._say(f"broker {node_id}: stopped in {took}")
+
+    @contextmanager
+    def restarting(self, every_s: float) -> Iterator[None]:
+        """Restart one broker after the other, one every so many seconds."""
+        is_over = threading.Event()
+        with ThreadPoolExecutor(1) as pool:
+            restarts = pool.submit(self._restart_until, is_over, every_s)
+            try:
+                yield
+            finally:
+                is_over.set()
+            restarts.result()
+
+    def _restart_until(self, is_over: threading.Event, every_s: float) -> None:
+        due = time.monotonic() + every_s
+        for node_id in cycle(self.brokers):
+            if is_over.wait(max(0.0, due - time.monotonic())):
+                return
+            due = time.monotonic() + every_s
+            self.restart_broker(node_id)
+
+    # -- how it stands ---------------------------------------------------------------------------
+
+    @cached_property
+    def _admin(self) -> AdminClient:
+        return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+
+    def _until_whole(self) -> None:
+        """Wait until all brokers are there and every replica is in its ISR."""
+        deadline = time.monotonic() + PATIENCE_S
+        while (lacking := self._lacking()) is not None:
+            died = [each.node_id for each in self.brokers.values() if each.died]
+            if died or time.monotonic() > deadline:
+                raise AssertionError(f"{lacking}; died: {died}\n{self.log.read_text()}")
+            time.sleep(0.1)
+
+    def _lacking(self) -> str | None:
+        """What is not as it should be, None if nothing."""
+        try:
+            found: ClusterMetadata = self._admin.list_topics(timeout=10)
+        except KafkaException as error:
+            return str(error)
+        if set(found.brokers) != set(BROKERS):
+            return f"brokers {sorted(found.brokers)}"
+        for topic in found.topics.values():
+            for partition in topic.partitions.values():
+                if len(partition.isrs) != len(partition.replicas):
+                    return f"{topic.topic}-{partition.id}: ISR {partition.isrs}"
+        return None
+
+    # -- its life --------------------------------------------------------------------------------
+
+    def __enter__(self) -> Cluster:
+        nodes = [*self.quorum.nodes.values(), *self.brokers.values()]
+        try:
+            for node in nodes:
+                node.format()
+            self.quorum.start()
+            self.quorum.leader()
+            for broker in self.brokers.values():
+                broker.start()
+            self._until_whole()
+        except BaseException:
+            self._kill()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._kill()
+
+    def _kill(self) -> None:
+        for broker in self.brokers.values():
+            broker.kill()
+        for controller in self.quorum.nodes.values():
+            controller.kill()
