@@ -1,0 +1,297 @@
+"""`python -m benchmarks.cluster [--quick] [--only NAME] [--json]`: a cluster beside Apache's.
+
+Three brokers on three controllers of ours, and the same of Apache Kafka 4.3.1. Both clusters run at
+once on this machine, one is measured at a time, taking turns; a row is the median over the rounds.
+Every topic has three replicas, of which two must have a record before it is acknowledged. Ratios
+above 1 are in our favour. Same client, same requests, same properties with Kafka's own timeouts.
+All takes a quarter of an hour on two idle cores.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from benchmarks import cluster_load
+from benchmarks.cluster_load import LOAD_PARTITIONS, AckedProducer
+from benchmarks.cluster_sides import HEAP_MB, ClusterSide, cluster_sides
+from benchmarks.cluster_wire import bytes_a_second
+from benchmarks.quorum import FAILURES, Parts, Row, Samples, print_table, row
+from tests.chaos.failover import percentile
+
+CREATED_PARTITIONS = 1_000
+IDLE_PARTITIONS = 2_000
+IDLE_TOPIC = "idle"
+FAILOVER_TOPIC = "failover"
+SETTLING_S = 5.0
+"""From the last change until nothing of it is left to be told."""
+
+Figures = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How often and how long."""
+
+    rounds: int
+    seconds: float
+    boots: int
+    kills: int
+    restarts: int
+
+
+FULL = Effort(rounds=5, seconds=5.0, boots=3, kills=5, restarts=3)
+QUICK = Effort(rounds=1, seconds=2.0, boots=1, kills=1, restarts=1)
+
+
+@dataclass
+class ClusterTurns:
+    """Both clusters, which take turns."""
+
+    both: dict[str, ClusterSide]
+    parts: Parts
+    topics: int = 0
+    is_filled: bool = False
+
+    def measure(self, rounds: int, measure: Callable[[ClusterSide], Figures]) -> dict[str, Samples]:
+        """Ask each side for its figures, so many times; what came before a failure counts."""
+        found: dict[str, Samples] = {}
+        try:
+            for _ in range(rounds):
+                for name, side in self.both.items():
+                    for figure, value in measure(side).items():
+                        samples = found.setdefault(figure, {each: [] for each in self.both})
+                        samples[name].append(value)
+                    self.parts.step()
+        except FAILURES:
+            if not found or not all(all(samples.values()) for samples in found.values()):
+                raise
+            self.parts.fail("a round, which does not count")
+        return found
+
+    def new_topic(self) -> str:
+        """A name that was not used before."""
+        self.topics += 1
+        return f"bench-{self.topics}"
+
+    def memory_row(self, when: str) -> Row:
+        """Resident memory of the broker that has most."""
+        samples = {name: [side.resident_bytes() / 2**20] for name, side in self.both.items()}
+        return row(f"memory of a broker, {when}", "MiB", samples)
+
+
+def boot_rows(turns: ClusterTurns, boots: int) -> list[Row]:
+    """Start all six processes until all brokers are there; both clusters are left running."""
+
+    def measure(side: ClusterSide) -> Figures:
+        side.stop()
+        return {"boot": side.boot_seconds()}
+
+    found = turns.measure(boots, measure)
+    time.sleep(SETTLING_S)
+    return [row("boot of the cluster", "s", found["boot"]), turns.memory_row("idle")]
+
+
+def load_rows(turns: ClusterTurns, rounds: int, seconds: float) -> list[Row]:
+    """As many records as are taken, after a round that does not count; what each costs."""
+
+    def measure(side: ClusterSide) -> Figures:
+        topic = turns.new_topic()
+        side.create(topic, LOAD_PARTITIONS)
+        before, begun = side.cpu_seconds(), time.perf_counter()
+        rate = cluster_load.rate(side.bootstrap, topic, seconds)
+        records = rate * (time.perf_counter() - begun)
+        spent_s = side.cpu_seconds() - before
+        side.delete(topic)
+        return {"rate": rate, "cpu": spent_s / max(records, 1.0)}
+
+    turns.measure(1, measure)
+    found = turns.measure(rounds, measure)
+    made = row("produce 1 KiB, acks=all", "records/s", found["rate"], more_is_better=True)
+    ours, apache = (statistics.median(found["cpu"][side]) for side in ("ours", "apache"))
+    made.our_cpu_us, made.cpu_ratio = round(ours * 1e6, 1), round(apache / ours, 2)
+    return [made, turns.memory_row("after the load")]
+
+
+def latency_rows(turns: ClusterTurns, rounds: int, seconds: float) -> list[Row]:
+    """250 records a second, one by one: from hand-over to acknowledgement."""
+    shares = (0.5, 0.99)
+
+    def measure(side: ClusterSide) -> Figures:
+        topic = turns.new_topic()
+        side.create(topic, LOAD_PARTITIONS)
+        times = cluster_load.latencies(side.bootstrap, topic, seconds)
+        side.delete(topic)
+        return {f"p{share * 100:g}": percentile(times, share) * 1e3 for share in shares}
+
+    turns.measure(1, measure)
+    found = turns.measure(rounds, measure)
+    return [row(f"latency {each}, acks=all", "ms", samples) for each, samples in found.items()]
+
+
+def failover_rows(turns: ClusterTurns, kills: int) -> list[Row]:
+    """`kill -9` of a partition's leader until the next record is acknowledged."""
+    for side in turns.both.values():
+        side.create(FAILOVER_TOPIC, 1)
+
+    def measure(side: ClusterSide) -> Figures:
+        producer = AckedProducer(side.bootstrap, linger_ms=0)
+        producer.first_in_each(FAILOVER_TOPIC, [0])
+        leader = side.leader_of(FAILOVER_TOPIC)
+        begun = time.perf_counter()
+        leader.kill()
+        producer.first_in_each(FAILOVER_TOPIC, [0])
+        took = time.perf_counter() - begun
+        side.until_gone(leader)
+        leader.start()
+        side.until_whole()
+        return {"failover": took}
+
+    samples = turns.measure(kills, measure)["failover"]
+    worst = {name: [max(times)] for name, times in samples.items()}
+    return [
+        row(f"failover of a partition, p50 of {kills}", "s", samples),
+        row(f"failover of a partition, slowest of {kills}", "s", worst),
+    ]
+
+
+def creation_rows(turns: ClusterTurns, rounds: int) -> list[Row]:
+    """A topic of a thousand partitions; until each of them has acknowledged a record."""
+
+    def measure(side: ClusterSide) -> Figures:
+        topic, begun = turns.new_topic(), time.perf_counter()
+        answered = side.create(topic, CREATED_PARTITIONS)
+        producer = AckedProducer(side.bootstrap, linger_ms=0)
+        producer.first_in_each(topic, range(CREATED_PARTITIONS))
+        took = time.perf_counter() - begun
+        side.delete(topic)
+        return {"answered": answered, "a record in each": took}
+
+    found = turns.measure(rounds, measure)
+    label = f"createTopics of {CREATED_PARTITIONS:,} partitions"
+    return [row(f"{label}: {each}", "s", samples) for each, samples in found.items()]
+
+
+def fill_idle_topic(turns: ClusterTurns) -> list[Row]:
+    """Two thousand partitions with a record in each, once for all that needs them."""
+    if turns.is_filled:
+        return []
+    for side in turns.both.values():
+        side.create(IDLE_TOPIC, IDLE_PARTITIONS)
+        producer = AckedProducer(side.bootstrap, linger_ms=0)
+        producer.first_in_each(IDLE_TOPIC, range(IDLE_PARTITIONS))
+    turns.is_filled = True
+    time.sleep(SETTLING_S)
+    return [turns.memory_row(f"{IDLE_PARTITIONS:,} partitions")]
+
+
+def idle_rows(turns: ClusterTurns, rounds: int, seconds: float) -> list[Row]:
+    """What followers and leaders say to each other when there is nothing to say (KIP-227)."""
+
+    def measure(side: ClusterSide) -> Figures:
+        pids = [each.pid for each in side.brokers.values()]
+        ports = [each.port for each in side.brokers.values()]
+        begun, before = time.perf_counter(), side.cpu_seconds()
+        told = bytes_a_second(pids, ports, seconds)
+        spent_s = (side.cpu_seconds() - before) / len(side.brokers)
+        assert told, f"{side.name}: brokers do not talk to each other"
+        return {"bytes": told, "cpu": spent_s / (time.perf_counter() - begun) * 1e3}
+
+    memory = fill_idle_topic(turns)
+    found = turns.measure(rounds, measure)
+    label = f"{IDLE_PARTITIONS:,} idle partitions"
+    return [
+        *memory,
+        row(f"{label}: bytes between brokers", "B/s", found["bytes"]),
+        row(f"{label}: processor time of a broker", "ms/s", found["cpu"]),
+    ]
+
+
+def restart_rows(turns: ClusterTurns, restarts: int) -> list[Row]:
+    """A controlled restart of a broker that has two thousand partitions."""
+
+    def measure(side: ClusterSide) -> Figures:
+        broker = side.next_broker()
+        begun = time.perf_counter()
+        broker.stop()
+        stopped = time.perf_counter()
+        side.until_gone(broker)
+        started = time.perf_counter()
+        broker.start()
+        side.until_whole()
+        return {
+            "controlled stop": stopped - begun,
+            "start until in every ISR": time.perf_counter() - started,
+        }
+
+    memory = fill_idle_topic(turns)
+    found = turns.measure(restarts, measure)
+    label = f"broker of {IDLE_PARTITIONS:,} partitions"
+    return [*memory, *(row(f"{label}: {each}", "s", times) for each, times in found.items())]
+
+
+def measure_all(effort: Effort, only: str, home: Path, parts: Parts, rows: list[Row]) -> None:
+    """Run what is asked for; the rows of each part are there once it is over."""
+    both = cluster_sides(home)
+    turns = ClusterTurns(both, parts)
+    rounds, seconds = effort.rounds, effort.seconds
+    measured: tuple[tuple[str, int, Callable[[], list[Row]]], ...] = (
+        ("latency", rounds + 1, lambda: latency_rows(turns, rounds, seconds)),
+        ("load", rounds + 1, lambda: load_rows(turns, rounds, seconds)),
+        ("failover", effort.kills, lambda: failover_rows(turns, effort.kills)),
+        ("creation", rounds, lambda: creation_rows(turns, rounds)),
+        ("idle", rounds, lambda: idle_rows(turns, rounds, 2 * seconds)),
+        ("restart", effort.restarts, lambda: restart_rows(turns, effort.restarts)),
+    )
+    with both["ours"], both["apache"]:
+        with parts.part("boot", 2 * effort.boots):
+            rows += boot_rows(turns, effort.boots)
+        if parts.failed:
+            return  # nothing runs that could be measured
+        for name, steps, figures in measured:
+            if only in name:
+                with parts.part(name, 2 * steps):
+                    rows += figures()
+        for side in both.values():
+            print(f"{side.name}: {side.command()}")
+    print(f"medians of {rounds} rounds of {seconds} s a side, taking turns; {effort.kills} kills")
+    print(f"a broker of Apache's has a heap of {HEAP_MB} MiB")
+
+
+def main() -> int:
+    """Print the table; return 0 also where a ratio is short, 1 where a part failed."""
+    parser = argparse.ArgumentParser(prog="make bench-cluster")
+    parser.add_argument("--quick", action="store_true", help="one short round: it runs, no more")
+    parser.add_argument("--only", default="", help="boot and parts whose name contains this")
+    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    arguments = parser.parse_args()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    load = os.getloadavg()[0]
+    rows: list[Row] = []
+    parts = Parts(Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)))
+    try:
+        with tempfile.TemporaryDirectory(prefix="kraft-wire-bench-cluster-") as folder, parts.bars:
+            effort = QUICK if arguments.quick else FULL
+            measure_all(effort, arguments.only, Path(folder), parts, rows)
+    finally:  # what was measured before something failed is worth as much
+        print_table(rows)
+        took = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in parts.seconds.items())
+        print(f"load average {load:.1f} before, {os.getloadavg()[0]:.1f} after; {took}")
+        for name in parts.failed:
+            print(f"{name} FAILED: its figures are missing, see above")
+        if arguments.json:
+            print(json.dumps({"rows": [asdict(each) for each in rows], "seconds": parts.seconds}))
+    return 1 if parts.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
