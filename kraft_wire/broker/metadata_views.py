@@ -45,6 +45,11 @@ class PartitionView(Protocol):
         ...
 
     @property
+    def directories(self) -> Sequence[Uuid]:
+        """Log directory of each replica, in the order of `replicas`; empty from before KIP-858."""
+        ...
+
+    @property
     def eligible_leader_replicas(self) -> Sequence[int]:
         """Replicas outside the ISR that hold everything committed (KIP-966)."""
         ...

@@ -1,10 +1,11 @@
 """One life of a broker, as its controller sees it: registered, fenced, running, stopping (KIP-631).
 
-A broker registers, then says again and again by heartbeats that it lives and how much metadata it
-has. It stays fenced until it has its own registration and its logs are open; it runs from the first
-answer on that says it is not fenced. A graceful stop asks the controller to take away what the
-broker leads, and waits until it may go. One communication at a time, as in release 4.3.1: every
-error is tried again after a pause that doubles; only a broker that never could register gives up.
+A broker registers, then says again and again by heartbeats that it lives, how much metadata it has,
+and which of its log directories failed (KIP-858). It stays fenced until it has its own registration
+and its logs are open; it runs from the first answer on that says it is not fenced. A graceful stop
+asks the controller to take away what the broker leads, and waits until it may go. One communication
+at a time, as in release 4.3.1: every error is tried again after a pause that doubles; only a broker
+gives up that never could register, or cannot tell of a failed directory in time.
 
 Two ends are this node's own: it does not wait for permission to stop where nobody has answered for
 a whole session, because it is fenced by then; and beside an active controller nothing has to be
@@ -17,8 +18,9 @@ from typing import Final, TypeAlias
 
 from kraft_wire.controller.features import CORDONED_FROM, DIRECTORIES_FROM
 from kraft_wire.controller.image import MetadataImage
-from kraft_wire.model import Chance, sooner
+from kraft_wire.model import Chance, Uuid, sooner
 from kraft_wire.node.event_log import Report
+from kraft_wire.node.offline_directories import OfflineDirectories
 from kraft_wire.node.registration import Registration
 from kraft_wire.settings.node_settings import NodeSettings
 from kraft_wire.wire.error_names import error_name
@@ -46,6 +48,12 @@ _JITTER_PERCENT: Final = 2
 _DOUBLINGS_MAX: Final = 30
 _STOP_MS_MAX: Final = 300_000
 """How long Kafka's broker waits for the permission to stop."""
+_NOBODY_REGISTERED: Final = (
+    "no controller registered this broker in time (initial.broker.registration.timeout.ms)"
+)
+_NOBODY_TOLD: Final = (
+    "no controller could be told of a failed log directory in time (log.dir.failure.timeout.ms)"
+)
 
 
 class BrokerState(Enum):
@@ -74,8 +82,8 @@ class BrokerLifecycle:
         self.state = BrokerState.NOT_RUNNING
         self.broker_epoch = _UNKNOWN
         """The epoch of the registration, -1 before there is one."""
-        self.has_given_up = False
-        """Whether the time to register was over before that was done."""
+        self.given_up: str | None = None
+        """Why the process must stop: what had to be done in time was not; None if it need not."""
         self._node_id = node_id
         self._registration = registration
         self._chance = chance
@@ -84,6 +92,7 @@ class BrokerLifecycle:
         self._session_ms = settings.integer("broker.session.timeout.ms")
         self._patience_ms = settings.integer("initial.broker.registration.timeout.ms")
         self._gives_up_at_ms: int | None = None
+        self._offline = OfflineDirectories(settings.integer("log.dir.failure.timeout.ms"))
         self._is_registered = False
         self._is_in_flight = False
         self._is_urgent = False
@@ -122,6 +131,12 @@ class BrokerLifecycle:
         own = image.brokers.get(self._node_id)
         if image.metadata_version >= DIRECTORIES_FROM and own is not None and not own.log_dirs:
             self._is_registered = False
+            self.hurry(now_ms)
+
+    def directory_failed(self, directory_id: Uuid, now_ms: int) -> None:
+        """Tell the controller of a log directory that failed, with every heartbeat from now on."""
+        self._offline.failed(directory_id, now_ms)
+        if self._is_registered:
             self.hurry(now_ms)
 
     def hurry(self, now_ms: int) -> None:
@@ -163,6 +178,7 @@ class BrokerLifecycle:
             current_metadata_offset=metadata_offset,
             want_fence=not self._is_open,
             want_shut_down=self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN,
+            offline_log_dirs=self._offline.say(),
             cordoned_log_dirs=[] if knows_cordoned and self._knows_itself else None,
         )
 
@@ -183,6 +199,7 @@ class BrokerLifecycle:
             self._gives_up_at_ms = None
             pause_ms = 0
         else:
+            self._offline.heard()
             pause_ms = self._lives_on(response, is_beside=is_beside)
         is_done = is_beside and self.state is BrokerState.RUNNING
         self._next_ms = None if is_done else now_ms + pause_ms
@@ -244,14 +261,21 @@ class BrokerLifecycle:
         return self.state in (BrokerState.NOT_RUNNING, BrokerState.SHUTTING_DOWN)
 
     def tick(self, now_ms: int) -> None:
-        """Give up what takes too long: to be registered, to be allowed to stop."""
+        """Give up what takes too long: to be registered, to tell of a disk, to be let go."""
         if self._gives_up_at_ms is not None and self._gives_up_at_ms <= now_ms:
             self._gives_up_at_ms = None
-            self.has_given_up = not self._is_silent
-            self.state = BrokerState.SHUTTING_DOWN
+            self._give_up(_NOBODY_REGISTERED)
+        if self._offline.untold(now_ms):
+            self._give_up(_NOBODY_TOLD)
         if self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN and self._end_ms <= now_ms:
             self._report("controlled_shutdown_given_up", answered_ms_ago=now_ms - self._answered_ms)
             self.state = BrokerState.SHUTTING_DOWN
+
+    def _give_up(self, reason: str) -> None:
+        """Have the process stop, unless it does already."""
+        if not self._is_silent:
+            self.given_up = reason
+        self.state = BrokerState.SHUTTING_DOWN
 
     @property
     def _end_ms(self) -> int:
@@ -262,7 +286,7 @@ class BrokerLifecycle:
         """Return when `request` or `tick` has something to do."""
         if self._is_silent:
             return None
-        ends_ms = self._gives_up_at_ms
+        ends_ms = sooner(self._gives_up_at_ms, self._offline.deadline_ms())
         if self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN:
             ends_ms = sooner(ends_ms, self._end_ms)
         return ends_ms if self._is_in_flight else sooner(ends_ms, self._next_ms)

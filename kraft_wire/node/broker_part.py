@@ -17,6 +17,7 @@ from kraft_wire.controller.controller import layered
 from kraft_wire.controller.image import EMPTY_IMAGE, TOPIC_RESOURCE, MetadataImage
 from kraft_wire.model import Chance, StorageError, TopicPartition, sooner
 from kraft_wire.node.config import NodeConfig
+from kraft_wire.node.directory_assignments import DirectoryAssignments
 from kraft_wire.node.event_log import Report
 from kraft_wire.node.flushing import Flushing
 from kraft_wire.node.log_store import NodeLogStore
@@ -56,12 +57,14 @@ class BrokerPart:
         report: Report,
         now_ms: int,
         link_needs: LinkNeeds,
+        went_offline: Callable[[LogDirectory], None],
     ) -> None:
+        """`went_offline` is told of each log directory that fails, once."""
         meta = directories[0].meta
         assert meta is not None, "opened directories are formatted"
         self.settings = config.settings
         """The node's settings under the dynamic values of the published image."""
-        self.store = NodeLogStore(fs, directories, config.settings, report)
+        self.store = NodeLogStore(fs, directories, config.settings, report, self._directory_failed)
         self.broker = Broker(
             node_id=config.node_id,
             cluster_id=meta.cluster_id,
@@ -72,6 +75,11 @@ class BrokerPart:
             chance=chance,
             broker_epoch=link_needs.broker_epoch,
             report=report,
+        )
+        self.broker.followers.append(
+            DirectoryAssignments(
+                config.node_id, directories, link_needs.broker_epoch, self.broker.ask_controller
+            )
         )
         self.links: ReplicaLinks | None = None
         """The way to the brokers that this one follows, None while it follows nobody."""
@@ -85,6 +93,7 @@ class BrokerPart:
             lambda: self.broker.has_replicated,
         )
         self._link_needs = link_needs
+        self._went_offline = went_offline
         self._fs = fs
         self._config = config
         self._directories: Sequence[LogDirectory] = directories
@@ -155,6 +164,15 @@ class BrokerPart:
         self.store.load(_topic_configs(image), wall_ms)
         for path in set_strays_aside(self._fs, self._directories, image, self._config.node_id):
             self._report("stray_log_set_aside", path=path)
+        self.store.look_at_directories()
+
+    def _directory_failed(self, directory: LogDirectory) -> None:
+        """Take what is in a failed directory out of use, and have it known."""
+        assert directory.offline is not None, directory.path
+        for name in directory.logs:
+            self._disk_failed(name, directory.offline)  # takes the others as well
+            break
+        self._went_offline(directory)
 
     def _disk_failed(self, name: TopicPartition, error: StorageError) -> None:
         """Take what the clock's work met as if a request had met it."""

@@ -5,7 +5,7 @@ values over the broker's, so a dynamic change of a broker key reconfigures every
 is a second truth: what exists is what the directories hold.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from kraft_wire.broker.ports import LogDirectoryUsage, PartitionLog, TimestampAndOffsetView
 from kraft_wire.model import Offset, StorageError, TopicPartition, Uuid
@@ -40,8 +40,12 @@ class NodeLogStore:
         directories: list[LogDirectory],
         settings: NodeSettings,
         report: Report,
+        went_offline: Callable[[LogDirectory], None],
     ) -> None:
-        """`report` takes the name and the fields of a log line."""
+        """`report` takes the name and the fields of a log line.
+
+        `went_offline` is told of each directory that fails, once, whoever met the error.
+        """
         assert directories, "a node needs a log directory"
         self.log_directories = directories
         self.file_delete_delay_ms = settings.integer("log.segment.delete.delay.ms")
@@ -53,6 +57,8 @@ class NodeLogStore:
         self._fs = fs
         self._settings = settings
         self._report = report
+        self._went_offline = went_offline
+        self._offline: dict[str, LogDirectory] = {}
         self._own: dict[str, Mapping[str, str]] = {}
         self._unsettled: dict[str, LogDirectory] = {}
         self._full: dict[str, bool] = {}
@@ -76,7 +82,7 @@ class NodeLogStore:
                     partition_bytes=sizes,
                 )
         except StorageError as error:
-            directory.note_error(None, error)
+            self.directory_failed(directory, error)
         return LogDirectoryUsage(path=directory.path, is_offline=True)
 
     def config_for(self, topic: str) -> LogConfig:
@@ -171,15 +177,17 @@ class NodeLogStore:
 
     def directory_failed(self, directory: LogDirectory, error: StorageError) -> None:
         """Draw the consequence of an error that is about no log in particular."""
-        was_offline = directory.offline is not None
         directory.note_error(None, error)
-        self.note_space()
-        if directory.offline is not None and not was_offline:
-            self._tell_offline(directory)
+        self.look_at_directories()
 
-    def note_space(self) -> None:
-        """Tell of directories that ran full, or have room again."""
+    def look_at_directories(self) -> None:
+        """Tell of directories that failed, ran full, or have room again."""
         for directory in self.log_directories:
+            if directory.offline is not None and directory.path not in self._offline:
+                self._offline[directory.path] = directory
+                reason = Line(directory.offline)
+                self._report("log_directory_offline", directory=directory.path, reason=reason)
+                self._went_offline(directory)
             is_full = directory.space.is_full
             if is_full != (directory.path in self._full):
                 name = "log_directory_full" if is_full else "log_directory_has_room"
@@ -199,14 +207,16 @@ class NodeLogStore:
         if isinstance(error, UnreadableRecords):
             self._note_unreadable(directory, partition, error)
             return []
-        was_known = directory.offline is not None or partition in directory.damaged
+        was_damaged = partition in directory.damaged
         directory.note_error(partition, error)
-        self.note_space()
-        if directory.offline is None and partition not in directory.damaged:
+        self.look_at_directories()
+        if directory.offline is not None:
+            return held
+        if partition not in directory.damaged:
             return []
-        if not was_known:
-            self._tell(directory, partition, error)
-        return held if directory.offline is not None else [partition]
+        if not was_damaged:
+            self._tell_damaged(directory, partition, error)
+        return [partition]
 
     def _note_unreadable(
         self, directory: LogDirectory, partition: TopicPartition, error: UnreadableRecords
@@ -226,15 +236,12 @@ class NodeLogStore:
         for directory in self.log_directories:
             directory.load_logs(self.config_for, wall_ms)
             for partition, error in directory.damaged.items():
-                self._tell(directory, partition, error)
+                self._tell_damaged(directory, partition, error)
 
-    def _tell(
+    def _tell_damaged(
         self, directory: LogDirectory, partition: TopicPartition, error: StorageError
     ) -> None:
         """Write the line from which an operator knows what to do."""
-        if directory.offline is not None:
-            self._tell_offline(directory)
-            return
         self._report(
             "log_refused",
             partition=partition,
@@ -243,10 +250,6 @@ class NodeLogStore:
             reason=Line(error.reason),
             repair=Line(repair_command(directory.path, partition)),
         )
-
-    def _tell_offline(self, directory: LogDirectory) -> None:
-        reason = Line(directory.offline)
-        self._report("log_directory_offline", directory=directory.path, reason=reason)
 
     def offset_for_timestamp(
         self, log: PartitionLog, timestamp: int, *, upper_bound: Offset

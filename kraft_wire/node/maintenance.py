@@ -169,7 +169,7 @@ class Maintenance:
                     directory.space.refresh()
                 except StorageError as error:
                     self._directory_failed(directory, error)
-        self._store.note_space()
+        self._store.look_at_directories()
 
     def _flush_by_time(self, now_ms: int, wall_ms: int) -> None:
         for directory in self._online():

@@ -23,7 +23,7 @@ from kraft_wire.broker.context import (
 )
 from kraft_wire.controller.controller import Controller, layered
 from kraft_wire.controller.image import EMPTY_IMAGE, MetadataImage
-from kraft_wire.model import Chance, DiskFull
+from kraft_wire.model import Chance, DiskFull, StorageError
 from kraft_wire.node.broker_part import BrokerPart, LinkNeeds
 from kraft_wire.node.config import NodeConfig
 from kraft_wire.node.decoding import Decoded, RequestDecoder, refused, unencodable
@@ -35,6 +35,7 @@ from kraft_wire.node.quorum_part import QuorumPart
 from kraft_wire.node.raft_io import RaftIo
 from kraft_wire.node.replies import encoded_reply, reply_of_bytes
 from kraft_wire.storage.files import FileSystem
+from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.wire.header import RequestHeader
 from kraft_wire.wire.message import Buffer, DecodeLimits, Message, UnencodableMessage
 
@@ -90,6 +91,8 @@ class Node:
         self._configs = EMPTY_IMAGE.configs
         self._limits = config.limits
         self._is_stopped = False
+        self._last_error: StorageError | None = None
+        """What the process ends of, when the present call is over."""
         self._directories = open_directories(fs, config, chance, cluster_id, wall_ms)
         meta = self._directories[0].meta
         assert meta is not None, "opened directories are formatted"
@@ -112,13 +115,22 @@ class Node:
             wall_ms=wall_ms,
         )
         links = LinkNeeds(lambda: self.broker_epoch, link_ids, limits)
-        self._broker = (
-            BrokerPart(fs, config, self._directories, chance, self, report, now_ms, links)
-            if config.is_broker
-            else None
-        )
+        self._broker = self._broker_part(fs, report, links) if config.is_broker else None
         self._quorum.start(now_ms)
         self._after()
+
+    def _broker_part(self, fs: FileSystem, report: Report, links: LinkNeeds) -> BrokerPart:
+        return BrokerPart(
+            fs,
+            self.config,
+            self._directories,
+            self.chance,
+            self,
+            report,
+            self._now_ms,
+            links,
+            self._directory_failed,
+        )
 
     @property
     def raft(self) -> RaftIo:
@@ -289,6 +301,16 @@ class Node:
             self._limits = limits
             self.outputs.append(LimitsChanged(limits, self._controller_listeners))
 
+    def _directory_failed(self, directory: LogDirectory) -> None:
+        """Leave the node to its host without the metadata log, tell the controller of others."""
+        self.timers_changed = True
+        meta, now_ms = directory.meta, self._now_ms
+        assert meta is not None, "opened directories are formatted"
+        if directory is self._directories[0]:
+            self._last_error = directory.offline
+        elif meta.directory_id is not None:
+            self._quorum.directory_failed(meta.directory_id, now_ms)
+
     def _disk_full(self, error: DiskFull) -> None:
         first = self._directories[0]
         if self._broker is not None:
@@ -375,6 +397,8 @@ class Node:
                 self._complete(reply_to, response)
         if was_touched or quorum.raft.is_touched:
             self.outputs += quorum.take_outputs(self._flush_ids)
+        if self._last_error is not None:
+            raise self._last_error
 
     def _answer_waiting(self) -> None:
         """Encode the answers of the controller to requests that were parked."""

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["OwnBroker"]
 
 _TAG: Final = "broker lifecycle"
-_NOBODY_REGISTERED: Final = (
-    "no controller registered this broker in time (initial.broker.registration.timeout.ms)"
-)
 
 
 class _Moment(NamedTuple):
@@ -78,7 +75,7 @@ class OwnBroker:
     def live(self, now_ms: int) -> list[Output]:
         """Let the broker and its controller talk, as far as they can now.
 
-        Returns what the host must do: stop the process of a broker that nobody registered.
+        Returns what the host must do: stop the process of a broker that gave up.
         """
         self._now_ms = now_ms
         lifecycle = self.lifecycle
@@ -95,8 +92,8 @@ class OwnBroker:
         if not lifecycle.is_over or self._has_retired:
             return []
         self._has_retired = True
-        if lifecycle.has_given_up:
-            return [StopProcess(_NOBODY_REGISTERED)]
+        if lifecycle.given_up is not None:
+            return [StopProcess(lifecycle.given_up)]
         self._retired()
         return []
 

@@ -198,6 +198,12 @@ class QuorumPart:
         """The same where they were needed, else nobody can be waiting there."""
         return self._apis
 
+    def directory_failed(self, directory_id: Uuid, now_ms: int) -> None:
+        """Have the controller told of a log directory of the broker's that failed."""
+        assert self.own_broker is not None, "only a broker has more than one"
+        self.raft.is_touched = True
+        self.own_broker.lifecycle.directory_failed(directory_id, now_ms)
+
     # -- time, links and flushes -----------------------------------------------------------------
 
     def tick(self, now_ms: int, wall_ms: int) -> None:

@@ -46,8 +46,9 @@ CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 HOST = "127.0.0.1"
 
 
-def directory_id(node_id: int, generation: int = 0) -> Uuid:
-    return Uuid(bytes([0xD0, generation]) + node_id.to_bytes(14, "big"))
+def directory_id(node_id: int, generation: int = 0, number: int = 0) -> Uuid:
+    """The id of one of a node's directories, by its place in `log.dirs`."""
+    return Uuid(bytes([0xD0 + number, generation]) + node_id.to_bytes(14, "big"))
 
 
 class PowerLost(Exception):
@@ -147,17 +148,19 @@ class NodeQuorum:
         return self.add(node_id)
 
     def format(self, member: Member) -> None:
-        member.fs.make_directory(DIRECTORY)
-        member.fs.sync_directory("/")
-        format_directory(
-            member.fs,
-            DIRECTORY,
-            cluster_id=CLUSTER_ID,
-            node_id=member.node_id,
-            directory_id=directory_id(member.node_id, member.generation),
-            levels=self.levels,
-            wall_ms=WALL_MS,
-        )
+        own = self.own_settings.get(member.node_id, {})
+        for number, path in enumerate(own.get("log.dirs", DIRECTORY).split(",")):
+            member.fs.make_directory(path)
+            member.fs.sync_directory("/")
+            format_directory(
+                member.fs,
+                path,
+                cluster_id=CLUSTER_ID,
+                node_id=member.node_id,
+                directory_id=directory_id(member.node_id, member.generation, number),
+                levels=self.levels,
+                wall_ms=WALL_MS,
+            )
         if self.is_dynamic and member.node_id in self.voters and not member.generation:
             formatted = [
                 FormattedVoter(each, HOST, 9_000 + each, directory_id(each)) for each in self.voters

@@ -290,7 +290,7 @@ def test_stop_goes_on_after_five_minutes_of_patience() -> None:
 
 def test_registration_that_never_succeeds_gives_up_in_time() -> None:
     life = Life()
-    while not life.lifecycle.has_given_up:
+    while life.lifecycle.given_up is None:
         if life.lifecycle.is_due(life.now_ms):
             life.say()
             life.hear(BrokerRegistrationResponse(error_code=ErrorCode.INVALID_REGISTRATION))
@@ -300,13 +300,58 @@ def test_registration_that_never_succeeds_gives_up_in_time() -> None:
     assert life.lifecycle.is_over
 
 
+def test_directory_that_fails_is_told_at_once_and_with_every_heartbeat_from_then_on() -> None:
+    life = Life().running()
+    first, second = Uuid(b"1" * 16), Uuid(b"2" * 16)
+    life.lifecycle.directory_failed(first, life.now_ms)
+    assert life.heartbeat().offline_log_dirs == [first]
+    life.lifecycle.directory_failed(second, life.now_ms)
+    life.hear(UNFENCED)
+    assert life.heartbeat().offline_log_dirs == [first, second], "at once"
+    life.fail()
+    life.pause_ms()
+    assert life.heartbeat().offline_log_dirs == [first, second]
+    life.hear(UNFENCED)
+    assert life.pause_ms() == 2_000
+    assert life.heartbeat().offline_log_dirs == [first, second]
+
+
+def test_directory_that_fails_before_the_broker_is_registered_waits_for_its_heartbeat() -> None:
+    life = Life()
+    life.say()
+    life.hear(BrokerRegistrationResponse(error_code=ErrorCode.INVALID_REGISTRATION))
+    life.lifecycle.directory_failed(Uuid(b"1" * 16), life.now_ms)
+    assert not life.lifecycle.is_due(life.now_ms), "the pause is kept"
+    life.pause_ms()
+    assert life.registered().heartbeat().offline_log_dirs == [Uuid(b"1" * 16)]
+
+
+def test_broker_that_cannot_tell_of_a_failed_directory_in_time_gives_up() -> None:
+    """What fails while a heartbeat is under way is not known by its answer."""
+    life = Life().running()
+    life.lifecycle.directory_failed(Uuid(b"1" * 16), life.now_ms)
+    life.heartbeat()
+    life.now_ms += 10
+    life.lifecycle.directory_failed(Uuid(b"2" * 16), life.now_ms)
+    life.hear(UNFENCED)
+    began_ms = life.now_ms
+    while life.lifecycle.given_up is None:
+        if life.lifecycle.is_due(life.now_ms):
+            assert len(life.heartbeat().offline_log_dirs) == 2
+            life.fail()
+        life.pause_ms()
+        life.lifecycle.tick(life.now_ms)
+    assert life.now_ms - began_ms == 30_000, "log.dir.failure.timeout.ms"
+    assert life.lifecycle.is_over
+
+
 def test_broker_that_is_told_to_stop_while_it_starts_asks_nobody_and_gives_nothing_up() -> None:
     life = Life()
     life.say()
     life.lifecycle.begin_stop(life.now_ms)
     assert life.lifecycle.is_over
     life.lifecycle.tick(life.now_ms + 100_000)
-    assert not life.lifecycle.has_given_up
+    assert life.lifecycle.given_up is None
 
 
 def test_beside_its_active_controller_a_running_broker_has_nothing_more_to_say() -> None:

@@ -33,6 +33,9 @@ from tests.broker.groups.node_door import DIRECTORY, NodeDoor
 _CRC_AT = 17
 MEBIBYTE = 1 << 20
 BALLAST = str(MEBIBYTE)
+OTHER = "/more"
+TWO_DIRECTORIES = f"{DIRECTORY},{OTHER}"
+"""The metadata log is in the first; replicas go where the fewest are, the first one there too."""
 FAILED = ErrorCode.KAFKA_STORAGE_ERROR
 
 
@@ -148,11 +151,11 @@ def test_topic_whose_logs_found_no_room_is_served_once_there_is_some() -> None:
 @pytest.mark.parametrize("operation", ["write", "open"])
 def test_any_other_error_takes_the_directory_offline_with_one_line(operation: str) -> None:
     fs = Failing()
-    door = NodeDoor(fs, log_segment_bytes="1048576")
-    for topic in ("t", "u"):
-        door.prepare(topic)
+    door = NodeDoor(fs, log_dirs=TWO_DIRECTORIES, log_segment_bytes="1048576")
+    for topic in ("s", "t", "r", "u"):
+        created(door, topic)
         assert produced(door, topic) == ErrorCode.NONE
-    fs.fails = (operation, f"{DIRECTORY}/t-0/")
+    fs.fails = (operation, f"{OTHER}/t-0/")
     for _ in range(1_200):
         error = produced(door, size_bytes=1_000)
         if error != ErrorCode.NONE:
@@ -160,6 +163,7 @@ def test_any_other_error_takes_the_directory_offline_with_one_line(operation: st
     assert error == FAILED
     assert [produced(door, topic) for topic in ("t", "u")] == [FAILED] * 2
     assert [fetched(door, topic) for topic in ("t", "u")] == [FAILED] * 2
+    assert [produced(door, topic) for topic in ("r", "s")] == [ErrorCode.NONE] * 2
     assert names(door) == ["log_directory_offline"]
     reason = door.lines[0][1]["reason"]
     assert isinstance(reason, Line)
@@ -170,17 +174,31 @@ def test_any_other_error_takes_the_directory_offline_with_one_line(operation: st
 
 def test_log_that_the_disk_does_not_let_go_of_is_not_served_to_its_successor() -> None:
     fs = Failing()
-    door = NodeDoor(fs)
-    door.prepare("t")
-    assert produced(door) == ErrorCode.NONE
-    fs.fails = ("rename", f"{DIRECTORY}/t-0")
+    door = NodeDoor(fs, log_dirs=TWO_DIRECTORIES)
+    for topic in ("s", "t", "r", "u"):
+        created(door, topic)
+        assert produced(door, topic) == ErrorCode.NONE
+    fs.fails = ("rename", f"{OTHER}/t-0")
     assert deleted(door, "t") == ErrorCode.NONE
+    assert fetched(door, "u") == FAILED, "what is beside it went offline with it"
     assert created(door, "t") == ErrorCode.NONE
-    assert fetched(door) == FAILED
+    assert (fetched(door), door.node.broker.partitions["t", 0].log_end_offset) == (0, 0)
     fs.fails = None
-    restarted = NodeDoor(fs.crashed(()), door.now_ms)
+    restarted = NodeDoor(fs.crashed(()), door.now_ms, log_dirs=TWO_DIRECTORIES)
     assert [name for name, _ in restarted.lines] == ["stray_log_set_aside"]
     assert restarted.node.broker.partitions["t", 0].log_end_offset == 0
+
+
+def test_error_in_the_directory_of_the_metadata_log_leaves_the_node_to_its_host() -> None:
+    """4.3.1 halts, whatever file it was: a sole directory is the last one, too."""
+    fs = Failing()
+    door = NodeDoor(fs, log_dirs=TWO_DIRECTORIES)
+    for topic in ("s", "t"):
+        created(door, topic)
+    fs.fails = ("write", f"{DIRECTORY}/s-0/")
+    with pytest.raises(StorageError, match="s-0"):
+        produced(door, "s")
+    assert names(door) == ["log_directory_offline"]
 
 
 def test_failed_fsync_leaves_the_node_to_its_host() -> None:

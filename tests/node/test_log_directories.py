@@ -1,0 +1,166 @@
+"""Brokers of several log directories beside our controllers: what these are told of them (KIP-858).
+
+Broker 101 has two directories, 102 one; their disks are simulated, and some files fail.
+"""
+
+from kraft_wire.controller.directories import UNASSIGNED_DIRECTORY
+from kraft_wire.controller.image import NO_LEADER, MetadataImage, PartitionImage
+from kraft_wire.model import StorageError, TopicPartition, Uuid
+from kraft_wire.node.broker_part import BrokerPart
+from kraft_wire.wire.generated.assign_replicas_to_dirs import AssignReplicasToDirsRequest
+from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
+from kraft_wire.wire.generated.error_code import ErrorCode
+from tests.node.quorum import NodeQuorum, directory_id
+from tests.node.test_broker_only_nodes import image_of
+from tests.node.test_combined_quorum import produce
+from tests.node.test_disk_errors import OTHER, TWO_DIRECTORIES, Failing
+
+OURS, BESIDE = 101, 102
+FIRST, SECOND = directory_id(OURS), directory_id(OURS, 0, 1)
+
+
+def cluster(**settings: str) -> NodeQuorum:
+    """One controller and the two brokers, which run."""
+    quorum = NodeQuorum((1,), {"replica.fetch.backoff.ms": "100"}, disk=Failing)
+    quorum.elect()
+    quorum.add_broker(OURS, log_dirs=TWO_DIRECTORIES, **settings)
+    quorum.add_broker(BESIDE)
+    for each in (OURS, BESIDE):
+        quorum.until(lambda node_id=each: quorum.members[node_id].serves_clients)  # type: ignore[misc]  # a default binds it
+    quorum.level()
+    return quorum
+
+
+def create(quorum: NodeQuorum, name: str, partitions: int, replicas: int = 2) -> None:
+    """Create a topic, and give its brokers time to say where they put it."""
+    wanted = CreatableTopic(name=name, num_partitions=partitions, replication_factor=replicas)
+    request = CreateTopicsRequest(topics=[wanted], timeout_ms=10_000)
+    answer = quorum.ask(BESIDE, request, listener="PLAINTEXT")
+    quorum.until(lambda: answer.response is not None)
+    assert answer.response.topics[0].error_code == ErrorCode.NONE
+    quorum.level()
+
+
+def partitions(quorum: NodeQuorum, name: str) -> list[PartitionImage]:
+    image: MetadataImage = image_of(quorum)
+    return list(image.topics_by_name[name].partitions.values())
+
+
+def told(quorum: NodeQuorum, name: str) -> list[Uuid]:
+    """The directory on broker 101 of each partition, as the controller has it."""
+    return [each.directories[each.replicas.index(OURS)] for each in partitions(quorum, name)]
+
+
+def actual(quorum: NodeQuorum, name: str) -> list[Uuid]:
+    """The same, as the broker's directories have it."""
+    part = quorum.members[OURS].running._broker
+    assert isinstance(part, BrokerPart)
+    places: dict[TopicPartition, Uuid] = {}
+    for directory in part.store.log_directories:
+        assert directory.meta is not None
+        assert directory.meta.directory_id is not None
+        places |= dict.fromkeys(directory.logs, directory.meta.directory_id)
+    return [places[TopicPartition(name, each.partition)] for each in partitions(quorum, name)]
+
+
+def leaders(quorum: NodeQuorum, name: str) -> list[int]:
+    return [each.leader for each in partitions(quorum, name)]
+
+
+def fail_second(quorum: NodeQuorum, name: str) -> None:
+    """Let the second directory fail, at a partition of a topic that is there."""
+    number = actual(quorum, name).index(SECOND)
+    partition = quorum.members[OURS].running.broker.partitions[name, number]
+    partition.failed(StorageError("write", f"{OTHER}/{name}-{number}", "input/output error"))
+
+
+def test_controller_learns_where_a_broker_of_two_directories_puts_its_replicas() -> None:
+    quorum = cluster()
+    create(quorum, "t", 4)
+    assert told(quorum, "t") == [UNASSIGNED_DIRECTORY] * 4
+    quorum.advance(200)
+    quorum.level()
+    assert told(quorum, "t") == actual(quorum, "t")
+    assert sorted(told(quorum, "t")) == [FIRST, FIRST, SECOND, SECOND]
+    assert {each.partition_epoch for each in partitions(quorum, "t")} == {1}, "told once"
+    requests = quorum.members[1].running.requests_by_api
+    assert requests[AssignReplicasToDirsRequest.API_KEY] == 1, "all of them together"
+    quorum.kill(OURS)
+    quorum.start(OURS)
+    quorum.until(lambda: quorum.members[OURS].serves_clients)
+    quorum.advance(5_000)
+    assert requests[AssignReplicasToDirsRequest.API_KEY] == 1, "nothing else is so"
+
+
+def test_replicas_in_a_directory_that_fails_leave_the_isr_and_the_others_stay() -> None:
+    quorum = cluster()
+    create(quorum, "t", 4)
+    quorum.advance(200)
+    lost = [each == SECOND for each in actual(quorum, "t")]
+    fail_second(quorum, "t")
+    quorum.advance(200)
+    quorum.level()
+    assert image_of(quorum).brokers[OURS].log_dirs == (FIRST,)
+    assert not image_of(quorum).brokers[OURS].fenced
+    isrs = [set(each.isr) for each in partitions(quorum, "t")]
+    assert isrs == [{BESIDE} if each else {OURS, BESIDE} for each in lost]
+    assert [each for each, is_lost in zip(leaders(quorum, "t"), lost, strict=True) if is_lost] == [
+        BESIDE
+    ] * 2
+    create(quorum, "u", 2, replicas=2)
+    quorum.advance(1_000)
+    assert set(told(quorum, "u")) == {FIRST}
+    assert [set(each.isr) for each in partitions(quorum, "u")] == [{OURS, BESIDE}] * 2
+
+
+def test_directory_that_fails_before_it_was_told_of_takes_its_replicas_along() -> None:
+    quorum = cluster()
+    create(quorum, "t", 4, replicas=2)
+    lost = [each == SECOND for each in actual(quorum, "t")]
+    assert told(quorum, "t") == [UNASSIGNED_DIRECTORY] * 4
+    fail_second(quorum, "t")
+    quorum.advance(500)
+    quorum.level()
+    assert [OURS in each.isr for each in partitions(quorum, "t")] == [not each for each in lost]
+
+
+def test_sole_replica_in_a_failed_directory_is_without_leader_until_a_restart() -> None:
+    quorum = cluster()
+    names = [f"t{number}" for number in range(6)]
+    for name in names:
+        create(quorum, name, 1, replicas=1)
+    quorum.advance(500)
+    image = image_of(quorum)
+    ours = [each for each in names if image.topics_by_name[each].partitions[0].leader == OURS]
+    name = next(each for each in ours if actual(quorum, each) == [SECOND])
+    assert produce(quorum, OURS, name) == ErrorCode.NONE
+    disk = quorum.members[OURS].fs
+    assert isinstance(disk, Failing)
+    disk.fails = ("write", f"{OTHER}/{name}-0")
+    assert produce(quorum, OURS, name) == ErrorCode.KAFKA_STORAGE_ERROR
+    quorum.advance(500)
+    assert leaders(quorum, name) == [NO_LEADER]
+    assert produce(quorum, OURS, name) == ErrorCode.KAFKA_STORAGE_ERROR
+    disk.fails = None
+    quorum.stop(OURS)
+    quorum.start(OURS)
+    quorum.until(lambda: quorum.members[OURS].serves_clients)
+    quorum.advance(500)
+    assert leaders(quorum, name) == [OURS]
+    assert produce(quorum, OURS, name) == ErrorCode.NONE
+    assert set(image_of(quorum).brokers[OURS].log_dirs) == {FIRST, SECOND}
+
+
+def test_broker_stops_that_cannot_tell_of_a_failed_directory_in_time() -> None:
+    quorum = cluster(log_dir_failure_timeout_ms="5000")
+    create(quorum, "t", 2)
+    quorum.advance(500)
+    member = quorum.members[OURS]
+    member.may_give_up = True
+    began_ms = quorum.now_ms
+    fail_second(quorum, "t")
+    quorum.kill(1)  # nobody has looked at what the node has to say
+    quorum.until(lambda: member.is_done)
+    assert quorum.now_ms - began_ms == 5_000
+    assert member.gave_up is not None
+    assert "log.dir.failure.timeout.ms" in member.gave_up
