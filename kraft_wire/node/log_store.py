@@ -60,6 +60,8 @@ class NodeLogStore:
         self._went_offline = went_offline
         self._offline: dict[str, LogDirectory] = {}
         self._own: dict[str, Mapping[str, str]] = {}
+        self._recent: tuple[Mapping[str, str], LogConfig] | None = None
+        """What a topic set itself that was asked for last, and what came of it."""
         self._unsettled: dict[str, LogDirectory] = {}
         self._full: dict[str, bool] = {}
 
@@ -86,9 +88,12 @@ class NodeLogStore:
         return LogDirectoryUsage(path=directory.path, is_offline=True)
 
     def config_for(self, topic: str) -> LogConfig:
-        """Return the settings in force of a topic."""
-        values = topic_values(self._own.get(topic, {}), self._settings)
-        return LogConfig.from_mapping(_texts(values))
+        """Return the settings in force of a topic; the partitions of one are asked for in a row."""
+        own = self._own.get(topic, {})
+        if self._recent is None or self._recent[0] != own:
+            values = topic_values(own, self._settings)
+            self._recent = (dict(own), LogConfig.from_mapping(_texts(values)))
+        return self._recent[1]
 
     def get(self, partition: TopicPartition) -> PartitionLog | None:
         """Return a partition's log, None where it has none yet.
@@ -134,7 +139,7 @@ class NodeLogStore:
 
     def configure_all(self, settings: NodeSettings) -> None:
         """Make every log obey changed settings of the broker."""
-        self._settings = settings
+        self._settings, self._recent = settings, None
         self.file_delete_delay_ms = settings.integer("log.segment.delete.delay.ms")
         self.producer_expiration_ms = settings.integer("producer.id.expiration.ms")
         for directory in self.log_directories:

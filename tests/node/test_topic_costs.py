@@ -23,6 +23,14 @@ def test_syncs_do_not_grow_with_the_partitions_that_are_created_or_deleted() -> 
     assert many_deleted == few_deleted
 
 
+def test_partitions_of_a_topic_share_the_settings_that_are_looked_up_once() -> None:
+    door = NodeDoor(SimFileSystem())
+    assert created(door, "t", 3) == ErrorCode.NONE
+    for life in (door, NodeDoor(door.fs.crashed(()), door.now_ms)):
+        first, *others = (life.node.broker.partitions["t", each].log.config for each in range(3))
+        assert all(each is first for each in others)
+
+
 @pytest.mark.parametrize("appends", [1, 3])
 def test_flushed_record_of_a_new_topic_survives_power_loss(appends: int) -> None:
     fs = SimFileSystem()
