@@ -91,7 +91,18 @@ class KafkaPythonAdapter(AdminAdapter):
 
     def __init__(self, bootstrap: str) -> None:
         super().__init__(bootstrap)
-        self._admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+        self._one_admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+
+    @property
+    def _admin(self) -> Any:
+        """A client of its own for each request where the broker may restart that it picked first.
+
+        It picks once whom to ask, and asks nobody else while that one is away.
+        """
+        if LEADERS_MOVE:
+            self._one_admin.close()
+            self._one_admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
+        return self._one_admin
 
     def _consumer(self, group: str | None = None) -> Any:
         return KafkaConsumer(
