@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from kraft_wire.broker.groups.coordinator import GroupCoordinator
 from kraft_wire.broker.groups.environment import GroupEnvironment
 from kraft_wire.broker.groups.offsets_topic import OffsetsTopicCreation
+from kraft_wire.broker.groups.parking import CommitWaits
 from kraft_wire.broker.groups.store import OFFSETS_TOPIC, PartitionOffsetsStore
 from kraft_wire.wire.compression import Compression
 
@@ -27,6 +28,7 @@ def attach_groups(broker: "Broker") -> GroupCoordinator:
         store=store,
         chance=broker.chance,
         complete=broker.complete,
+        await_commit=CommitWaits(broker, lambda: coordinator.now_ms).await_commit,
     )
     coordinator = GroupCoordinator(broker.node_id, env, OffsetsTopicCreation(broker.ask_controller))
     broker.groups = coordinator

@@ -67,6 +67,11 @@ class GroupCoordinator:
             return self._partition_count
         return self.env.settings().offsets_topic_num_partitions
 
+    @property
+    def now_ms(self) -> int:
+        """Time of the last call that brought one."""
+        return self._now_ms
+
     def partition_of(self, group_id: str) -> int:
         """Return the partition of `__consumer_offsets` that a group belongs to."""
         return group_partition(group_id, self.partition_count)

@@ -50,11 +50,22 @@ def coordinator_error(append_error: ErrorCode) -> ErrorCode:
 class GroupShard:
     """The groups of one partition, once it is loaded."""
 
-    __slots__ = ("deadlines", "env", "foreign", "groups", "offsets", "partition", "uncommitted")
+    __slots__ = (
+        "deadlines",
+        "env",
+        "foreign",
+        "groups",
+        "is_released",
+        "offsets",
+        "partition",
+        "uncommitted",
+    )
 
     def __init__(self, partition: int, env: GroupEnvironment) -> None:
         self.partition = partition
         self.env = env
+        self.is_released = False
+        """Whether another coordinator has the groups now."""
         self.groups: dict[str, ClassicGroup] = {}
         self.foreign: dict[str, ForeignGroup] = {}
         """Groups of other protocols; no group id is in both tables."""
@@ -134,7 +145,8 @@ class GroupShard:
             self.deadlines.cancel_group(group_id)
 
     def release(self) -> None:
-        """Give back the memory that is counted for everything here."""
+        """Give back the memory that is counted for everything here, which is over."""
+        self.is_released = True
         for group in self.groups.values():
             group.release()
         self.offsets.release()

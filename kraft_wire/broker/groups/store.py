@@ -101,8 +101,8 @@ class PartitionOffsetsStore:
     def append(self, partition: int, records: Sequence[CoordinatorRecord], at: Moment) -> ErrorCode:
         """Append one batch, flushed at once when the topic's acknowledgements promise that.
 
-        Followers are not waited for: a group's members are told of what a new leader may not know,
-        and join again.
+        Followers are not waited for: of what is written so no coordinator tells anybody but by an
+        error, after which members join again.
         """
         appended = self.append_for_later(partition, records, at)
         if appended.safe_at is not None:

@@ -1,8 +1,11 @@
 """SyncGroup and Heartbeat: a member asks for its assignment, and says that it is alive.
 
-The leader's SyncGroup carries everybody's assignment. It is stored before anyone sees it; a group
+The leader's SyncGroup carries everybody's assignment. It is committed before anyone sees it: else
+the next coordinator, which never heard of it, could give the same generation another one. A group
 whose assignment could not be stored rebalances again.
 """
+
+from collections.abc import Mapping
 
 from kraft_wire.broker.groups.deadlines import Timer, TimerKind
 from kraft_wire.broker.groups.group import ClassicGroup
@@ -105,8 +108,31 @@ def _store_assignment(
     given_bytes = sum(len(assignment) for assignment in assignments.values())
     if group.size_bytes + given_bytes > shard.env.settings().group_memory_max_bytes:
         error = ErrorCode.GROUP_MAX_SIZE_REACHED
-    else:
-        error = shard.append([group_record(group, assignments)], at)
+        _stored(shard, group, assignments, error, at)
+        return
+    generation_id = group.generation_id
+    appended = shard.append_for_later([group_record(group, assignments)], at)
+    if appended.error is not ErrorCode.NONE or appended.safe_at is None:
+        _stored(shard, group, assignments, appended.error, at)
+        return
+
+    def heard(error: ErrorCode, then: Moment) -> None:
+        is_awaited = group.is_in(GroupState.COMPLETING_REBALANCE) and not shard.is_released
+        if is_awaited and group.generation_id == generation_id:
+            _stored(shard, group, assignments, error, then)
+
+    shard.env.await_commit(shard.partition, appended.safe_at, at, heard)
+
+
+def _stored(
+    shard: GroupShard,
+    group: ClassicGroup,
+    assignments: Mapping[str, bytes],
+    error: ErrorCode,
+    at: Moment,
+) -> None:
+    """Hand the assignments out, or form another generation where they were not stored."""
+    assert group.is_in(GroupState.COMPLETING_REBALANCE), group.state
     if error is not ErrorCode.NONE:
         reset_assignments(shard, group, error, at)
         begin_rebalance(shard, group, at)

@@ -14,6 +14,7 @@ from kraft_wire.broker.api_table import handler
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import PARKED, ReplyTo, RequestContext
 from kraft_wire.broker.groups import GroupCoordinator, GroupEnvironment
+from kraft_wire.broker.groups.environment import CommitHeard
 from kraft_wire.broker.groups.memory import GROUP_BYTES, PENDING_MEMBER_BYTES
 from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.offsets_topic import OffsetsTopicCreation
@@ -91,6 +92,10 @@ class MemoryStore:
             for batch in self.batches(partition)
             for record in batch.records()
         ]
+
+
+def _nothing_to_await(partition: int, offset: int, at: Moment, heard: CommitHeard) -> None:
+    raise AssertionError("what a memory store has is committed")
 
 
 @dataclass
@@ -197,6 +202,7 @@ class Harness:
             store=self.store,
             chance=self.chance,
             complete=self._complete,
+            await_commit=_nothing_to_await,
         )
         creation = OffsetsTopicCreation(lambda request, _: self.controller_requests.append(request))
         self.groups = GroupCoordinator(NODE_ID, env, creation)

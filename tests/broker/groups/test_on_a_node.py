@@ -105,7 +105,7 @@ def test_a_flush_of_the_group_s_own_answers_the_commits_that_wait_for_it() -> No
     request = OffsetCommitRequest(group_id="other", topics=[commit_topic("topic", 5)])
     waiting = door.send(request, 9, connection=2)
     assert waiting.response is None
-    joined(Member(door))
+    Member(door).join_once()
     assert waiting.response.topics[0].partitions[0].error_code == ErrorCode.NONE
 
 

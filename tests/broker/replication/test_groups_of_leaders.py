@@ -9,13 +9,20 @@ from kraft_wire.broker.groups.uncommitted import UncommittedOffsets
 from kraft_wire.broker.handlers import (
     delete_groups,
     fetch,
+    join_group,
     offset_commit,
     offset_delete,
     offset_fetch,
+    sync_group,
 )
 from kraft_wire.wire.generated.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from kraft_wire.wire.generated.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
+from kraft_wire.wire.generated.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
 from kraft_wire.wire.generated.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -33,6 +40,11 @@ from kraft_wire.wire.generated.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
+)
+from kraft_wire.wire.generated.sync_group import (
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+    SyncGroupResponse,
 )
 from tests.broker.replication.leading import FETCH_VERSION, TOPIC, Leading, Waiting
 from tests.broker.small_broker import id_of, image_of, partition_image
@@ -189,3 +201,49 @@ def test_readers_are_shown_the_changes_below_the_high_watermark_and_no_others() 
     table.release()
     uncommitted.release()
     assert memory.total_bytes == 0
+
+
+def share_out(leading: Coordinating) -> Waiting:
+    """A group of one forms a generation; its leader's SyncGroup."""
+    protocol = JoinGroupRequestProtocol(name="range", metadata=b"")
+    request = JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        protocol_type="consumer",
+        protocols=[protocol],
+    )
+    context = leading.context(3)  # a version without given ids: one JoinGroup is enough
+    joining = Waiting(leading, context, join_group.handle(leading.broker, context, request))
+    leading.pass_time(4_000)  # nobody else came
+    joined = joining.answer
+    assert isinstance(joined, JoinGroupResponse), joined
+    share = SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"all")
+    request_sync = SyncGroupRequest(
+        group_id="g",
+        generation_id=joined.generation_id,
+        member_id=joined.member_id,
+        assignments=[share],
+    )
+    context = leading.context(3)
+    return Waiting(leading, context, sync_group.handle(leading.broker, context, request_sync))
+
+
+def test_an_assignment_is_handed_out_when_the_isr_has_it() -> None:
+    """Else the next coordinator gives the same generation's partitions to others."""
+    leading = Coordinating()
+    syncing = share_out(leading)
+    assert syncing.is_parked
+    leading.follow()
+    answer = syncing.answer
+    assert isinstance(answer, SyncGroupResponse)
+    assert (answer.error_code, bytes(answer.assignment)) == (E.NONE, b"all")
+
+
+def test_an_assignment_that_the_isr_does_not_get_in_time_is_none() -> None:
+    leading = Coordinating()
+    syncing = share_out(leading)
+    leading.pass_time(COMMIT_TIMEOUT_MS)
+    answer = syncing.answer
+    assert isinstance(answer, SyncGroupResponse)
+    assert answer.error_code == E.COORDINATOR_NOT_AVAILABLE
