@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"time"
 
@@ -22,8 +24,22 @@ func newSegment(bootstrap string) adapter {
 	return &segment{servers, &kafka.Client{Addr: kafka.TCP(servers...), Timeout: operationTime}}
 }
 
+// asked repeats a request whose connection broke, which kafka.Client leaves to its user.
+func asked[Q, A any](ask func(context.Context, Q) (A, error), request Q) (A, error) {
+	deadline := time.Now().Add(operationTime)
+	for {
+		answer, err := ask(context.Background(), request)
+		var broken net.Error
+		isAway := errors.As(err, &broken) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if !isAway || !leadersMove || time.Now().After(deadline) {
+			return answer, err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
 func (s *segment) metadata(topics ...string) (*kafka.MetadataResponse, error) {
-	return s.client.Metadata(context.Background(), &kafka.MetadataRequest{Topics: topics})
+	return asked(s.client.Metadata, &kafka.MetadataRequest{Topics: topics})
 }
 
 func (s *segment) brokers() ([]string, error) {
@@ -55,7 +71,7 @@ func (s *segment) createTopic(topic string, partitions int, configs map[string]s
 		wanted.ConfigEntries = append(wanted.ConfigEntries, kafka.ConfigEntry{ConfigName: key, ConfigValue: value})
 	}
 	request := &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{wanted}}
-	answer, err := s.client.CreateTopics(context.Background(), request)
+	answer, err := asked(s.client.CreateTopics, request)
 	if err != nil {
 		return err
 	}
@@ -63,7 +79,7 @@ func (s *segment) createTopic(topic string, partitions int, configs map[string]s
 }
 
 func (s *segment) addPartitions(topic string, total int) error {
-	answer, err := s.client.CreatePartitions(context.Background(), &kafka.CreatePartitionsRequest{
+	answer, err := asked(s.client.CreatePartitions, &kafka.CreatePartitionsRequest{
 		Topics: []kafka.TopicPartitionsConfig{{Name: topic, Count: int32(total)}},
 	})
 	if err != nil {
@@ -73,7 +89,7 @@ func (s *segment) addPartitions(topic string, total int) error {
 }
 
 func (s *segment) alterConfig(topic, key, value string) error {
-	answer, err := s.client.IncrementalAlterConfigs(context.Background(), &kafka.IncrementalAlterConfigsRequest{
+	answer, err := asked(s.client.IncrementalAlterConfigs, &kafka.IncrementalAlterConfigsRequest{
 		Resources: []kafka.IncrementalAlterConfigsRequestResource{{
 			ResourceType: kafka.ResourceTypeTopic,
 			ResourceName: topic,
@@ -89,7 +105,7 @@ func (s *segment) alterConfig(topic, key, value string) error {
 }
 
 func (s *segment) describeConfig(topic, key string) (string, error) {
-	answer, err := s.client.DescribeConfigs(context.Background(), &kafka.DescribeConfigsRequest{
+	answer, err := asked(s.client.DescribeConfigs, &kafka.DescribeConfigsRequest{
 		Resources: []kafka.DescribeConfigRequestResource{{
 			ResourceType: kafka.ResourceTypeTopic, ResourceName: topic, ConfigNames: []string{key},
 		}},
@@ -105,7 +121,7 @@ func (s *segment) describeConfig(topic, key string) (string, error) {
 }
 
 func (s *segment) deleteTopic(topic string) error {
-	answer, err := s.client.DeleteTopics(context.Background(), &kafka.DeleteTopicsRequest{Topics: []string{topic}})
+	answer, err := asked(s.client.DeleteTopics, &kafka.DeleteTopicsRequest{Topics: []string{topic}})
 	if err != nil {
 		return err
 	}
@@ -271,7 +287,7 @@ func (m *segmentMember) leave() error {
 }
 
 func (s *segment) offsetAt(topic string, at time.Time) (int64, error) {
-	answer, err := s.client.ListOffsets(context.Background(), &kafka.ListOffsetsRequest{
+	answer, err := asked(s.client.ListOffsets, &kafka.ListOffsetsRequest{
 		Topics: map[string][]kafka.OffsetRequest{topic: {kafka.TimeOffsetOf(0, at)}},
 	})
 	if err != nil {

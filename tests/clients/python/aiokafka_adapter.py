@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Sequence
+import time
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import KafkaConnectionError, NodeNotReadyError
 
 from tests.clients.python.adapter import (
     LEADERS_MOVE,
@@ -124,6 +126,17 @@ class AiokafkaAdapter(AdminAdapter):
         await admin.start()
         return admin
 
+    def _asked(self, request: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
+        """What a broker answers; the admin client picks one, and does not ask another one."""
+        deadline = time.monotonic() + OPERATION_SECONDS
+        while True:
+            try:
+                return self._wait(request(self._admin))
+            except (NodeNotReadyError, KafkaConnectionError):
+                if not LEADERS_MOVE or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.1)
+
     async def _consumer(self, group: str | None = None) -> Any:
         return AIOKafkaConsumer(
             bootstrap_servers=self.bootstrap,
@@ -134,34 +147,34 @@ class AiokafkaAdapter(AdminAdapter):
         )
 
     def brokers(self) -> list[str]:
-        found = self._wait(self._admin.describe_cluster())["brokers"]
+        found = self._asked(lambda admin: admin.describe_cluster())["brokers"]
         return [f"{broker['host']}:{broker['port']}" for broker in found]
 
     def partitions(self, topic: str) -> int | None:
-        if topic not in self._wait(self._admin.list_topics()):
+        if topic not in self._asked(lambda admin: admin.list_topics()):
             return None  # asking for it by name would create it: the client allows that
-        for found in self._wait(self._admin.describe_topics([topic])):
+        for found in self._asked(lambda admin: admin.describe_topics([topic])):
             if not found["error_code"]:
                 return len(found["partitions"])
         return None
 
     def create_topic(self, topic: str, partitions: int, configs: dict[str, str]) -> None:
         wanted = NewTopic(topic, partitions, REPLICAS, topic_configs=configs)
-        answer = self._wait(self._admin.create_topics([wanted]))
+        answer = self._asked(lambda admin: admin.create_topics([wanted]))
         expect_no_errors([entry[1] for entry in answer.topic_errors], "create_topics")
 
     def add_partitions(self, topic: str, total: int) -> None:
-        answer = self._wait(self._admin.create_partitions({topic: NewPartitions(total)}))
+        answer = self._asked(lambda admin: admin.create_partitions({topic: NewPartitions(total)}))
         expect_no_errors([entry[1] for entry in answer.topic_errors], "create_partitions")
 
     def alter_config(self, topic: str, key: str, value: str) -> None:
         resource = ConfigResource(ConfigResourceType.TOPIC, topic, {key: value})
-        for answer in self._wait(self._admin.alter_configs([resource])):
+        for answer in self._asked(lambda admin: admin.alter_configs([resource])):
             expect_no_errors([entry[0] for entry in answer.resources], "alter_configs")
 
     def describe_config(self, topic: str, key: str) -> str:
         resource = ConfigResource(ConfigResourceType.TOPIC, topic)
-        for answer in self._wait(self._admin.describe_configs([resource])):
+        for answer in self._asked(lambda admin: admin.describe_configs([resource])):
             for _, _, _, _, entries in answer.resources:
                 for entry in entries:
                     if entry[0] == key:
@@ -169,7 +182,7 @@ class AiokafkaAdapter(AdminAdapter):
         raise ScenarioFailed(f"{key} is not in the described configs")
 
     def delete_topic(self, topic: str) -> None:
-        answer = self._wait(self._admin.delete_topics([topic]))
+        answer = self._asked(lambda admin: admin.delete_topics([topic]))
         expect_no_errors([entry[1] for entry in answer.topic_error_codes], "delete_topics")
 
     def produce(
