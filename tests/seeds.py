@@ -10,9 +10,9 @@ from tests.tidiness import CHECKOUT
 __all__ = ["kept_seeds", "printed_by_hash_seed"]
 
 
-def kept_seeds(beside: str) -> list[int]:
-    """Read `seeds.txt` beside a test file: one seed a line, its story behind it."""
-    lines = Path(beside).with_name("seeds.txt").read_text(encoding="utf-8").splitlines()
+def kept_seeds(beside: str, name: str = "seeds.txt") -> list[int]:
+    """Read a file of seeds beside a test file: one seed a line, its story behind it."""
+    lines = Path(beside).with_name(name).read_text(encoding="utf-8").splitlines()
     return [int(line.split()[0]) for line in lines if line and not line.startswith("#")]
 
 

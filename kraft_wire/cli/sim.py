@@ -30,10 +30,10 @@ from rich.table import Table
 from kraft_wire.cli.campaign_record import CampaignRecord, OtherCampaign
 from kraft_wire.cli.system_refusals import system_refusal
 from kraft_wire.node.config_sources import is_number_up_to
-from kraft_wire.sim.campaign import Totals, results_of
+from kraft_wire.sim.campaign import Totals, drawn, results_of
 from kraft_wire.sim.invariants import SAFETY, Canary
 from kraft_wire.sim.page import page_of
-from kraft_wire.sim.plan import Plan, drawn_plan, plan_from_json, plan_to_json
+from kraft_wire.sim.plan import Plan, plan_from_json, plan_to_json
 from kraft_wire.sim.run import Failure, Result, Run, run_plan
 from kraft_wire.sim.script import StoryError
 from kraft_wire.sim.shrink import Shrunk, shrink
@@ -59,6 +59,7 @@ class _Campaign:
     seeds: range
     events: int
     nodes: int | None
+    brokers: int | None
     canary: bool
     jobs: int
     record: Path | None
@@ -75,6 +76,12 @@ def sim(
         str | None, typer.Option(metavar="A:B", help="Live through seeds A to B-1.")
     ] = None,
     nodes: Annotated[int | None, typer.Option(min=1, max=7, help="Voters of each cluster.")] = None,
+    brokers: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=9, help="Whole clusters with N brokers; 0: the seed says how many."
+        ),
+    ] = None,
     events: Annotated[int, typer.Option(min=1, help="Events under faults, of each seed.")] = 2_000,
     script: Annotated[
         Path | None, typer.Option(help="A story (.txt), or the plan of a failure (.json).")
@@ -100,12 +107,14 @@ def sim(
             if seed is not None or script is not None or trace is not None or html is not None:
                 raise _CannotRun("--seeds goes with none of --seed, --script, --trace and --html")
             cores = jobs or os.cpu_count() or 1
-            campaign = _Campaign(_range(seeds), events, nodes, canary, cores, record)
+            campaign = _Campaign(_range(seeds), events, nodes, brokers, canary, cores, record)
             is_good = _many(campaign, as_json)
         elif script is not None and script.suffix != ".json":
             is_good = _story(script, trace, html)
+        elif script is not None and seed is not None:
+            raise _CannotRun("--script has a seed of its own")
         else:
-            plan = _plan(script, seed, nodes, events)
+            plan = _plan(script, seed or 0, nodes, brokers, events)
             is_good = _one(plan, canary, trace, html, as_json)
     except (_CannotRun, OtherCampaign, OSError) as error:
         reason = system_refusal(error) if isinstance(error, OSError) else error
@@ -126,11 +135,11 @@ def _range(text: str) -> range:
     return found
 
 
-def _plan(script: Path | None, seed: int | None, nodes: int | None, events: int) -> Plan:
+def _plan(
+    script: Path | None, seed: int, nodes: int | None, brokers: int | None, events: int
+) -> Plan:
     if script is None:
-        return drawn_plan(seed or 0, nodes=nodes, events=events)
-    if seed is not None:
-        raise _CannotRun("--script has a seed of its own")
+        return drawn(seed, nodes=nodes, brokers=brokers, events=events)
     try:
         return plan_from_json(_text_of(script))
     except ValueError as error:
@@ -214,7 +223,9 @@ def _show_failure(plan: Plan, failure: Failure, canary: bool) -> None:
     console.print(found.failure.text, markup=False)
     flags = " --canary" if canary else ""
     console.print(f"\nreplay it:  kraft-wire sim --script {path}{flags} --html {path.stem}.html")
-    console.print(f"the seed:   kraft-wire sim --seed {plan.seed} --events {plan.events}{flags}")
+    brokers = f" --brokers {len(plan.setup.brokers)}" if plan.setup.brokers else ""
+    the_seed = f"--seed {plan.seed} --events {plan.events}{brokers}"
+    console.print(f"the seed:   kraft-wire sim {the_seed}{flags}")
 
 
 def _shrunk(plan: Plan, failure: Failure, canary: bool) -> Shrunk:
@@ -245,7 +256,9 @@ def _many(campaign: _Campaign, as_json: bool) -> bool:
         _show_totals(totals)
         if totals.failures:
             seed, failure = min(totals.failures, key=lambda one: (one[1].events, one[0]))
-            plan = drawn_plan(seed, nodes=campaign.nodes, events=campaign.events)
+            plan = drawn(
+                seed, nodes=campaign.nodes, brokers=campaign.brokers, events=campaign.events
+            )
             _show_failure(plan, failure, campaign.canary)
     if is_stopped and not totals.failures:
         raise _CannotRun(f"stopped after {totals.seeds:,} of {len(campaign.seeds):,} seeds")
@@ -255,6 +268,8 @@ def _many(campaign: _Campaign, as_json: bool) -> bool:
 def _add_up(campaign: _Campaign, totals: Totals) -> None:
     """Take in what is recorded, then the results of the other seeds as they come."""
     what = {"events": campaign.events, "nodes": campaign.nodes, "canary": campaign.canary}
+    if campaign.brokers is not None:
+        what["brokers"] = campaign.brokers
     record = None if campaign.record is None else CampaignRecord(campaign.record, what)
     known = {} if record is None else {one[0].seed: one for one in record.known}
     seeds = [seed for seed in campaign.seeds if seed not in known]
@@ -268,6 +283,7 @@ def _add_up(campaign: _Campaign, totals: Totals) -> None:
             seeds,
             events=campaign.events,
             nodes=campaign.nodes,
+            brokers=campaign.brokers,
             canary=campaign.canary,
             jobs=campaign.jobs,
         ):

@@ -18,11 +18,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
+from kraft_wire.sim.cluster_plan import drawn_cluster_plan
 from kraft_wire.sim.invariants import SAFETY, Canary
-from kraft_wire.sim.plan import drawn_plan
+from kraft_wire.sim.plan import Plan, drawn_plan
 from kraft_wire.sim.run import Failure, Result, run_plan
 
-__all__ = ["Totals", "results_of"]
+__all__ = ["Totals", "drawn", "results_of"]
 
 
 _COLLECT_EVERY: Final = 8
@@ -105,12 +106,25 @@ class Totals:
         }
 
 
-def _one(seed: int, *, events: int, nodes: int | None, canary: bool) -> tuple[Result, float]:
+def drawn(seed: int, *, events: int, nodes: int | None, brokers: int | None) -> Plan:
+    """Draw a seed's run: of a quorum, or with `brokers` of a cluster; 0 lets the seed say how many.
+
+    `nodes` voters in a quorum, or as many as the seed says.
+    """
+    if brokers is None:
+        return drawn_plan(seed, nodes=nodes, events=events)
+    return drawn_cluster_plan(seed, nodes=nodes, brokers=brokers or None, events=events)
+
+
+def _one(
+    seed: int, *, events: int, nodes: int | None, brokers: int | None, canary: bool
+) -> tuple[Result, float]:
     started = time.process_time()
     if seed % _COLLECT_EVERY == 0:
         gc.collect()  # a world that is over is a knot of references
     kinds = (*SAFETY, Canary) if canary else SAFETY
-    result = run_plan(drawn_plan(seed, nodes=nodes, events=events), kinds=kinds)
+    plan = drawn(seed, events=events, nodes=nodes, brokers=brokers)
+    result = run_plan(plan, kinds=kinds)
     return result, time.process_time() - started
 
 
@@ -132,12 +146,13 @@ def results_of(
     *,
     events: int = 2_000,
     nodes: int | None = None,
+    brokers: int | None = None,
     canary: bool = False,
     jobs: int = 1,
 ) -> Iterator[tuple[Result, float]]:
     """Yield each seed's result with the processor time that it took."""
     run: Callable[[int], tuple[Result, float]]
-    run = partial(_one, events=events, nodes=nodes, canary=canary)
+    run = partial(_one, events=events, nodes=nodes, brokers=brokers, canary=canary)
     if jobs <= 1:
         was_enabled = gc.isenabled()
         _begin()

@@ -175,9 +175,9 @@ class Stranger:
         self._network = network
         self._data = data
 
-    def dial(self, host: str) -> None:
+    def dial(self, host: str, port: int = CONTROLLER_PORT) -> None:
         """Connect to a node."""
-        self._network.dial(self, host, CONTROLLER_PORT, 0)
+        self._network.dial(self, host, port, 0)
 
     def accepted(self, connection: Connection) -> None:
         """Nobody connects to a stranger."""
@@ -229,7 +229,7 @@ class Client:
     def _node(self) -> int:
         if self._hint is not None and self._random.random() < 0.9:
             return self._hint
-        return self._random.choice(self.world.setup.nodes)
+        return self._random.choice(self.world.setup.controllers)
 
     def _next_value(self) -> int:
         """Return a number that no client writes twice, small enough for an interval."""

@@ -294,8 +294,13 @@ class Misfortune:
 
     def _send_hostile(self, fault: Fault, *, is_garbled: bool) -> bool:
         machine = self._target(fault.target)
-        kept = self.world.mail.kept_requests
-        if machine is None or not kept:
+        if machine is None:
+            return False
+        port = self._port_of(machine)
+        kept = [each for to, each in self.world.mail.kept_requests if to == port]
+        if is_garbled:
+            kept = [each for each in kept if self._may_be_garbled(each)]
+        if not kept:
             return False
         data = bytearray(kept[fault.amount % len(kept)])
         if is_garbled:
@@ -305,9 +310,17 @@ class Misfortune:
                 data[draw.randrange(4, len(data))] ^= 1 << draw.randrange(8)
         self._hostile += 1
         Stranger(self.world.network, STRANGERS - self._hostile, bytes(data)).dial(
-            host_of(machine.id)
+            host_of(machine.id), port
         )
         return True
+
+    def _may_be_garbled(self, data: bytes) -> bool:
+        """Whether a request may be sent with bits turned."""
+        return True
+
+    def _port_of(self, machine: Machine) -> int:
+        """Where old requests are sent to a machine."""
+        return CONTROLLER_PORT
 
     # -- membership ------------------------------------------------------------------------------
 
@@ -316,7 +329,9 @@ class Misfortune:
         if leader is None or self.world.operator.is_busy:
             return False
         members = leader.quorum.voters.latest.nodes
-        outside = [m for m in self.world.machines.values() if m.id not in members]
+        outside = [
+            m for m in self.world.machines.values() if m.id not in members and not m.is_broker_only
+        ]
         if not outside:
             return False
         self._ask_operator(leader, add_request(outside[fault.amount % len(outside)]))

@@ -396,6 +396,8 @@ class FetchIsFlushed(Signals):
     def sent(self, watch: NodeWatch, message: Message, target: int) -> None:
         if not isinstance(message, FetchRequest) or not message.topics:
             return
+        if watch.machine.is_broker_only:
+            return  # nobody counts on it
         asked = message.topics[0].partitions[0]
         stored = watch.log.election
         # One for an older epoch, or for somebody who does not lead, may have waited for its link:

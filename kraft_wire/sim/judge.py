@@ -143,6 +143,8 @@ class Judge:
         self.first_voters = VoterSet({})
         self.last_voter: int | None = None
         """Who gave its vote to another last."""
+        self.committed: Callable[[SeenBatch], None] = lambda batch: None
+        """Hears of each batch of metadata that is committed."""
         self.marks: Counter[str] = Counter()
         """What was reached on the way: for the table of coverage."""
         self.invariants = [kind(self) for kind in kinds]
@@ -298,6 +300,7 @@ class Judge:
             if batch is None or batch.base_offset != ledger.committed_end:
                 raise Violation("S09 CommittedIsForever", watch.id, "lacks", ledger.committed_end)
             ledger.commit(batch, watch.epoch)
+            self.committed(batch)
         if ledger.committed_end != end:
             raise Violation("S11 BatchAtomicity", watch.id, end, "is inside a batch")
 

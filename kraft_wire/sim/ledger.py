@@ -11,10 +11,13 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 
 from kraft_wire.controller.records import decode_record
+from kraft_wire.model import Uuid
 from kraft_wire.sim.log_watch import SeenBatch
 from kraft_wire.wire.generated.client_quota_record import ClientQuotaRecord
 from kraft_wire.wire.generated.config_record import ConfigRecord
 from kraft_wire.wire.generated.producer_ids_record import ProducerIdsRecord
+from kraft_wire.wire.generated.remove_topic_record import RemoveTopicRecord
+from kraft_wire.wire.generated.topic_record import TopicRecord
 from kraft_wire.wire.message import Message
 
 __all__ = ["Entry", "Ledger", "Register", "changes_of", "register_of_config"]
@@ -91,6 +94,7 @@ class Ledger:
     """(epoch, voter, its directory) -> the candidate that got the vote."""
     images: dict[int, str] = field(default_factory=dict)
     """Committed offset -> digest of the image there."""
+    _topics: dict[Uuid, str] = field(default_factory=dict)
     _replayed: dict[Register, str] = field(default_factory=dict)
     """What a replay gave up to the offset that was asked for last."""
     _replayed_count: int = 0
@@ -117,9 +121,25 @@ class Ledger:
         self.batches.append(batch)
         self.ends.append(batch.end_offset)
         self.epochs.append(max(epoch, self.epochs[-1] if self.epochs else 0))
-        for entry in changes_of(batch):
-            self.entries.append(entry)
-            self.offsets.setdefault((entry.register, entry.value), []).append(entry.offset)
+        for at, value in enumerate(batch.values()):
+            record, offset = decode_record(value).record, batch.base_offset + at
+            change = change_of(record)
+            if change is not None:
+                self._change(Entry(offset, *change))
+            elif isinstance(record, TopicRecord):
+                self._topics[record.topic_id] = record.name
+            elif isinstance(record, RemoveTopicRecord):
+                self._forget_topic(self._topics.pop(record.topic_id), offset)
+
+    def _change(self, entry: Entry) -> None:
+        self.entries.append(entry)
+        self.offsets.setdefault((entry.register, entry.value), []).append(entry.offset)
+
+    def _forget_topic(self, name: str, offset: int) -> None:
+        """A topic that is deleted takes its settings with it."""
+        own = {e.register: None for e in self.entries if e.register[:3] == ("config", "2", name)}
+        for register in own:
+            self._change(Entry(offset, register, None))
 
     def registers_at(self, end_offset: int) -> dict[Register, str]:
         """Return what a replay of the committed log up to an offset gives."""

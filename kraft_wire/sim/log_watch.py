@@ -110,9 +110,10 @@ class LogChanges:
 
 
 class LogWatch:
-    """One metadata directory, looked at again and again."""
+    """The directory of one log, that of the metadata unless told, looked at again and again."""
 
-    def __init__(self) -> None:
+    def __init__(self, directory: str = METADATA_DIRECTORY) -> None:
+        self.directory = directory
         self.batches: list[SeenBatch] = []
         self.ends: list[int] = []
         self.start_offset = 0
@@ -156,7 +157,7 @@ class LogWatch:
         """Look at the disk; return what is new."""
         self._changes_seen = fs.changes_count
         changes = LogChanges()
-        directory = fs.look(METADATA_DIRECTORY)
+        directory = fs.look(self.directory)
         if isinstance(directory, DirectoryNode):
             names = tuple(directory.children)
             has_other_names = names != self._names

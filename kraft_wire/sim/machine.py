@@ -102,6 +102,8 @@ class Machine:
         self.outputs_until_death: int | None = None
         self._death_loses_power = False
         self.losses = 0
+        self.serves_clients = node_id not in self.setup.brokers
+        """Whether clients may connect; those of a controller may do so early."""
         self.chance = SeededChance()
         self.leaning = ""
         """Which way its chance leans: see `SeededChance`."""
@@ -112,12 +114,15 @@ class Machine:
         """When another replica's request came last; pauses and changes of the clock begin anew."""
         self._held: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
         self._wake_us: int | None = None
+        self._is_carrying_out = False
         self._ticks = (0, 0)
         self._format()
         self.wires = Wires(self)
         name = host_of(node_id)
-        world.network.listening[name, CONTROLLER_PORT] = self.wires
-        if node_id in self.setup.combined:
+        self.is_broker_only = node_id in self.setup.brokers
+        if not self.is_broker_only:
+            world.network.listening[name, CONTROLLER_PORT] = self.wires
+        if self.is_broker_only or node_id in self.setup.combined:
             world.network.listening[name, BROKER_PORT] = self.wires
 
     @property
@@ -129,6 +134,16 @@ class Machine:
     def directory_id(self) -> bytes:
         """The id of the directory that it has now."""
         return directory_id(self.id, self.generation)
+
+    @property
+    def is_between_outputs(self) -> bool:
+        """Whether it carries out what a call wanted: the call itself is over."""
+        return self._is_carrying_out
+
+    @property
+    def may_lose_power(self) -> bool:
+        """Whether what was acknowledged survives that: a broker that does not flush may not."""
+        return not self.is_broker_only or self.setup.data.flushes
 
     @property
     def now_ms(self) -> int:
@@ -256,9 +271,11 @@ class Machine:
 
     def _died(self, *, loses_power: bool) -> None:
         self.world.onlooker.about_to_die(self)
+        loses_power = loses_power and self.may_lose_power
         self.disarm()
         self.node = None
         self.is_paused = False
+        self.serves_clients = not self.is_broker_only
         self._wake_us = None
         self._held = []
         self.wires.drop_all(is_silent=loses_power)
@@ -322,6 +339,7 @@ class Machine:
             self._held.append((self._resumed, (name, call, arguments, times)))
             return
         now_us = world.scheduler.now_us
+        self._is_carrying_out = False
         clocks = (self.clock.now_ms(now_us), self.clock.wall_ms(now_us))
         try:
             call(*arguments, *clocks[:times])
@@ -405,6 +423,7 @@ class Machine:
     # -- outputs ---------------------------------------------------------------------------------
 
     def _carry_out(self, node: Node) -> None:
+        self._is_carrying_out = True
         while node.outputs:
             outputs, node.outputs = node.outputs, []
             for output in outputs:
@@ -433,8 +452,8 @@ class Machine:
                 wires.disconnect(link_id)
             case Close():
                 wires.close(output)
-            case LimitsChanged() | ServeClients():
-                pass  # simulated clients are few, and may come early
+            case LimitsChanged() | ServeClients():  # simulated clients are few
+                self.serves_clients |= isinstance(output, ServeClients)
             case StopProcess():
                 self._stop_process(node, output)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from kraft_wire.raft.roles import Leader
 from kraft_wire.sim.network import Connection
+from kraft_wire.sim.setup import CONTROLLER_PORT
 from kraft_wire.sim.trace import decoded_request, decoded_response
 from kraft_wire.wire.generated.registry import request_class, response_class
 from kraft_wire.wire.header import parse_request_header, parse_response_header
@@ -47,8 +48,8 @@ class Mail:
         self._world = world
         self._random = random
         self._trace = world.trace
-        self.kept_requests: list[bytes] = []
-        """Requests of peers, for hostile connections."""
+        self.kept_requests: list[tuple[int, bytes]] = []
+        """Port and bytes of requests of peers, for hostile connections."""
         self._asked: dict[_Number, tuple[int, int]] = {}
         """API key and version of what awaits an answer."""
         self._answers = 0
@@ -72,8 +73,8 @@ class Mail:
             api_key, version, number = _HEAD.unpack_from(data, 4)
             self._asked[connection.number, number] = (api_key, version)
             if self._random.random() < _KEPT_SHARE and len(self.kept_requests) < _KEPT_MAX:
-                self.kept_requests.append(data)
-            if api_key in _JUDGED_REQUESTS:
+                self.kept_requests.append((connection.port, data))
+            if api_key in _JUDGED_REQUESTS and connection.port == CONTROLLER_PORT:
                 self._judge_request(machine, api_key, version, data, target.place)
         else:
             self._judge_answer(machine, connection, data, target.place)

@@ -32,7 +32,10 @@ class Onlooker:
         world.events += 1
         watch = self._judge.watches[machine.id]
         before = (watch.role, watch.epoch, watch.leader_id, watch.high_watermark)
-        world.useful_events += self._judge.after(machine)
+        is_useful = self._judge.after(machine)
+        if machine.is_broker_only and world.cluster is not None:
+            is_useful |= world.cluster.judge.after(machine, event)
+        world.useful_events += is_useful
         self._trace.turn(world.scheduler.now_us, watch, event)
         if self._trace.keeps:
             now = (watch.role, watch.epoch, watch.leader_id, watch.high_watermark)
@@ -61,6 +64,8 @@ class Onlooker:
         self._world.mail.forget(machine)
         self._judge.started(machine)
         self._judge.after(machine)
+        if machine.is_broker_only and self._world.cluster is not None:
+            self._world.cluster.judge.after(machine, "start")
         self._trace.turn(self._world.now_us, self._judge.watches[machine.id], "start")
         if self._trace.keeps:
             self._keep_state(machine)
@@ -68,10 +73,15 @@ class Onlooker:
     def about_to_die(self, machine: Machine) -> None:
         """A process is about to be gone."""
         self._judge.about_to_die(machine)
+        cluster = self._world.cluster
+        if cluster is not None and machine.is_broker_only and machine.is_between_outputs:
+            cluster.judge.after(machine, "down")
 
     def stopped(self, machine: Machine) -> None:
         """A process is gone."""
         watch = self._judge.watches[machine.id]
+        if self._world.cluster is not None:
+            self._world.cluster.judge.stopped(machine)
         self._trace.turn(self._world.now_us, watch, "down")
         if self._trace.keeps:
             self._keep_state(machine)
@@ -79,6 +89,8 @@ class Onlooker:
     def wiped(self, machine: Machine, directory_id: bytes) -> None:
         """A disk was replaced."""
         self._judge.wiped(machine, directory_id)
+        if self._world.cluster is not None:
+            self._world.cluster.judge.stopped(machine)
 
     # -- words -----------------------------------------------------------------------------------
 

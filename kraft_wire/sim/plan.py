@@ -15,8 +15,20 @@ from typing import Any, Final
 
 from kraft_wire.sim.scheduler import stream
 from kraft_wire.sim.setup import Setup
+from kraft_wire.sim.workload import Workload
 
-__all__ = ["FAULT_KINDS", "Fault", "Habits", "Plan", "drawn_plan", "plan_from_json", "plan_to_json"]
+__all__ = [
+    "CHAOS_US",
+    "FAULT_KINDS",
+    "Fault",
+    "Habits",
+    "Plan",
+    "drawn_fault",
+    "drawn_habits",
+    "drawn_plan",
+    "plan_from_json",
+    "plan_to_json",
+]
 
 CHAOS_US: Final = 40_000_000
 
@@ -125,7 +137,7 @@ def drawn_plan(seed: int, *, nodes: int | None = None, events: int = 2_000) -> P
             faults += _drawn_faults(stream(seed, "faults", kind), kind, rate)
     faults.sort(key=lambda fault: fault.at_us)
     return Plan(
-        seed=seed, setup=setup, habits=_drawn_habits(random), faults=tuple(faults), events=events
+        seed=seed, setup=setup, habits=drawn_habits(random), faults=tuple(faults), events=events
     )
 
 
@@ -160,7 +172,8 @@ def _drawn_setup(random: Random, nodes: int | None) -> Setup:
     )
 
 
-def _drawn_habits(random: Random) -> Habits:
+def drawn_habits(random: Random) -> Habits:
+    """Draw how machines and wires behave all the time."""
     least_us, most_us = random.choice(((100, 500), (200, 2_000), (1_000, 5_000), (500, 30_000)))
     is_drifting = random.random() < 0.4
     rates = tuple(random.choice((500, 900, 990, 1_000, 1_010, 1_100, 2_000)) for _ in range(7))
@@ -183,10 +196,11 @@ def _drawn_faults(random: Random, kind: str, per_second: float) -> list[Fault]:
         at_us += int(random.expovariate(per_second / 1_000_000)) + 1
         if at_us >= CHAOS_US:
             return found
-        found.append(_drawn_fault(random, kind, at_us))
+        found.append(drawn_fault(random, kind, at_us))
 
 
-def _drawn_fault(random: Random, kind: str, at_us: int) -> Fault:
+def drawn_fault(random: Random, kind: str, at_us: int) -> Fault:
+    """Draw one fault of a kind."""
     fault = Fault(at_us=at_us, kind=kind, target=_drawn_target(random))
     mean_us = random.choice((300_000, 900_000, 900_000, 6_000_000))
     span_us = int(random.expovariate(1 / mean_us)) + 1_000
@@ -245,7 +259,9 @@ def plan_from_json(text: str) -> Plan:
     if not isinstance(content, dict) or "seed" not in content:
         raise ValueError("no plan: it has no seed")
     try:
-        setup = Setup(**_tuples(content.pop("setup", {})))
+        named = content.pop("setup", {})
+        workload = Workload(**named.pop("data", {}))
+        setup = Setup(data=workload, **_tuples(named))
         habits = Habits(**_tuples(content.pop("habits", {})))
         faults = tuple(Fault(**{"at_us": 0, **one}) for one in content.pop("faults", []))
         known = {field.name for field in fields(Plan)}

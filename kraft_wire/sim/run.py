@@ -15,8 +15,10 @@ from typing import Final
 
 from kraft_wire.model import ZERO_UUID
 from kraft_wire.raft.roles import Leader
+from kraft_wire.sim.cluster import Cluster
+from kraft_wire.sim.cluster_faults import ClusterMisfortune
 from kraft_wire.sim.faults import Misfortune
-from kraft_wire.sim.invariants import SAFETY
+from kraft_wire.sim.invariants import SAFETY, Canary
 from kraft_wire.sim.judge import Judge, Signals, Violation
 from kraft_wire.sim.machine import NodeBroke, SpinningNode
 from kraft_wire.sim.plan import Plan
@@ -79,8 +81,14 @@ class Run:
         keeps_trace: bool = False,
     ) -> None:
         self.plan = plan
+        has_canary = Canary in kinds and bool(plan.setup.brokers)
+        if has_canary:  # the partitions have one of their own
+            kinds = [kind for kind in kinds if kind is not Canary]
         self.world = World(plan.seed, plan.setup, kinds=kinds, keeps_trace=keeps_trace)
-        self.misfortune = Misfortune(self.world, plan.habits)
+        if self.world.cluster is not None:
+            self.world.cluster.judge.has_canary = has_canary
+        misfortune = Misfortune if self.world.cluster is None else ClusterMisfortune
+        self.misfortune = misfortune(self.world, plan.habits)
         self.registers = 0
 
     @property
@@ -91,8 +99,8 @@ class Run:
     def result(self) -> Result:
         """Live, and return what came of it."""
         failure = self._failure()
-        world = self.world
-        return Result(
+        world, cluster = self.world, self.world.cluster
+        found = Result(
             seed=self.plan.seed,
             events=world.events,
             useful_events=world.useful_events,
@@ -106,6 +114,11 @@ class Run:
             operations=Counter(world.history.counts),
             registers=self.registers,
         )
+        if cluster is not None:
+            found.marks += cluster.judge.marks
+            found.looked += cluster.judge.looked
+            found.operations += cluster.history.counts
+        return found
 
     def _failure(self) -> Failure | None:
         try:
@@ -137,6 +150,8 @@ class Run:
         world = self.world
         for client in world.clients:
             client.is_done = True
+        if world.cluster is not None:
+            world.cluster.rest()
         world.onlooker.note(None, "everything is healed")
         if not self.can_elect():
             world.marks["no election possible"] += 1
@@ -150,8 +165,21 @@ class Run:
             raise Violation("L4 ReconfigResolves", 0, self._states())
         if not self._until(world.is_settled):  # whom the last change removed does not lead on
             raise Violation("L1 LeaderElected", 0, self._states())
+        if world.cluster is not None:
+            self._settle_cluster(world.cluster)
         self._stays_undisturbed()
         self.registers = world.history.judge_registers()
+
+    def _settle_cluster(self, cluster: Cluster) -> None:
+        """Every replica comes into sync, every record is read, and offsets are as they were."""
+        if not self._until(cluster.is_settled):
+            raise Violation("L3 ReplicasCatchUp", 0, cluster.why_unsettled())
+        cluster.read_offsets()
+        if not self._until(lambda: cluster.reader.has_read_offsets):
+            raise Violation("L6 ParkedRequestsEnd", 0, "nobody tells which offsets are committed")
+        cluster.finish()
+        cluster.judge.compare_everything()
+        self.world.marks["cluster settled"] += 1
 
     def _no_voter_change(self) -> bool:
         roles = [machine.quorum.role for machine in self.world.running()]

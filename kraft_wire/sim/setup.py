@@ -7,7 +7,7 @@ that rare paths are common: snapshots after a few records, chunks of a few bytes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from kraft_wire.model import Uuid, uuid_to_text
@@ -15,9 +15,11 @@ from kraft_wire.node.checkpoint_files import FormattedVoter, quorum_checkpoint_b
 from kraft_wire.node.config import NodeConfig, load_config, settings_of_file
 from kraft_wire.node.formatting import DEFAULT_LEVELS, format_directory
 from kraft_wire.settings.topic_names import METADATA_TOPIC
+from kraft_wire.sim.workload import Workload
 from kraft_wire.storage.files import FileSystem, replace_file
 
 __all__ = [
+    "BROKER_PORT",
     "CLUSTER_ID",
     "CONTROLLER_PORT",
     "METADATA_DIRECTORY",
@@ -71,20 +73,30 @@ class Setup:
     clients: int = 2
     registers: int = 3
     """Settings that the clients write."""
+    brokers: tuple[int, ...] = ()
+    """Nodes that are brokers and nothing else; without any there are no partitions to judge."""
+    data: Workload = field(default_factory=Workload)
 
     @property
     def nodes(self) -> tuple[int, ...]:
         """Everybody, in order."""
+        return tuple(sorted({*self.controllers, *self.brokers}))
+
+    @property
+    def controllers(self) -> tuple[int, ...]:
+        """Who has the controller role, in order."""
         return tuple(sorted({*self.voters, *self.observers, *self.combined}))
 
     def properties(self, node_id: int) -> str:
         """Return the node's `server.properties`."""
-        is_combined = node_id in self.combined
-        listeners = [f"{LISTENER}://{host_of(node_id)}:{CONTROLLER_PORT}"]
-        if is_combined:
+        roles = self._roles(node_id)
+        listeners = []
+        if "controller" in roles:
+            listeners.append(f"{LISTENER}://{host_of(node_id)}:{CONTROLLER_PORT}")
+        if "broker" in roles:
             listeners.append(f"PLAINTEXT://{host_of(node_id)}:{BROKER_PORT}")
         own = {
-            "process.roles": "broker,controller" if is_combined else "controller",
+            "process.roles": ",".join(roles),
             "node.id": node_id,
             "listeners": ",".join(listeners),
             "controller.listener.names": LISTENER,
@@ -93,11 +105,18 @@ class Setup:
             "storage.ballast.bytes": 0,
             "initial.broker.registration.timeout.ms": _FOR_EVER_MS,
         }
-        return "".join(f"{key}={value}\n" for key, value in {**own, **self._quorum()}.items())
+        shared = self.data.settings(len(self.brokers)) if self.brokers else {}
+        everything = {**own, **self._quorum(), **shared}
+        return "".join(f"{key}={value}\n" for key, value in everything.items())
+
+    def _roles(self, node_id: int) -> tuple[str, ...]:
+        if node_id in self.brokers:
+            return ("broker",)
+        return ("broker", "controller") if node_id in self.combined else ("controller",)
 
     def _quorum(self) -> dict[str, object]:
         if self.is_dynamic:
-            servers = ",".join(f"{host_of(node)}:{CONTROLLER_PORT}" for node in self.nodes)
+            servers = ",".join(f"{host_of(node)}:{CONTROLLER_PORT}" for node in self.controllers)
             quorum: dict[str, object] = {"controller.quorum.bootstrap.servers": servers}
         else:
             voters = ",".join(f"{n}@{host_of(n)}:{CONTROLLER_PORT}" for n in self.voters)

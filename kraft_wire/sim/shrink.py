@@ -14,12 +14,14 @@ from typing import Any, Final
 from kraft_wire.sim.plan import Fault, Habits, Plan
 from kraft_wire.sim.run import Failure
 from kraft_wire.sim.setup import Setup
+from kraft_wire.sim.workload import Workload
 
 __all__ = ["Shrunk", "shrink"]
 
 _RUNS_MAX: Final = 300
 _EVENTS_MORE_MAX: Final = 50
-_KEPT_SETTINGS: Final = ("voters", "is_dynamic", "combined")
+_KEPT_SETTINGS: Final = ("voters", "is_dynamic", "combined", "brokers", "data")
+_CLIENTS: Final = ("producers", "consumers", "members")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ def shrink(
     _cut_end(search)
     _drop_faults(search)
     for candidate in _simpler_setups(search):
+        search.accepts(candidate)
+    for candidate in (*_fewer_clients(search), *_simpler_workloads(search)):
         search.accepts(candidate)
     for candidate in _simpler_habits(search):
         search.accepts(candidate)
@@ -146,6 +150,32 @@ def _simpler_setups(search: _Search) -> Iterator[Plan]:
         if not is_fixed and getattr(search.plan.setup, field.name) != value:
             changes: dict[str, Any] = {field.name: value}
             yield replace(search.plan, setup=replace(search.plan.setup, **changes))
+
+
+def _fewer_clients(search: _Search) -> Iterator[Plan]:
+    """Yield plans without the clients of a kind, or with one of them."""
+    for name in _CLIENTS:
+        for count in (0, 1):
+            if getattr(search.plan.setup.data, name) > count:
+                yield _with_workload(search.plan, name, count)
+
+
+def _simpler_workloads(search: _Search) -> Iterator[Plan]:
+    """Yield plans with one topic, one partition, and usual settings of brokers."""
+    for name in ("topics", "partitions"):
+        if getattr(search.plan.setup.data, name) > 1:
+            yield _with_workload(search.plan, name, 1)
+    usual = Workload()
+    for field in fields(Workload):
+        is_fixed = field.name in (*_CLIENTS, "topics", "partitions", "replicas")
+        value = getattr(usual, field.name)
+        if not is_fixed and getattr(search.plan.setup.data, field.name) != value:
+            yield _with_workload(search.plan, field.name, value)
+
+
+def _with_workload(plan: Plan, name: str, value: Any) -> Plan:
+    changes: dict[str, Any] = {name: value}
+    return replace(plan, setup=replace(plan.setup, data=replace(plan.setup.data, **changes)))
 
 
 def _simpler_habits(search: _Search) -> Iterator[Plan]:

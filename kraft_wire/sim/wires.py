@@ -117,6 +117,9 @@ class Wires:
 
     def accepted(self, connection: Connection) -> None:
         """Somebody connected."""
+        if not self._machine.serves_clients:
+            self._world.network.leave(connection, self)  # nobody listens there yet
+            return
         listener = LISTENER if connection.port == CONTROLLER_PORT else "PLAINTEXT"
         peer = Peer(connection.number, f"place{connection.dialling.place}", 1, listener)
         connection.server_state = _Served(peer)

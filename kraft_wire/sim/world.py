@@ -14,6 +14,7 @@ from kraft_wire.model import ZERO_UUID, ReplicaId, ReplicaKey
 from kraft_wire.raft.roles import Follower, Leader
 from kraft_wire.raft.voters import Address, VersionRange, VoterNode, VoterSet
 from kraft_wire.sim.clients import Admin, Client
+from kraft_wire.sim.cluster import Cluster
 from kraft_wire.sim.history import History
 from kraft_wire.sim.invariants import SAFETY
 from kraft_wire.sim.judge import Judge, Signals
@@ -64,6 +65,10 @@ class World:
             self.judge.watch(machine)
         self.clients = [Client(self, number + 1) for number in range(setup.clients)]
         self.operator = Admin(self, -1_000)
+        self.cluster = Cluster(self) if setup.brokers else None
+        """Brokers, partitions and their clients, where there are any."""
+        if self.cluster is not None:
+            self.judge.committed = self.cluster.judge.metadata_committed
 
     @property
     def now_us(self) -> int:
@@ -76,6 +81,8 @@ class World:
             machine.start()
         for client in self.clients:
             client.start()
+        if self.cluster is not None:
+            self.cluster.start()
 
     def late_us(self) -> int:
         """Draw by how much a timer is late."""

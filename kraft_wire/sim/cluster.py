@@ -1,0 +1,185 @@
+"""The brokers of a world: their partitions' truth and judge, and whoever makes use of them.
+
+The operator sees to it that the topics exist which the plan wants; producers, consumers and the
+members of a group live on them. At the end everything must have come to rest: every replica in
+sync, every record read, the group whole, its offsets where they were left.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kraft_wire.sim.callers import Caller
+from kraft_wire.sim.clients import Admin
+from kraft_wire.sim.consumers import Consumer
+from kraft_wire.sim.data_history import DataHistory
+from kraft_wire.sim.data_judge import DataJudge
+from kraft_wire.sim.judge import Violation
+from kraft_wire.sim.members import Member
+from kraft_wire.sim.partition_truth import PartitionTruth, Truth
+from kraft_wire.sim.producers import Producer
+from kraft_wire.sim.scheduler import stream
+from kraft_wire.sim.setup import BROKER_PORT
+from kraft_wire.wire.generated.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from kraft_wire.wire.message import Message
+
+if TYPE_CHECKING:
+    from kraft_wire.sim.machine import Machine
+    from kraft_wire.sim.world import World
+
+__all__ = ["Cluster"]
+
+_LOOK_EVERY_US: Final = 300_000
+_ADMIN_TIMEOUT_US: Final = 3_000_000
+_PRODUCER_KINDS: Final = ((-1, True), (-1, False), (-1, True), (1, False))
+"""acks, and whether it is idempotent; in turn."""
+
+
+class Cluster:
+    """Everything that only a world with brokers has."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.judge = DataJudge(world)
+        self.truth: Truth = self.judge.truth
+        self.history = DataHistory(self.truth)
+        self.producer_ids: dict[int, int] = {}
+        """Producer id -> the client that got it."""
+        self.random = stream(world.seed, "cluster")
+        self.operator = Admin(world, -1_001)
+        setup = world.setup.data
+        self.topics = [f"t{number}" for number in range(setup.topics)]
+        self.is_over = False
+        self.producers: list[Producer] = []
+        for at in range(setup.producers):
+            acks, is_idempotent = _PRODUCER_KINDS[at % len(_PRODUCER_KINDS)]
+            topic = self.topics[at % len(self.topics)]
+            self.producers.append(
+                Producer(self, at + 1, topic, acks=acks, is_idempotent=is_idempotent)
+            )
+        self.consumers = [
+            Consumer(self, 20 + at, self.topics[at % len(self.topics)])
+            for at in range(setup.consumers)
+        ]
+        self.members = [Member(self, 40 + at, self.topics[0]) for at in range(setup.members)]
+        self.reader = Member(self, 60, self.topics[0])
+        self.reader.is_last = True
+
+    @property
+    def callers(self) -> list[Caller]:
+        """All clients of brokers but the last reader."""
+        return [*self.producers, *self.consumers, *self.members]
+
+    def start(self) -> None:
+        """Start the operator and all clients."""
+        self._keep_topics()
+        for caller in self.callers:
+            caller.start()
+
+    # -- the operator ----------------------------------------------------------------------------
+
+    def _keep_topics(self) -> None:
+        """Create a topic that is wanted and not there, again and again."""
+        missing = [name for name in self.topics if name not in self.truth.topic_ids]
+        if missing and not self.operator.is_busy:
+            self.order(self.creation(missing[0]))
+        if not self.is_over:
+            self.world.scheduler.after(_LOOK_EVERY_US, self._keep_topics)
+
+    def creation(self, name: str) -> CreateTopicsRequest:
+        """Return the request that makes a topic as the plan wants it."""
+        setup = self.world.setup.data
+        config = CreatableTopicConfig(name="min.insync.replicas", value=str(setup.min_isr))
+        topic = CreatableTopic(
+            name=name,
+            num_partitions=setup.partitions,
+            replication_factor=setup.replicas,
+            configs=[config],
+        )
+        return CreateTopicsRequest(topics=[topic], timeout_ms=2_000)
+
+    def order(self, request: Message) -> None:
+        """Ask any broker that runs, as the tools do."""
+        brokers = [each.id for each in self.world.running() if each.is_broker_only]
+        node_id = self.random.choice(brokers or list(self.world.setup.brokers))
+
+        def answered(response: Message | None) -> None:
+            name = request.NAME.removesuffix("Request")
+            self.world.marks[f"{name} {'unanswered' if response is None else 'answered'}"] += 1
+
+        self.operator.ask(node_id, BROKER_PORT, request, _ADMIN_TIMEOUT_US, answered)
+
+    def producer_id_again(self, producer_id: int) -> None:
+        """No producer id is given twice, whichever broker gives it."""
+        raise Violation("S10 AckedIsCommitted", 0, "producer id", producer_id, "given twice")
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    def rest(self) -> None:
+        """Write nothing new from here on."""
+        for producer in self.producers:
+            producer.is_done = True
+        for member in self.members:
+            member.is_resting = True
+
+    def why_unsettled(self) -> str | None:
+        """Tell what has not come to rest, None for nothing."""
+        for truth in self.truth.existing():
+            reason = self._why_not_replicated(truth)
+            if reason is not None:
+                return f"{truth.name}: {reason}"
+        missing = [name for name in self.topics if name not in self.truth.topic_ids]
+        if missing:
+            return f"topics {missing} are not there"
+        for producer in self.producers:
+            if not producer.is_over:
+                return f"producer {producer.number} waits"
+        for consumer in self.consumers:
+            if not consumer.has_read_all:
+                return f"consumer {consumer.number} has not read everything"
+        generations = sorted({member.generation for member in self.members})
+        if len(generations) > 1 or -1 in generations:
+            return f"members are in generations {generations}"
+        return None
+
+    def _why_not_replicated(self, truth: PartitionTruth) -> str | None:
+        if truth.is_moving or set(truth.isr) != set(truth.replicas) or truth.leader < 0:
+            return f"ISR {truth.isr} of {truth.replicas}, leader {truth.leader}"
+        for node_id in truth.replicas:
+            node = self.world.machines[node_id].node
+            if node is None:
+                return f"{node_id} is down"
+            partition = node.broker.partitions.get((truth.topic, truth.number))
+            if partition is None or partition.topic_id != truth.topic_id or partition.offline:
+                return f"{node_id} does not serve it"
+            ends = (partition.log.log_end_offset, partition.log.high_watermark)
+            if ends != (truth.end, truth.end):
+                return f"{node_id} has {ends} of {truth.end}"
+        return None
+
+    def is_settled(self) -> bool:
+        """Whether everything has come to rest."""
+        return self.why_unsettled() is None
+
+    def read_offsets(self) -> None:
+        """Let somebody read what offsets are committed, at the very end."""
+        for member in self.members:
+            member.is_done = True
+        self.reader.start()
+
+    def finish(self) -> None:
+        """Nobody asks for anything any more."""
+        self.is_over = True
+        for caller in (*self.callers, self.reader):
+            caller.is_done = True
+
+    def offline(self, machine: Machine) -> bool:
+        """Tell whether a broker has lost a directory to its disk: only a new start heals that."""
+        node = machine.node
+        if node is None or not machine.is_broker_only:
+            return False
+        return any(each.is_offline for each in node.broker.logs.usage())

@@ -1,0 +1,207 @@
+"""What must stay true of every partition, as the judge remembers it.
+
+Who leads it in which epoch and who is in its ISR comes from the committed metadata, replayed here
+by a few lines that share nothing with `controller.replay`. Which batches are committed was fixed by
+the first leader that rightly said so. Only an unclean election takes something back, and it is
+known as one: the leader was neither in the ISR nor eligible.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import Final
+
+from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
+from kraft_wire.controller.records import decode_record
+from kraft_wire.model import Uuid
+from kraft_wire.sim.judge import Violation
+from kraft_wire.sim.log_watch import LogWatch, SeenBatch
+from kraft_wire.wire.generated.offset_commit_key import OffsetCommitKey
+from kraft_wire.wire.generated.offset_commit_value import OffsetCommitValue
+from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
+from kraft_wire.wire.generated.partition_record import PartitionRecord
+from kraft_wire.wire.generated.remove_topic_record import RemoveTopicRecord
+from kraft_wire.wire.generated.topic_record import TopicRecord
+from kraft_wire.wire.message import Message
+from kraft_wire.wire.record_batch import RecordBatch
+
+__all__ = ["GroupPartition", "PartitionTruth", "Truth"]
+
+GroupPartition = tuple[str, str, int]
+"""Group, topic, partition: what an offset is committed for."""
+
+_UNCHANGED: Final = -2
+_SEQUENCES: Final = 1 << 31
+_OFFSET_KEYS: Final = (0, 1)
+
+
+@dataclass(slots=True, eq=False)
+class PartitionTruth:
+    """One partition of one topic id."""
+
+    topic: str
+    topic_id: Uuid
+    number: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    elr: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
+    leader: int = -1
+    leader_epoch: int = 0
+    is_moving: bool = False
+    """Whether a reassignment is under way."""
+    is_deleted: bool = False
+    leaders: dict[int, int] = field(default_factory=dict)
+    """Leader epoch -> who was elected."""
+    began: dict[int, int] = field(default_factory=dict)
+    """Leader epoch -> who led it, as the brokers have it."""
+    unclean_epoch: int = -1
+    """The newest leader epoch that began with an unclean election, -1 for none."""
+    is_cut: bool = True
+    """Whether what the last unclean election lost is known."""
+    batches: list[SeenBatch] = field(default_factory=list)
+    """Everything committed."""
+    ends: list[int] = field(default_factory=list)
+    placed: dict[tuple[int, int], int] = field(default_factory=dict)
+    """(epoch, base offset) -> CRC: what every log has there."""
+    producers: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Producer id -> its epoch and the next sequence."""
+
+    @property
+    def name(self) -> str:
+        """How it is called."""
+        return f"{self.topic}-{self.number}"
+
+    @property
+    def end(self) -> int:
+        """Where what is committed ends."""
+        return self.ends[-1] if self.ends else 0
+
+    def batch_before(self, offset: int) -> SeenBatch | None:
+        """Return the committed batch with the record before an offset."""
+        at = bisect_right(self.ends, offset - 1)
+        return self.batches[at] if at < len(self.batches) else None
+
+    def commit(self, batch: SeenBatch, node_id: int) -> None:
+        """Take a batch as committed; a producer's sequences go on where they ended (S21)."""
+        assert batch.base_offset == self.end, (batch.base_offset, self.end)
+        head = RecordBatch(memoryview(batch.data))
+        if head.producer_id >= 0:
+            known_epoch, wanted = self.producers.get(head.producer_id, (-1, 0))
+            if head.producer_epoch != known_epoch:
+                wanted = 0
+            if head.producer_epoch < known_epoch or head.base_sequence != wanted:
+                who = (head.producer_id, head.producer_epoch)
+                facts = (self.name, who, "sequence", head.base_sequence, "instead of", wanted)
+                raise Violation("S21 ProducerSequence", node_id, *facts)
+            following = (head.last_sequence + 1) % _SEQUENCES
+            self.producers[head.producer_id] = (head.producer_epoch, following)
+        self.batches.append(batch)
+        self.ends.append(batch.end_offset)
+
+    def take_back(self, log: LogWatch) -> None:
+        """Forget what a leader that was elected uncleanly does not have."""
+        kept, self.batches, self.ends, self.producers = self.batches, [], [], {}
+        for batch in kept:
+            own = log.batch_before(batch.end_offset)
+            if own is None or own.identity != batch.identity:
+                break
+            self.commit(batch, -1)
+        self.is_cut = True
+
+
+class Truth:
+    """All partitions that there ever were."""
+
+    def __init__(self) -> None:
+        self.partitions: dict[tuple[Uuid, int], PartitionTruth] = {}
+        self.topic_ids: dict[str, Uuid] = {}
+        """Of the topics that exist."""
+        self.offsets: dict[GroupPartition, list[tuple[int, str]]] = {}
+        """Committed offsets with what was written beside them, in the order of the log."""
+        self.unclean: list[PartitionTruth] = []
+        """Partitions that were just led uncleanly, for whoever may forbid it."""
+
+    def existing(self) -> list[PartitionTruth]:
+        """Return the partitions that were not deleted."""
+        return [each for each in self.partitions.values() if not each.is_deleted]
+
+    def of_topic(self, name: str) -> list[PartitionTruth]:
+        """Return the partitions of a topic that exists."""
+        topic_id = self.topic_ids.get(name)
+        return [each for (of, _), each in self.partitions.items() if of == topic_id]
+
+    # -- metadata --------------------------------------------------------------------------------
+
+    def metadata_committed(self, batch: SeenBatch) -> None:
+        """Replay a committed batch of the metadata log."""
+        for value in batch.values():
+            self._replay(decode_record(value).record)
+
+    def _replay(self, record: Message) -> None:
+        match record:
+            case TopicRecord():
+                self.topic_ids[record.name] = record.topic_id
+            case PartitionRecord():
+                self._created(record)
+            case PartitionChangeRecord():
+                self._changed(self.partitions[record.topic_id, record.partition_id], record)
+            case RemoveTopicRecord():
+                self._removed(record.topic_id)
+
+    def _created(self, record: PartitionRecord) -> None:
+        name = next(n for n, each in self.topic_ids.items() if each == record.topic_id)
+        partition = PartitionTruth(
+            name,
+            record.topic_id,
+            record.partition_id,
+            tuple(record.replicas),
+            tuple(record.isr),
+            leader=record.leader,
+            leader_epoch=record.leader_epoch,
+            leaders={record.leader_epoch: record.leader},
+        )
+        self.partitions[record.topic_id, record.partition_id] = partition
+
+    def _removed(self, topic_id: Uuid) -> None:
+        for name in [name for name, each in self.topic_ids.items() if each == topic_id]:
+            del self.topic_ids[name]
+        for (each, _), partition in self.partitions.items():
+            if each == topic_id:
+                partition.is_deleted = True
+
+    def _changed(self, partition: PartitionTruth, record: PartitionChangeRecord) -> None:
+        if record.leader != _UNCHANGED:
+            partition.leader_epoch += 1
+            partition.leaders[partition.leader_epoch] = record.leader
+            eligible = (*(partition.isr), *partition.elr)
+            if record.leader >= 0 and record.leader not in eligible:
+                self.unclean.append(partition)
+            partition.leader = record.leader
+        if record.isr is not None:
+            partition.isr = tuple(record.isr)
+        if record.replicas is not None:
+            partition.replicas = tuple(record.replicas)
+        if record.eligible_leader_replicas is not None:
+            partition.elr = tuple(record.eligible_leader_replicas)
+        if record.adding_replicas is not None or record.removing_replicas is not None:
+            partition.is_moving = bool(record.adding_replicas or record.removing_replicas)
+
+    # -- groups ----------------------------------------------------------------------------------
+
+    def group_records(self, partition: PartitionTruth, batch: SeenBatch) -> None:
+        """Take the offsets that a committed batch of the offsets topic holds."""
+        if partition.topic != OFFSETS_TOPIC:
+            return
+        for record in RecordBatch(memoryview(batch.data)).records():
+            key = record.key
+            if key is None or int.from_bytes(key[:2], "big") not in _OFFSET_KEYS:
+                continue
+            named, _ = OffsetCommitKey.decode(memoryview(key), 0, 2)
+            found = self.offsets.setdefault((named.group, named.topic, named.partition), [])
+            if record.value is None:
+                continue
+            version = int.from_bytes(record.value[:2], "big")
+            value, _ = OffsetCommitValue.decode(memoryview(record.value), version, 2)
+            found.append((value.offset, value.metadata))

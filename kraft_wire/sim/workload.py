@@ -1,0 +1,67 @@
+"""What a simulated cluster of brokers holds, promises, and is asked to do.
+
+Part of a `Setup`, and so of a plan file. Like the quorum's, times are short and numbers small: a
+session ends within seconds, a replica lags after one, an operator's topic has a few partitions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Workload"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """Partitions, promises and clients of a cluster; times in milliseconds."""
+
+    topics: int = 2
+    partitions: int = 2
+    """Of each topic."""
+    replicas: int = 3
+    min_isr: int = 1
+    flushes: bool = True
+    """Whether acknowledged records survive loss of power (`log.flush.interval.messages=1`)."""
+    may_elect_uncleanly: bool = False
+    """Whether an operator may ask for elections that lose records."""
+    session_ms: int = 2_000
+    """`broker.session.timeout.ms`; a broker says four times as often that it lives."""
+    lag_ms: int = 1_000
+    """`replica.lag.time.max.ms`."""
+    fetch_wait_ms: int = 200
+    fetch_backoff_ms: int = 50
+    fetch_max_bytes: int = 1_048_576
+    """Of one partition, in the fetch of a follower."""
+    sessions: int = 1_000
+    """Fetch sessions that a broker keeps."""
+    rebalance_seconds: int = 5
+    """Period of the preferred elections."""
+    producers: int = 2
+    consumers: int = 1
+    members: int = 2
+    """Of one group."""
+
+    def settings(self, brokers_count: int) -> dict[str, object]:
+        """Return what stands in the `server.properties` of brokers and controllers."""
+        found: dict[str, object] = {
+            "auto.create.topics.enable": "false",
+            "broker.heartbeat.interval.ms": self.session_ms // 4,
+            "broker.session.timeout.ms": self.session_ms,
+            "group.initial.rebalance.delay.ms": 0,
+            "group.min.session.timeout.ms": 500,
+            "leader.imbalance.check.interval.seconds": self.rebalance_seconds,
+            "log.segment.delete.delay.ms": 500,
+            "max.incremental.fetch.session.cache.slots": self.sessions,
+            "min.insync.replicas": self.min_isr,
+            "offsets.topic.num.partitions": 1,
+            "offsets.topic.replication.factor": min(self.replicas, brokers_count),
+            "replica.fetch.backoff.ms": self.fetch_backoff_ms,
+            "replica.fetch.max.bytes": self.fetch_max_bytes,
+            "replica.fetch.wait.max.ms": self.fetch_wait_ms,
+            "replica.high.watermark.checkpoint.interval.ms": 500,
+            "replica.lag.time.max.ms": self.lag_ms,
+            "replica.socket.timeout.ms": 2_000,
+        }
+        if self.flushes:
+            found["log.flush.interval.messages"] = 1
+        return found
