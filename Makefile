@@ -5,7 +5,7 @@ BIN := .venv/bin
 NODE_READY := .venv/.node-stamp
 READY := .venv/.stamp
 
-.PHONY: help install run test check coverage generate golden clients clients-cluster bench bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim mutants spark spark-cluster ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
+.PHONY: help install run test check coverage generate golden clients clients-cluster bench bench-quorum bench-cluster bench-spark fuzz attack mixed guests replicas dropin crash sim sim-clusters mutants spark spark-cluster ingest-kills kips walkthroughs soak chaos chaos-audit damage compose clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -84,6 +84,9 @@ crash: $(READY)  ## every crash point of storage and of a quorum's nodes on simu
 
 sim: $(READY)  ## whole simulated clusters under faults, every event judged (SEEDS=A:B EVENTS=N)
 	$(BIN)/kraft-wire sim --seeds $(or $(SEEDS),0:5200) --events $(or $(EVENTS),2000) $(ARGS)
+
+sim-clusters: $(READY)  ## the same with brokers, partitions and their clients (SEEDS=A:B EVENTS=N)
+	$(BIN)/kraft-wire sim --brokers 0 --seeds $(or $(SEEDS),0:2500) --events $(or $(EVENTS),4000) $(ARGS)
 
 mutants: $(READY)  ## deliberate bugs, every one of which some check must find
 	$(BIN)/python -m mutants $(if $(ONLY),--only $(ONLY)) $(ARGS)
