@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle, islice, permutations
 from pathlib import Path
 
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kraft_wire.wire.generated.metadata import (
@@ -33,15 +34,12 @@ TOPIC = "replicated"
 PARTITIONS = 12
 """Every order of three replicas, twice: each broker is to lead four."""
 MIN_INSYNC = 2
-SESSION_S = 3.0
-LAG_S = 3.0
-SECONDS_MAX = 120.0
+SECONDS_MAX = 240.0
 ASKING_AGAIN_S = 0.1
 SETTINGS = {
     **SHORT,
-    "broker.session.timeout.ms": str(int(SESSION_S * 1000)),
     "broker.heartbeat.interval.ms": "500",
-    "replica.lag.time.max.ms": str(int(LAG_S * 1000)),
+    "initial.broker.registration.timeout.ms": "600000",
     "leader.imbalance.check.interval.seconds": "10",
     "auto.create.topics.enable": "false",
     "offsets.topic.num.partitions": "2",
@@ -83,8 +81,17 @@ class ReplicaCluster:
     def __init__(self, home: Path, layout: Layout, network: Network | None) -> None:
         self.home = home
         self.network = network
+        self.session_s = layout.session_s
+        session_ms = str(int(layout.session_s * 1000))
+        self._settings = {
+            **SETTINGS,
+            "broker.session.timeout.ms": session_ms,
+            "replica.lag.time.max.ms": session_ms,
+            **layout.settings,
+        }
         controllers = dict(enumerate(layout.controllers, 1))
         self.quorum = MixedQuorum(home, controllers, voters=controllers)
+        self.quorum.seconds_max = SECONDS_MAX
         self._hosts = {
             each: "127.0.0.1" if network is None else network.host(each) for each in ids(layout)
         }
@@ -110,7 +117,7 @@ class ReplicaCluster:
             "listeners": f"{listener}://{self._place(node_id)}",
             "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
             "log.dirs": str(self.home / f"node-{node_id}"),
-            **SETTINGS,
+            **self._settings,
         }
         node = Node(node_id, make, self.home, self._ports[node_id], properties)
         node.host = self._hosts[node_id]
@@ -135,7 +142,10 @@ class ReplicaCluster:
         """Format all, start all, and make the topic."""
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(_format, self.nodes.values()))
-        for node in self.nodes.values():
+        for node in self.controllers.values():
+            node.start()
+        self.quorum.leader()
+        for node in self.brokers.values():
             node.start()
         self.until("all brokers are known", self._knows_all)
         orders = [list(each) for each in permutations(self.brokers)]
@@ -218,7 +228,10 @@ class ReplicaCluster:
 
     def _knows_all(self) -> bool:
         admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        return set(admin.list_topics(timeout=SECONDS_MAX).brokers) == set(self.brokers)
+        try:
+            return set(admin.list_topics(timeout=10).brokers) == set(self.brokers)
+        except KafkaException:
+            return False
 
 
 def ids(layout: Layout) -> list[int]:

@@ -14,11 +14,13 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from tests.replicas.cluster import SESSION_S, Node, ReplicaCluster
+from tests.replicas.cluster import Node, ReplicaCluster
 
 DEAD_S = (0.1, 5.0)
 STANDING_S = 0.5
-PAUSED_S = {"broker": (SESSION_S + 0.5, SESSION_S + 2.5), "controller": (2.0, 4.0)}
+BEHIND_SESSION_S = (0.5, 2.5)
+"""How much longer than its session a broker is paused."""
+PAUSED_CONTROLLER_S = (2.0, 4.0)
 CUT_S = (1.5, 6.0)
 TWO_AT_ONCE = 0.1
 A_BROKER = 0.65
@@ -57,10 +59,11 @@ class Faults:
                 self._kill(victim)
         for each in bystanders:
             each.resume()
-        is_pause = kind == "pause"
-        span = PAUSED_S[victims[0].properties["process.roles"]] if is_pause else DEAD_S
+        held_s = self._draw.uniform(*DEAD_S)
+        if kind == "pause":
+            held_s = self._paused_s(victims[0])
         names = [each.node_id for each in victims]
-        return victims, self._draw.uniform(*span), f"{kind} {names}; {leads}"
+        return victims, held_s, f"{kind} {names}; {leads}"
 
     def heal(self) -> None:
         """Make good whatever is wrong; who has died by itself stays dead."""
@@ -87,6 +90,12 @@ class Faults:
             return [victim]
         others = brokers + (controllers if self._hurts_controllers else [])
         return [victim, draw.choice([each for each in others if each is not victim])]
+
+    def _paused_s(self, victim: Node) -> float:
+        """Longer than it is waited for."""
+        if victim.node_id in self._cluster.controllers:
+            return self._draw.uniform(*PAUSED_CONTROLLER_S)
+        return self._cluster.session_s + self._draw.uniform(*BEHIND_SESSION_S)
 
     def _kill(self, victim: Node) -> None:
         make = "ours" if victim.is_ours else "Apache"
