@@ -173,7 +173,8 @@ def _join_new(
         return attempt.refused(ErrorCode.INVALID_REQUEST)
     member_id = new_member_id(prefix, shard.env.chance)
     if instance_id is not None and instance_id in group.static_members:
-        return _replace_static(shard, group, attempt, member_id, at)
+        _replace_static(shard, group, attempt, member_id, at)
+        return None
     if instance_id is None and attempt.waiting.api_version >= _MEMBER_ID_REQUIRED_FROM:
         group.add_pending(member_id)
         shard.schedule_member(group, member_id, at.now_ms + attempt.session_timeout_ms)
@@ -261,9 +262,21 @@ def _update(
     )
 
 
+@frozen
+class _Replacement:
+    """A static member in the place of its former self, and what undoing that needs."""
+
+    attempt: JoinAttempt
+    old: Member
+    member: Member
+    before: tuple[Mapping[str, bytes], int, int]
+    """What the former self had said of itself."""
+    former_leader: str
+
+
 def _replace_static(
     shard: GroupShard, group: ClassicGroup, attempt: JoinAttempt, member_id: str, at: Moment
-) -> JoinGroupResponse | None:
+) -> None:
     """Let a restarted static member take the place of its former self, which is fenced.
 
     A stable group stays as it is unless its protocol would change: only the new id is stored.
@@ -286,19 +299,37 @@ def _replace_static(
     if group.is_in(GroupState.COMPLETING_REBALANCE):
         # The leader may be computing an assignment for the old id already.
         begin_rebalance(shard, group, at)
-        return None
-    if not group.is_in(GroupState.STABLE):
+    elif not group.is_in(GroupState.STABLE):
         complete_join_if_all_joined(shard, group, at)
-        return None
-    if group.select_protocol() != group.protocol_name:
+    elif group.select_protocol() != group.protocol_name:
         begin_rebalance(shard, group, at)
-        return None
-    group.set_awaiting_join(member, None)
+    else:
+        _store(shard, group, _Replacement(attempt, old, member, before, former_leader), at)
+
+
+def _store(shard: GroupShard, group: ClassicGroup, done: _Replacement, at: Moment) -> None:
+    """Write the new id, and tell it when it is committed: else the next coordinator knows it not.
+
+    In a rebalance that began meanwhile the member has joined, and the generation answers it.
+    """
+
+    def heard(error: ErrorCode, then: Moment) -> None:
+        is_awaited = group.is_in(GroupState.STABLE) and not shard.is_released
+        if not is_awaited or done.member.awaiting_join is not done.attempt.waiting:
+            return
+        if error is ErrorCode.NONE:
+            response = _same_generation(group, done)
+            shard.answer_join(group, done.member, response)
+            shard.schedule_session(group, done.member, then)
+        else:
+            _restore_static(shard, group, done, error, then)
+
     assignments = {each.member_id: each.assignment for each in group.members.values()}
-    error = shard.append([group_record(group, assignments)], at)
-    if error is not ErrorCode.NONE:
-        return _restore_static(shard, group, attempt, old, before, error, at)
-    return _same_generation(group, member, attempt, former_leader)
+    appended = shard.append_for_later([group_record(group, assignments)], at)
+    if appended.error is not ErrorCode.NONE or appended.safe_at is None:
+        heard(appended.error, at)
+    else:
+        shard.env.await_commit(shard.partition, appended.safe_at, at, heard)
 
 
 def _fence(shard: GroupShard, member: Member) -> None:
@@ -317,37 +348,29 @@ def _fence(shard: GroupShard, member: Member) -> None:
     shard.answer_sync(member, SyncGroupResponse(error_code=fenced))
 
 
-def _same_generation(
-    group: ClassicGroup, member: Member, attempt: JoinAttempt, former_leader: str
-) -> JoinGroupResponse:
+def _same_generation(group: ClassicGroup, done: _Replacement) -> JoinGroupResponse:
     """Tell a replaced static member that the generation goes on without a rebalance.
 
     Since v9 a leader learns the members and is told to skip the assignment (KIP-814). Before, it
     is told its former self as the leader, so that it does not compute an assignment at all.
     """
-    version = attempt.waiting.api_version
+    version, member = done.attempt.waiting.api_version, done.member
     skips = version >= _SKIP_ASSIGNMENT_FROM and group.leads(member.member_id)
     response = generation_response(group, member, with_members=skips, skip_assignment=skips)
     if version < _SKIP_ASSIGNMENT_FROM:
-        response.leader = former_leader
-    response.protocol_name = protocol_name_in(response.protocol_name, version)
+        response.leader = done.former_leader
     return response
 
 
 def _restore_static(
-    shard: GroupShard,
-    group: ClassicGroup,
-    attempt: JoinAttempt,
-    old: Member,
-    before: tuple[Mapping[str, bytes], int, int],
-    error: ErrorCode,
-    at: Moment,
-) -> JoinGroupResponse:
+    shard: GroupShard, group: ClassicGroup, done: _Replacement, error: ErrorCode, at: Moment
+) -> None:
     """Undo a replacement that could not be stored; the client is to try again."""
+    attempt = done.attempt
     assert attempt.group_instance_id is not None, attempt
-    member = group.members[group.static_members[attempt.group_instance_id]]
-    group.update(member, *before, None)
-    replaced, restored = group.replace_static(attempt.group_instance_id, old.member_id)
+    assert group.members.get(done.member.member_id) is done.member, done.member
+    group.update(done.member, *done.before, None)
+    replaced, restored = group.replace_static(attempt.group_instance_id, done.old.member_id)
     shard.cancel_member(group, replaced.member_id)
     shard.schedule_session(group, restored, at)
     response = attempt.refused(error)
@@ -356,4 +379,4 @@ def _restore_static(
     response.protocol_name = protocol_name_in(group.protocol_name, attempt.waiting.api_version)
     assert group.leader_id is not None, group.group_id
     response.leader = group.leader_id
-    return response
+    shard.answer(attempt.waiting, response)

@@ -4,6 +4,7 @@ import random
 
 from kraft_wire.broker.groups.memory import MemoryUse
 from kraft_wire.broker.groups.offsets import CommittedOffset, OffsetKey, OffsetTable
+from kraft_wire.broker.groups.shard import GroupShard
 from kraft_wire.broker.groups.store import OFFSETS_TOPIC
 from kraft_wire.broker.groups.uncommitted import UncommittedOffsets
 from kraft_wire.broker.handlers import (
@@ -203,30 +204,54 @@ def test_readers_are_shown_the_changes_below_the_high_watermark_and_no_others() 
     assert memory.total_bytes == 0
 
 
-def share_out(leading: Coordinating) -> Waiting:
-    """A group of one forms a generation; its leader's SyncGroup."""
-    protocol = JoinGroupRequestProtocol(name="range", metadata=b"")
+def join(leading: Coordinating, member_id: str = "", instance_id: str | None = None) -> Waiting:
+    """A JoinGroup with one protocol."""
     request = JoinGroupRequest(
         group_id="g",
         session_timeout_ms=10_000,
         rebalance_timeout_ms=10_000,
+        member_id=member_id,
+        group_instance_id=instance_id,
         protocol_type="consumer",
-        protocols=[protocol],
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
     )
-    context = leading.context(3)  # a version without given ids: one JoinGroup is enough
-    joining = Waiting(leading, context, join_group.handle(leading.broker, context, request))
+    # Before static members there were no given ids: one JoinGroup is enough in either version.
+    context = leading.context(3 if instance_id is None else 9)
+    return Waiting(leading, context, join_group.handle(leading.broker, context, request))
+
+
+def joined(waiting: Waiting) -> JoinGroupResponse:
+    answer = waiting.answer
+    assert isinstance(answer, JoinGroupResponse), answer
+    return answer
+
+
+def share_out(leading: Coordinating, instance_id: str | None = None) -> Waiting:
+    """A group of one forms a generation; its leader's SyncGroup."""
+    joining = join(leading, instance_id=instance_id)
     leading.pass_time(4_000)  # nobody else came
-    joined = joining.answer
-    assert isinstance(joined, JoinGroupResponse), joined
-    share = SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"all")
+    member = joined(joining)
+    share = SyncGroupRequestAssignment(member_id=member.member_id, assignment=b"all")
     request_sync = SyncGroupRequest(
         group_id="g",
-        generation_id=joined.generation_id,
-        member_id=joined.member_id,
+        generation_id=member.generation_id,
+        member_id=member.member_id,
+        group_instance_id=instance_id,
         assignments=[share],
     )
     context = leading.context(3)
     return Waiting(leading, context, sync_group.handle(leading.broker, context, request_sync))
+
+
+def with_static_member() -> tuple[Coordinating, str]:
+    """A stable group of one static member, and its id."""
+    leading = Coordinating()
+    syncing = share_out(leading, "i")
+    leading.follow()
+    assert not syncing.is_parked
+    shard = leading.broker.groups.shard_of("g")
+    assert isinstance(shard, GroupShard)
+    return leading, shard.groups["g"].static_members["i"]
 
 
 def test_an_assignment_is_handed_out_when_the_isr_has_it() -> None:
@@ -247,3 +272,77 @@ def test_an_assignment_that_the_isr_does_not_get_in_time_is_none() -> None:
     answer = syncing.answer
     assert isinstance(answer, SyncGroupResponse)
     assert answer.error_code == E.COORDINATOR_NOT_AVAILABLE
+
+
+def test_a_restarted_static_member_is_told_its_new_id_when_the_isr_has_it() -> None:
+    """Else the next coordinator knows the instance by its former id, and fences the new one."""
+    leading, former = with_static_member()
+    joining = join(leading, instance_id="i")
+    assert joining.is_parked
+    leading.follow()
+    member = joined(joining)
+    assert (member.error_code, member.generation_id, member.skip_assignment) == (E.NONE, 1, True)
+    assert member.member_id != former
+
+
+def test_a_static_member_whose_new_id_the_isr_does_not_get_in_time_keeps_the_former_one() -> None:
+    leading, former = with_static_member()
+    joining = join(leading, instance_id="i")
+    leading.pass_time(COMMIT_TIMEOUT_MS)
+    assert joined(joining).error_code == E.COORDINATOR_NOT_AVAILABLE
+    shard = leading.broker.groups.shard_of("g")
+    assert isinstance(shard, GroupShard)
+    assert list(shard.groups["g"].members) == [former]
+    leading.follow()
+    again = join(leading, instance_id="i")
+    leading.follow()
+    assert joined(again).error_code == E.NONE
+
+
+def test_a_static_member_that_restarts_twice_is_answered_for_its_last_life_alone() -> None:
+    leading, _ = with_static_member()
+    first, second = join(leading, instance_id="i"), join(leading, instance_id="i")
+    assert joined(first).error_code == E.FENCED_INSTANCE_ID
+    assert second.is_parked
+    leading.follow()
+    assert joined(second).error_code == E.NONE
+
+
+def test_a_static_member_waits_for_the_generation_of_a_rebalance_that_began_meanwhile() -> None:
+    leading, _ = with_static_member()
+    joining, other = join(leading, instance_id="i"), join(leading)
+    leading.follow()
+    members = [joined(joining), joined(other)]
+    assert [each.error_code for each in members] == [E.NONE, E.NONE]
+    assert [each.generation_id for each in members] == [2, 2]
+
+
+def test_a_static_member_is_sent_to_the_new_coordinator_with_what_this_one_may_have_lost() -> None:
+    leading, _ = with_static_member()
+    joining = join(leading, instance_id="i")
+    leading.change(leader=2, leader_epoch=1)
+    assert joined(joining).error_code == E.NOT_COORDINATOR
+
+
+def test_a_new_coordinator_shows_what_it_loaded_when_the_isr_has_it() -> None:
+    """What its log has above the high watermark may never be committed; below, it is too old."""
+    leading = committed(90)
+    leading.commit(100)
+    number = leading.partitions[0]
+    leading.partitions[0] = number._replace(
+        leader=2, leader_epoch=number.leader_epoch + 1, partition_epoch=number.partition_epoch + 1
+    )
+    leading.publish()
+    led = leading.partitions[0]
+    leading.partitions[0] = led._replace(
+        leader=1, leader_epoch=led.leader_epoch + 1, partition_epoch=led.partition_epoch + 1
+    )
+    leading.publish()
+    for _ in range(3):
+        leading.pass_time(10)
+    assert leading.broker.groups.shard_of("g") == E.COORDINATOR_LOAD_IN_PROGRESS
+    assert leading.broker.groups.deadline_ms() is None, "it does not look again and again"
+    leading.pass_time(COMMIT_TIMEOUT_MS)
+    assert leading.broker.groups.shard_of("g") == E.COORDINATOR_LOAD_IN_PROGRESS
+    leading.follow()
+    assert leading.shown == 100
