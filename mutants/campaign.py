@@ -162,7 +162,7 @@ def _merged(results: Sequence[Result]) -> list[Check]:
             continue
         if check.verb == "test":
             tests += [name for name in check.names if name not in tests]
-        elif check.verb in ("sim", "node"):
+        elif check.verb in ("sim", "node", "cluster"):
             known = seeds.setdefault((check.verb, check.storm, check.events), [])
             known += [seed for seed in check.seeds if seed not in known]
         elif replace(check, expect=()) not in others:

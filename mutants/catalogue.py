@@ -45,7 +45,7 @@ class Check:
     """What must fail. Which of the lists counts depends on `verb`."""
 
     verb: str
-    """`sim` (the replica alone), `node` (whole nodes), `crash`, `flips` or `test`."""
+    """`sim` (a replica), `node` (quorums), `cluster` (brokers), `crash`, `flips` or `test`."""
     expect: tuple[str, ...] = ()
     """Invariants, or words of the violation, one of which must be named; empty: any will do."""
     seeds: tuple[int, ...] = ()

@@ -47,6 +47,7 @@ def probe(check: Check) -> Verdict:
     runs = {
         "sim": _simulated,
         "node": _simulated_nodes,
+        "cluster": _simulated_nodes,
         "crash": _crashed,
         "flips": _flipped,
         "test": _tested,
@@ -79,15 +80,20 @@ def _simulated(check: Check) -> Verdict:
 
 
 def _simulated_nodes(check: Check) -> Verdict:
-    """Whole nodes over simulated disks and wires: the same seeds as `kraft-wire sim`."""
-    from kraft_wire.sim.plan import drawn_plan  # likewise
+    """Whole nodes over simulated disks and wires: the same seeds as `kraft-wire sim`.
+
+    Of quorums, or of clusters with brokers, as with `--brokers 0`.
+    """
+    from kraft_wire.sim.campaign import drawn  # likewise
     from kraft_wire.sim.run import run_plan
 
+    brokers = 0 if check.verb == "cluster" else None
     verdict = Verdict(unit="seeds")
     for seed in check.seeds:
         verdict.needed += 1
         try:
-            failure = run_plan(drawn_plan(seed, events=check.events)).failure
+            plan = drawn(seed, events=check.events, nodes=None, brokers=brokers)
+            failure = run_plan(plan).failure
             text = "" if failure is None else f"{failure.invariant} {failure.text}"
         except Exception as error:  # noqa: BLE001  # every kind of failure is a finding
             text = _named(error)

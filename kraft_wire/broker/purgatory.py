@@ -160,6 +160,8 @@ class OperationPurgatory:
         if name not in self._waiting:
             return
         for operation in list(self._waiting[name].values()):
+            if not self._is_waiting(operation, name):
+                continue  # the end of one before it was that of this one too
             outcome = operation.outcome(partition, operation.required[name])
             if outcome is not None:
                 self._end(operation, name, outcome)
@@ -167,7 +169,8 @@ class OperationPurgatory:
     def fail(self, topic_partition: TopicPartition, error: ErrorCode) -> None:
         """End what waits for a partition that is gone."""
         for operation in list(self._waiting.get(topic_partition, {}).values()):
-            self._end(operation, topic_partition, error)
+            if self._is_waiting(operation, topic_partition):
+                self._end(operation, topic_partition, error)
 
     def expire(self, now_ms: int) -> None:
         """Answer those whose time is over; what is unfinished is REQUEST_TIMED_OUT."""
@@ -189,6 +192,9 @@ class OperationPurgatory:
 
     def _is_parked(self, operation: ParkedOperation) -> bool:
         return self._parked.get(operation.reply_to.connection_id) is operation
+
+    def _is_waiting(self, operation: ParkedOperation, name: TopicPartition) -> bool:
+        return self._is_parked(operation) and name in operation.required
 
     def _end(self, operation: ParkedOperation, name: TopicPartition, outcome: ErrorCode) -> None:
         """Finish one partition of an operation, and the operation with its last one."""

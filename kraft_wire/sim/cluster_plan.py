@@ -20,24 +20,24 @@ __all__ = ["CLUSTER_FAULT_KINDS", "drawn_cluster_plan"]
 _FIRST_BROKER: Final = 11
 
 _PER_SECOND: Final[Mapping[str, tuple[float, ...]]] = {
-    "crash": (0, 0.1, 0.3, 1),
-    "stop": (0, 0, 0.1, 0.3),
-    "pause": (0, 0, 0.3, 1),
-    "cut": (0, 0.2, 0.5, 2),
-    "flap": (0, 0, 0, 0.2),
+    "crash": (0, 0.3, 1, 2),
+    "stop": (0, 0, 0.1, 0.5),
+    "pause": (0, 0, 0.5, 1.5),
+    "cut": (0, 0.5, 1, 3),
+    "flap": (0, 0, 0, 0.3),
     "slow": (0, 0, 0.5),
     "slow-disk": (0, 0, 0.5),
     "reset": (0, 0, 1, 5),
-    "clock-rate": (0, 0, 0.2),
+    "clock-rate": (0, 0, 0.3),
     "wall-jump": (0, 0, 0.5),
-    "disk-error": (0, 0, 0.2),
-    "wipe": (0, 0.1),
+    "disk-error": (0, 0, 0.4),
+    "wipe": (0, 0.2),
     "replay": (0, 0, 2),
-    "garble": (0, 0, 0.5),
-    "reassign": (0, 0.2, 0.5),
-    "elect-preferred": (0, 0.2, 0.5),
-    "elect-uncleanly": (0, 0.5, 2),
-    "delete-topic": (0, 0, 0.1),
+    "garble": (0, 0, 1),
+    "reassign": (0, 0.5, 1),
+    "elect-preferred": (0, 0.3, 1),
+    "elect-uncleanly": (0, 1, 3),
+    "delete-topic": (0, 0, 0.2),
 }
 CLUSTER_FAULT_KINDS: Final = tuple(_PER_SECOND)
 _ELSEWHERE: Final = ("leads", "leads", "broker", "broker", "broker")
@@ -112,7 +112,7 @@ def _gentle(habits: Habits, random: Random) -> Habits:
 
 def _drawn_faults(random: Random, kind: str, per_second: float) -> list[Fault]:
     found: list[Fault] = []
-    at_us = 1_000_000  # until then the brokers begin
+    at_us = 600_000  # until then the brokers begin
     while True:
         at_us += int(random.expovariate(per_second / 1_000_000)) + 1
         if at_us >= CHAOS_US:

@@ -261,6 +261,11 @@ class DataJudge:
             has_it = other.holds(batch) or machines[member].generation > 0
             missing = (batch.identity, "is not at", member, "of", truth.isr, truth.leader_epoch)
             self._check("S23 IsrSound", has_it, watch, *missing)
+            if self.world.setup.data.flushes:
+                end = other.log.durable_end
+                is_durable = end >= batch.end_offset or machines[member].generation > 0
+                reached = (batch.identity, "is on the disk of", member, "up to", end)
+                self._check("S23 IsrDurable", is_durable, watch, *reached)
         promised = min(self.world.setup.data.min_isr, len(truth.replicas))
         if any(each.generation > 0 for each in machines.values()):
             return

@@ -175,8 +175,7 @@ class Truth:
         if record.leader != _UNCHANGED:
             partition.leader_epoch += 1
             partition.leaders[partition.leader_epoch] = record.leader
-            eligible = (*(partition.isr), *partition.elr)
-            if record.leader >= 0 and record.leader not in eligible:
+            if record.leader >= 0 and _is_unclean(partition, record):
                 self.unclean.append(partition)
             partition.leader = record.leader
         if record.isr is not None:
@@ -205,3 +204,14 @@ class Truth:
             version = int.from_bytes(record.value[:2], "big")
             value, _ = OffsetCommitValue.decode(memoryview(record.value), version, 2)
             found.append((value.offset, value.metadata))
+
+
+def _is_unclean(before: PartitionTruth, record: PartitionChangeRecord) -> bool:
+    """Tell whether somebody is to lead who may lack what is committed.
+
+    Who is uncleanly elected is alone in the new ISR. Beside others it has just joined them, with
+    the change that ends a reassignment, and is judged by what it has.
+    """
+    if record.leader in (*before.isr, *before.elr):
+        return False
+    return record.isr is None or list(record.isr) == [record.leader]

@@ -1,7 +1,9 @@
 """The group coordinator: the partitions of `__consumer_offsets` that this broker leads.
 
 A partition is loaded before its groups are served, in small pieces, one per tick, so that a long
-log does not hold up everything else; meanwhile its groups answer COORDINATOR_LOAD_IN_PROGRESS. The
+log does not hold up everything else; meanwhile its groups answer COORDINATOR_LOAD_IN_PROGRESS.
+What was loaded is served once all of it is committed: the high watermark of a new leader may lie
+below what its predecessor had acknowledged, and its log may have more than ever will be. The
 coordinator follows the metadata as a `MetadataFollower` of the broker. Requests reach the groups
 through `shard_of`; handlers do the rest with the functions of this package.
 """
@@ -38,6 +40,8 @@ class _Loading:
     next_offset: int = 0
     deleted: dict[Uuid, str] = field(default_factory=dict)
     """Topics that went away meanwhile."""
+    awaits_commit: bool = False
+    """Whether everything is read, and not all of it committed."""
 
 
 class GroupCoordinator:
@@ -168,7 +172,8 @@ class GroupCoordinator:
 
     def deadline_ms(self) -> int | None:
         """Return when `tick` is needed next."""
-        if self._loading or self._deleted or (self._shards and self._expiry_ms is None):
+        is_reading = any(not each.awaits_commit for each in self._loading.values())
+        if is_reading or self._deleted or (self._shards and self._expiry_ms is None):
             return self._now_ms
         deadlines = [shard.deadlines.deadline_ms() for shard in self._shards.values()]
         deadlines.append(self._expiry_ms if self._shards else None)
@@ -176,7 +181,8 @@ class GroupCoordinator:
 
     def _load_piece(self, at: Moment) -> None:
         """Read on in the first partition that is not loaded yet."""
-        partition = next(iter(self._loading), None)
+        unread = (number for number, each in self._loading.items() if not each.awaits_commit)
+        partition = next(unread, None)
         if partition is None:
             return
         loading = self._loading[partition]
@@ -191,7 +197,20 @@ class GroupCoordinator:
         assert stretch.is_end or stretch.next_offset > loading.next_offset, stretch
         loading.next_offset = stretch.next_offset
         if stretch.is_end:
+            self._finish(partition, loading, at)
+
+    def _finish(self, partition: int, loading: _Loading, at: Moment) -> None:
+        """Serve what was read, once the ISR has it: until then the next leader may not know it."""
+        if self.env.store.high_watermark(partition) >= loading.next_offset:
             self._loaded(partition, loading, at)
+            return
+        loading.awaits_commit = True
+
+        def heard(error: ErrorCode, then: Moment) -> None:
+            if self._loading.get(partition) is loading:  # else it is led no more, or anew
+                self._finish(partition, loading, then)
+
+        self.env.await_commit(partition, loading.next_offset, at, heard)
 
     def _loaded(self, partition: int, loading: _Loading, at: Moment) -> None:
         del self._loading[partition]
