@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from kraft_wire.cli.cluster_files import ClusterState
+from kraft_wire.cli.cluster_lag import offsets_behind
 from kraft_wire.cli.quorum_admin import Entry, QuorumAdmin, QuorumRefused
 from kraft_wire.cli.quorum_facts import QuorumFacts, ReplicaFacts
 from kraft_wire.client import BrokerConnection, CannotTalk
 from kraft_wire.wire.generated.metadata import MetadataRequest, MetadataResponse
 from kraft_wire.wire.message import UnencodableMessage
 
-__all__ = ["BrokerFacts", "ClusterFacts", "ClusterQuestions", "broker_facts"]
+__all__ = ["BrokerFacts", "ClusterFacts", "ClusterQuestions"]
 
 _NO_ANSWER: Final = (CannotTalk, QuorumRefused, UnencodableMessage)
 
@@ -31,6 +32,8 @@ class BrokerFacts:
     """Of its replicas."""
     under_replicated_count: int = 0
     """Of the partitions that it leads."""
+    behind_count: int = 0
+    """Offsets that its replicas outside the ISR lack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +57,10 @@ class ClusterFacts:
         """How the partitions stand, as a line."""
         if self.brokers is None:
             return None
+        count = self.partitions_count
         return (
-            f"{self.partitions_count} partitions, {self.under_replicated_count} under-replicated, "
-            f"{self.leaderless_count} without a leader"
+            f"{count} partition{'' if count == 1 else 's'}, {self.under_replicated_count} "
+            f"under-replicated, {self.leaderless_count} without a leader"
         )
 
     def replica(self, node_id: int) -> ReplicaFacts | None:
@@ -83,7 +87,11 @@ class ClusterQuestions:
         """Return how things stand."""
         quorum = self.quorum()
         metadata = self._metadata(quorum)
-        return ClusterFacts(quorum) if metadata is None else _facts(quorum, metadata)
+        if metadata is None:
+            return ClusterFacts(quorum)
+        running = [each for each in self._state.brokers if each.condition == "running"]
+        addresses = {each.node_id: each.address for each in running}
+        return _facts(quorum, metadata, offsets_behind(metadata, addresses, self._answer_s))
 
     def quorum(self) -> QuorumFacts | None:
         """Return what the active controller says, None where there is none."""
@@ -108,18 +116,20 @@ class ClusterQuestions:
         return None
 
 
-def _facts(quorum: QuorumFacts | None, metadata: MetadataResponse) -> ClusterFacts:
+def _facts(
+    quorum: QuorumFacts | None, metadata: MetadataResponse, behind: Mapping[int, int]
+) -> ClusterFacts:
     partitions = [each for topic in metadata.topics for each in topic.partitions]
     return ClusterFacts(
         quorum,
-        broker_facts(metadata),
+        _broker_facts(metadata, behind),
         partitions_count=len(partitions),
         under_replicated_count=sum(len(p.isr_nodes) < len(p.replica_nodes) for p in partitions),
         leaderless_count=sum(p.leader_id < 0 for p in partitions),
     )
 
 
-def broker_facts(metadata: MetadataResponse) -> dict[int, BrokerFacts]:
+def _broker_facts(metadata: MetadataResponse, behind: Mapping[int, int]) -> dict[int, BrokerFacts]:
     """Return what the metadata say of each broker that they name."""
     leads, replicas, in_sync, under = (Counter[int]() for _ in range(4))
     for topic in metadata.topics:
@@ -129,6 +139,12 @@ def broker_facts(metadata: MetadataResponse) -> dict[int, BrokerFacts]:
             in_sync.update(each.isr_nodes)
             under[each.leader_id] += len(each.isr_nodes) < len(each.replica_nodes)
     return {
-        node_id: BrokerFacts(leads[node_id], replicas[node_id], in_sync[node_id], under[node_id])
+        node_id: BrokerFacts(
+            leads_count=leads[node_id],
+            replicas_count=replicas[node_id],
+            in_sync_count=in_sync[node_id],
+            under_replicated_count=under[node_id],
+            behind_count=behind.get(node_id, 0),
+        )
         for node_id in sorted(each.node_id for each in metadata.brokers)
     }

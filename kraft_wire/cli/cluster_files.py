@@ -9,6 +9,7 @@ ever signalled when its command line names the node's own file: process ids are 
 import fcntl
 import json
 import os
+import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -180,8 +181,10 @@ class ClusterFiles:
 
     def cuts(self) -> list[Cut]:
         """Return every direction that is cut."""
-        pairs = (path.name.split("-")[1:] for path in self.directory.glob("cut-*-*"))
-        return sorted(Cut(int(sender), int(receiver)) for sender, receiver in pairs)
+        names = [
+            re.fullmatch(r"cut-(\d+)-(\d+)", path.name) for path in self.directory.glob("cut-*")
+        ]
+        return sorted(Cut(int(name[1]), int(name[2])) for name in names if name is not None)
 
     # -- who runs --------------------------------------------------------------------------------
 

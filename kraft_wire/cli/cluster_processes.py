@@ -114,8 +114,12 @@ class ClusterProcesses:
 
     def heal(self) -> None:
         """Let everybody reach everybody: who is cut off could not take its leave."""
-        if self._network is not None:
-            self._network.heal(self._files.cuts())
+        if self._network is None:
+            return
+        cuts, self._state.cuts = self._files.cuts(), []
+        self._network.heal(cuts)
+        for cut in cuts:
+            self._files.cut(cut).unlink(missing_ok=True)
 
     def stop_all(self, *, is_urgent: Callable[[], bool]) -> None:
         """End every child and wait for it: gracefully, until patience ends or it is urgent.

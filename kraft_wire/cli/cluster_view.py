@@ -12,7 +12,7 @@ __all__ = ["cluster_json", "cluster_table"]
 
 _STYLES = {"running": "green", "paused": "yellow", "down": "red"}
 _COLUMNS = ("node", "make", "address", "process", "state", "role", "log end", "lag", "last fetch")
-_BROKER_COLUMNS = ("leads", "in sync", "under-replicated")
+_BROKER_COLUMNS = ("leads", "in sync", "behind", "under-replicated")
 _NUMBERS = {"node", "log end", "lag", *_BROKER_COLUMNS}
 
 
@@ -91,6 +91,7 @@ def _node_json(node: NodeState, facts: ClusterFacts) -> dict[str, object]:
         "leads": None if broker is None else broker.leads_count,
         "replicas": None if broker is None else broker.replicas_count,
         "in_sync": None if broker is None else broker.in_sync_count,
+        "behind": None if broker is None else broker.behind_count,
         "under_replicated": None if broker is None else broker.under_replicated_count,
         "note": node.note,
     }
@@ -108,7 +109,7 @@ def _metadata_cells(facts: ClusterFacts, node_id: int, wall_ms: int) -> list[str
 
 
 def _broker_cells(broker: BrokerFacts | None) -> list[str | Text]:
-    """Return what it leads, how many of its replicas are in sync, and what lacks others."""
+    """Return what it leads, what of its replicas is in sync, what they lack, who lacks others."""
     if broker is None:
         return ["-"] * len(_BROKER_COLUMNS)
     in_sync = f"{broker.in_sync_count} of {broker.replicas_count}"
@@ -117,6 +118,7 @@ def _broker_cells(broker: BrokerFacts | None) -> list[str | Text]:
     return [
         str(broker.leads_count),
         Text(in_sync, style="" if is_whole else "red"),
+        str(broker.behind_count),
         Text(str(under), style="red" if under else ""),
     ]
 

@@ -1,11 +1,13 @@
 """``kraft-wire cluster`` with brokers: processes that are started, hurt, cut off and ended."""
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 from typer.testing import CliRunner
 
 from kraft_wire.cli.cluster import app
@@ -143,23 +145,51 @@ def taken_leave(cluster: ClusterCommand) -> list[int]:
 
 
 @pytest.mark.slow
-def test_node_with_its_own_network_is_cut_off_one_way_and_healed(tmp_path: Path) -> None:
-    """Its heartbeats get lost, although it hears everything; clients reach it all the same."""
+def test_nodes_with_networks_of_their_own_are_cut_off_and_healed(tmp_path: Path) -> None:
     why = missing()
     if why is not None:
         pytest.skip(f"not run: {why}")
-    with ClusterCommand(tmp_path / "cluster", *SHORT, "--brokers", "1", "--netns") as running:
-        running.until(lambda: status(running, 2)["role"] == "Broker")
-        running.did("partition", "2", "--from", "1", "--only", "out")
-        assert told(running)["cuts"] == [{"sender": 2, "receiver": 1}]
-        assert "does not reach 1" in running.run("status").stdout
-        running.until(lambda: status(running, 2)["lag"] > 0)
-        cluster_refused = running.run("partition", "2", "--only", "up")
-        assert cluster_refused.stderr == "kraft-wire cluster: --only up: it is `in` or `out`\n"
-        running.did("heal")
-        running.until(lambda: status(running, 2)["lag"] == 0)
-        assert running.down(at_once=False) == 0
-        assert "stopped clean=True" in running.logs()["node-2.log"]
+    with ClusterCommand(tmp_path / "cluster", *SHORT, "--brokers", "2", "--netns") as apart:
+        apart.until(lambda: all(status(apart, each)["role"] == "Broker" for each in (2, 3)))
+        topics(apart, "create", "t", "--replicas", "2,3", "-c", "min.insync.replicas=1")
+        apart.until(lambda: figures(apart) == (1, 0, 0))
+        follower_falls_behind_its_leader(apart)
+        broker_whose_heartbeats_get_lost_is_fenced(apart)
+        assert apart.down(at_once=False) == 0
+        assert "stopped clean=True" in apart.logs()["node-3.log"], "the end heals first"
+        assert told(apart)["cuts"] == []
+        left = subprocess.run(["ip", "-4", "-o", "addr"], capture_output=True, text=True)
+        assert told(apart)["bootstrap_controllers"].rpartition(".")[0] not in left.stdout
+
+
+def follower_falls_behind_its_leader(apart: ClusterCommand) -> None:
+    """The controller hears both, so none is fenced; the leader makes the ISR smaller.
+
+    Not before there is something that the follower lacks.
+    """
+    apart.did("partition", "3", "--from", "2")
+    assert len(told(apart)["cuts"]) == 2
+    producer = Producer({"bootstrap.servers": status(apart, 2)["address"], "acks": "all"})
+    for number in range(10):
+        producer.produce("t", str(number))
+    assert producer.flush(60) == 0
+    apart.until(lambda: figures(apart) == (1, 1, 0))
+    apart.until(lambda: status(apart, 3)["behind"] == 10)
+    assert status(apart, 3)["role"] == "Broker"
+    apart.did("heal", "3")
+    apart.until(lambda: figures(apart) == (1, 0, 0))
+    assert status(apart, 3)["behind"] == 0
+
+
+def broker_whose_heartbeats_get_lost_is_fenced(apart: ClusterCommand) -> None:
+    """Although it hears everything, and this machine reaches it."""
+    apart.did("partition", "3", "--from", "1", "--only", "out")
+    assert told(apart)["cuts"] == [{"sender": 3, "receiver": 1}]
+    assert "does not reach 1" in apart.run("status").stdout
+    apart.until(lambda: status(apart, 3)["role"] == "Fenced")
+    wrong = apart.run("partition", "2", "--only", "up")
+    said = "kraft-wire cluster: --only up: it is `in` or `out`\n"
+    assert (wrong.returncode, wrong.stderr) == (2, said)
 
 
 @pytest.mark.parametrize(
