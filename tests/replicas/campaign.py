@@ -89,7 +89,7 @@ class Campaign:
             began = time.monotonic()
             try:
                 while outcome.cycles < cycles and outcome.seconds < seconds_max:
-                    self._set_pace(cycles)
+                    self._set_pace(cycles, seconds_max)
                     self._cycle()
                     outcome.cycles += 1
                     outcome.seconds = time.monotonic() - began
@@ -105,12 +105,13 @@ class Campaign:
 
     # -- a cycle ---------------------------------------------------------------------------------
 
-    def _set_pace(self, cycles: int) -> None:
-        """Spread what is left to write over what is left to do."""
+    def _set_pace(self, cycles: int, seconds_max: float) -> None:
+        """Spread what is left to write over what is left to do, or the time that is left."""
         outcome = self.outcome
         left = max(each.left for each in self.loads)
         a_cycle_s = outcome.seconds / outcome.cycles if outcome.cycles else FIRST_CYCLE_S
-        self._pace.set(left / max((cycles - outcome.cycles) * a_cycle_s, 1.0))
+        left_s = min((cycles - outcome.cycles) * a_cycle_s, seconds_max - outcome.seconds)
+        self._pace.set(left / max(left_s, 1.0))
 
     def _cycle(self) -> None:
         self._see_alive()

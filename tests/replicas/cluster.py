@@ -46,9 +46,6 @@ SETTINGS = {
     "offsets.topic.replication.factor": "3",
 }
 OF_TOPIC = {"min.insync.replicas": str(MIN_INSYNC), "segment.bytes": str(1 << 20)}
-_UNSERVED = ("group", "share", "streams", "transaction", "eligible.leader.replicas")
-_WITHOUT = [word for name in _UNSERVED for word in ("--feature", f"{name}.version=0")]
-"""What a broker of ours does not support: where it is finalised, none can register."""
 
 
 class Node(Controller):
@@ -241,5 +238,5 @@ def ids(layout: Layout) -> list[int]:
 
 
 def _format(node: Node) -> None:
-    is_apaches_controller = node.make != OURS and node.properties["process.roles"] == "controller"
-    node.format(*(_WITHOUT if is_apaches_controller else ()))
+    """By our tool, whoever's the node is: Apache's would finalise what no broker of ours serves."""
+    node.format(make=OURS)
