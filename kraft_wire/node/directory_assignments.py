@@ -13,7 +13,7 @@ but a replica from before directories had ids has none. Not here: which director
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from kraft_wire.broker.ports import MetadataView, TopicView
+from kraft_wire.broker.ports import MetadataView, PartitionView, TopicView
 from kraft_wire.controller.directories import MIGRATING_DIRECTORY
 from kraft_wire.controller.features import DIRECTORIES_FROM, METADATA_VERSION
 from kraft_wire.controller.image import EMPTY_IMAGE
@@ -53,6 +53,9 @@ class DirectoryAssignments:
         """`ask` carries a request to the active controller."""
         self._node_id = node_id
         self._directories = directories
+        meta = directories[0].meta
+        assert meta is not None, "opened directories are formatted"
+        self._sole_id = meta.directory_id if len(directories) == 1 else None
         self._broker_epoch = broker_epoch
         self._ask = ask
         self._image: MetadataView = EMPTY_IMAGE
@@ -109,7 +112,9 @@ class DirectoryAssignments:
     def _look_at_topic(self, topic: TopicView, known: TopicView | None) -> None:
         before = known.partitions if known and known.topic_id == topic.topic_id else {}
         for number, view in topic.partitions.items():
-            if view is not before.get(number) and self._node_id in view.replicas:
+            if view is before.get(number) or self._node_id not in view.replicas:
+                continue
+            if self._sole_id is None or self._sole_id != _told(view, self._node_id):
                 self._look(topic, number)
 
     def _look(self, topic: TopicView, number: int) -> None:
@@ -145,9 +150,7 @@ class DirectoryAssignments:
         view = None if topic is None else topic.partitions.get(replica[1])
         if view is None or self._node_id not in view.replicas:
             return None
-        if not view.directories:
-            return MIGRATING_DIRECTORY
-        return view.directories[list(view.replicas).index(self._node_id)]
+        return _told(view, self._node_id)
 
     # -- the controller --------------------------------------------------------------------------
 
@@ -202,6 +205,13 @@ class DirectoryAssignments:
         self._failures += 1
         self._wait(sent, pause_ms)
         self._due_ms = self._now_ms + pause_ms
+
+
+def _told(view: PartitionView, node_id: int) -> Uuid:
+    """Return in which directory the metadata say that a replica is."""
+    if not view.directories:
+        return MIGRATING_DIRECTORY
+    return view.directories[view.replicas.index(node_id)]
 
 
 def _request(
