@@ -119,7 +119,7 @@ chaos-audit: $(READY)  ## what a chaos run leaves, audited; and planted losses t
 damage: $(READY)  ## seeded damage to three replicas: each fault is found and named once (ARGS=NODE_DIR…)
 	$(BIN)/python -m tests.audit $(ARGS)
 
-compose:  ## one node and an Apache Kafka beside it, in containers
+compose:  ## three controllers, two brokers and an Apache broker beside them, in containers
 	docker compose up --build --wait
 
 clean:  ## remove what the other verbs made

@@ -1,9 +1,11 @@
 """docker-compose.yml without Docker: its commands and variables, started as plain processes.
 
 What a process needs differently from a container is changed, and nothing else: directories become
-temporary ones, ports become free ones, and 0.0.0.0 becomes 127.0.0.1.
+temporary ones, and each name and port, inside and published, a free port of 127.0.0.1.
 """
 
+import json
+import re
 import shutil
 import signal
 import socket
@@ -11,12 +13,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.apache.java_process import java_command, run_java
 from tests.ending import end
@@ -26,21 +30,54 @@ from tests.tidiness import CHECKOUT
 COMPOSE: dict[str, Any] = yaml.safe_load((CHECKOUT / "docker-compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 DOCKERFILE = (CHECKOUT / "Dockerfile").read_text(encoding="utf-8")
-READY_SECONDS_MAX = 60
+KRAFT_WIRE = str(Path(sys.executable).parent / "kraft-wire")
+READY_SECONDS_MAX = 180
+"""For a hang, not for a machine that does other things too."""
+CONTROLLERS = ["controller-1", "controller-2", "controller-3"]
+OUR_BROKERS = ["broker-4", "broker-5"]
+APACHE_BROKER = "apache-broker-6"
+PUBLISHED = {
+    published.split(":")[1]: (name, published.split(":")[2])
+    for name, service in SERVICES.items()
+    for published in service.get("ports", ())
+}
+"""The service and port that a port of the machine leads to."""
 
 Environment = Mapping[str, str]
 
 
-def as_process(environment: Environment, directory: Path) -> tuple[dict[str, str], dict[str, int]]:
-    """A service's variables outside a container, and the free port that stands for each port."""
-    ports = {port: free_port() for port in ("9092", "9192", "9193")}
-    changed = {}
-    for name, value in environment.items():
-        changed[name] = str(directory / "data") if name == "KAFKA_LOG_DIRS" else value
-        changed[name] = changed[name].replace("0.0.0.0", "127.0.0.1")
-        for port, free in ports.items():
-            changed[name] = changed[name].replace(f":{port}", f":{free}")
-    return changed, ports
+@cache
+def place(service: str, port: str) -> str:
+    """What stands for a port of a service."""
+    return f"127.0.0.1:{free_port()}"
+
+
+def translated(service: str, text: str) -> str:
+    """Every address in a text, as a container sees it, as this machine does."""
+
+    def one(found: re.Match[str]) -> str:
+        host, port = found.groups()
+        if host == "0.0.0.0":
+            return place(service, port)
+        return place(host, port) if host in SERVICES else place(*PUBLISHED[port])
+
+    return re.sub(r"([\w.-]+):(\d+)", one, text)
+
+
+def as_process(service: str, directory: Path) -> dict[str, str]:
+    """A service's variables outside a container."""
+    environment = {"KAFKA_LOG_DIRS": "", **SERVICES[service]["environment"]}
+    return {
+        name: str(directory / service) if name == "KAFKA_LOG_DIRS" else translated(service, value)
+        for name, value in environment.items()
+    }
+
+
+def health(service: str) -> list[str]:
+    """A service's health check, whose addresses are inside its container."""
+    words = SERVICES[service]["healthcheck"]["test"]
+    assert words[0] == "CMD"
+    return [translated(service, word.replace("127.0.0.1:", "0.0.0.0:")) for word in words[1:]]
 
 
 @contextmanager
@@ -66,65 +103,143 @@ def wait_for_port(port: int, log: Path) -> None:
         time.sleep(0.05)
 
 
-def test_every_service_has_a_health_check_and_loopback_ports() -> None:
-    assert set(SERVICES) == {"kraft-wire", "apache-kafka"}
-    for service in SERVICES.values():
+def test_every_service_has_a_health_check_and_what_it_keeps() -> None:
+    assert list(SERVICES) == [*CONTROLLERS, *OUR_BROKERS, APACHE_BROKER]
+    for name, service in SERVICES.items():
         assert service["healthcheck"]["test"][0] == "CMD"
-        assert all(port.startswith("127.0.0.1:") for port in service["ports"])
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
+        (volume,) = service["volumes"]
+        assert volume.split(":")[0] == name
+        assert name in COMPOSE["volumes"]
+        assert service["environment"]["KAFKA_NODE_ID"] == name.rpartition("-")[2]
 
 
-def test_image_and_service_agree_on_variables_and_health_check() -> None:
-    environment = SERVICES["kraft-wire"]["environment"]
-    for name in ("KAFKA_LISTENERS", "KAFKA_ADVERTISED_LISTENERS", "KAFKA_LOG_DIRS"):
-        assert f"{name}={environment[name]}" in DOCKERFILE
-    health = ", ".join(f'"{word}"' for word in SERVICES["kraft-wire"]["healthcheck"]["test"][1:])
-    assert f"CMD [{health}]" in DOCKERFILE
+def test_brokers_are_stopped_before_the_controllers_that_all_know() -> None:
+    voters = ",".join(f"{name.rpartition('-')[2]}@{name}:9093" for name in CONTROLLERS)
+    for name, service in SERVICES.items():
+        assert service["environment"]["KAFKA_CONTROLLER_QUORUM_VOTERS"] == voters
+        assert service.get("depends_on", []) == ([] if name in CONTROLLERS else CONTROLLERS)
+
+
+def test_our_services_are_the_image_with_its_directory_and_its_verb() -> None:
+    variables = dict(re.findall(r"(KAFKA_\w+)=(\S+)", DOCKERFILE))
+    for name in (*CONTROLLERS, *OUR_BROKERS):
+        service = SERVICES[name]
+        assert (service["build"], service["image"]) == (".", "kraft-wire")
+        assert service["command"] == ["server"]
+        folder = service["volumes"][0].split(":")[1]
+        assert variables["KAFKA_LOG_DIRS"].startswith(f"{folder}/")
+        assert f"VOLUME {folder}" in DOCKERFILE
+        assert {"KAFKA_LISTENERS", "KAFKA_ADVERTISED_LISTENERS"} <= service["environment"].keys()
+    words = ", ".join(f'"{word}"' for word in SERVICES["broker-4"]["healthcheck"]["test"][1:])
+    assert f"CMD [{words}]" in DOCKERFILE, "the image alone is checked as a broker"
     assert 'ENTRYPOINT ["kraft-wire"]' in DOCKERFILE
-    assert SERVICES["kraft-wire"]["command"] == ["server"]
 
 
-def test_our_service_serves_and_its_health_check_passes(tmp_path: Path) -> None:
-    service = SERVICES["kraft-wire"]
-    environment, ports = as_process(service["environment"], tmp_path)
-    program = str(Path(sys.executable).parent / "kraft-wire")
+def test_the_image_alone_is_one_node_and_its_health_check_passes(tmp_path: Path) -> None:
+    environment = dict(re.findall(r"(KAFKA_\w+)=(\S+)", DOCKERFILE))
+    port = str(free_port())
+    environment = {
+        name: value.replace("0.0.0.0", "127.0.0.1").replace(":9092", f":{port}")
+        for name, value in environment.items()
+    } | {"KAFKA_LOG_DIRS": str(tmp_path / "data"), "CLUSTER_ID": "kraftWireComposeBBBBBB"}
+    check = [word.replace(":9092", f":{port}") for word in health_of_the_image()]
     log = tmp_path / "log"
-    health = [word.replace(":9092", f":{ports['9092']}") for word in service["healthcheck"]["test"]]
-    assert health[:2] == ["CMD", "kraft-wire"]
-    with running([program, *service["command"]], environment, log):
-        wait_for_port(ports["9092"], log)
-        checked = subprocess.run([program, *health[2:]], capture_output=True, timeout=30)
+    with running([KRAFT_WIRE, "server"], environment, log):
+        wait_for_port(int(port), log)
+        checked = subprocess.run(check, capture_output=True, timeout=30)
         assert checked.returncode == 0, checked.stderr.decode()
     meta = (tmp_path / "data" / "meta.properties").read_text()
-    assert f"cluster.id={environment['CLUSTER_ID']}" in meta
-    refused = subprocess.run([program, *health[2:]], capture_output=True, timeout=30)
+    assert "cluster.id=kraftWireComposeBBBBBB" in meta
+    refused = subprocess.run(check, capture_output=True, timeout=30)
     assert refused.returncode != 0, "the health check passes without a server"
 
 
-@pytest.mark.java
-@pytest.mark.slow
-def test_apache_service_serves_and_its_health_check_passes(tmp_path: Path) -> None:
-    """The image turns KAFKA_A_B into a.b and formats before it starts; so does this test."""
-    service = SERVICES["apache-kafka"]
-    environment, ports = as_process(service["environment"], tmp_path)
+def health_of_the_image() -> list[str]:
+    """The check that stands in the Dockerfile."""
+    (words,) = re.findall(r"HEALTHCHECK [^\[]*CMD (\[.*\])", DOCKERFILE)
+    program, *rest = [str(word) for word in json.loads(words)]
+    assert program == "kraft-wire"
+    return [KRAFT_WIRE, *rest]
+
+
+@contextmanager
+def started(services: list[str], directory: Path) -> Iterator[None]:
+    """Services as processes, which end one after the other."""
+    with ExitStack() as stack:
+        for name in services:
+            environment = as_process(name, directory) | {"PATH": "/usr/bin:/bin"}
+            log = directory / f"{name}.log"
+            stack.enter_context(running(command(name, directory), environment, log))
+        yield
+
+
+def command(service: str, directory: Path) -> list[str]:
+    """Ours as it stands there; Apache's image turns KAFKA_A_B into a.b, formats, and starts."""
+    if service != APACHE_BROKER:
+        return [KRAFT_WIRE, *SERVICES[service]["command"]]
+    environment = as_process(service, directory)
     properties = {
         name.removeprefix("KAFKA_").lower().replace("_", "."): value
         for name, value in environment.items()
         if name.startswith("KAFKA_")
     }
-    file = tmp_path / "server.properties"
+    file = directory / "apache.properties"
     file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
     formatted = run_java(
         "kafka.tools.StorageTool", ["format", "-t", environment["CLUSTER_ID"], "-c", str(file)]
     )
     assert formatted.exit_code == 0, formatted.text
-    log = tmp_path / "log"
-    with running(java_command("kafka.Kafka", [str(file)]), {"PATH": "/usr/bin:/bin"}, log):
-        wait_for_port(ports["9192"], log)
-        test = service["healthcheck"]["test"]
-        assert test[1].endswith("kafka-broker-api-versions.sh")
-        arguments = [word.replace(":9192", f":{ports['9192']}") for word in test[2:]]
-        checked = run_java("org.apache.kafka.tools.BrokerApiVersionsCommand", arguments)
+    return java_command("kafka.Kafka", [str(file)])
+
+
+@pytest.mark.java
+@pytest.mark.slow
+def test_the_services_are_one_cluster_and_their_health_checks_pass(tmp_path: Path) -> None:
+    """A topic has replicas on both makes; what is written at ours is read at Apache's."""
+    brokers = [*OUR_BROKERS, APACHE_BROKER]
+    with started(CONTROLLERS, tmp_path), started(brokers, tmp_path):
+        for name in brokers:
+            wait_for_port(int(place(name, "9092").split(":")[1]), tmp_path / f"{name}.log")
+        for name in (*CONTROLLERS, *OUR_BROKERS):
+            program, *arguments = health(name)
+            assert program == "kraft-wire"
+            assert said([KRAFT_WIRE, *arguments])
+        program, *arguments = health(APACHE_BROKER)
+        assert program.endswith("kafka-topics.sh")
+        checked = run_java("org.apache.kafka.tools.TopicCommand", arguments)
         assert checked.exit_code == 0, checked.text
+        everywhere_replicated_and_read()
+
+
+def everywhere_replicated_and_read() -> None:
+    """A topic has all brokers in its ISR; records that ours takes are read through Apache's."""
+    ours, apaches = place("broker-4", "9092"), place(APACHE_BROKER, "9092")
+    said([KRAFT_WIRE, "topics", "create", "t", "-b", ours])
+    deadline = time.monotonic() + READY_SECONDS_MAX
+    while True:
+        described = said([KRAFT_WIRE, "topics", "describe", "--json", "-b", ours])
+        partitions = [each for topic in json.loads(described) for each in topic["partitions"]]
+        if [sorted(each["isr"]) for each in partitions] == [[4, 5, 6]] * 4:
+            break
+        assert time.monotonic() < deadline, described
+    producer = Producer({"bootstrap.servers": ours, "acks": "all"})
+    for number in range(100):
+        producer.produce("t", str(number), partition=number % 4)
+    assert producer.flush(READY_SECONDS_MAX) == 0
+    consumer = Consumer({"bootstrap.servers": apaches, "group.id": "compose"})
+    consumer.assign([TopicPartition("t", number, 0) for number in range(4)])
+    found = [consumer.poll(READY_SECONDS_MAX) for _ in range(100)]
+    consumer.close()
+    values = sorted(int(each.value() or b"") for each in found if each is not None)
+    assert values == list(range(100))
+
+
+def said(arguments: list[str]) -> str:
+    """What a command of ours prints, which must not fail."""
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done
+    return done.stdout
 
 
 def test_compose_client_accepts_the_file() -> None:
