@@ -46,6 +46,8 @@ class Caller(ABC):
         self.think_us = 20_000
         self.timeout_us = 1_500_000
         self._links: dict[int, Admin] = {}
+        self._newest: dict[tuple[Uuid, int], tuple[int, int]] = {}
+        """Topic id and partition -> newest leader epoch that was heard of, and its leader."""
 
     def start(self) -> None:
         """Begin after a while."""
@@ -104,7 +106,12 @@ class Caller(ABC):
             self.topic_is_gone()
             self.later(_BACKOFF_US)
             return
-        found = {p.partition_index: (p.leader_id, p.leader_epoch) for p in topic.partitions}
+        found = {}
+        for each in topic.partitions:
+            key, place = (topic.topic_id, each.partition_index), (each.leader_epoch, each.leader_id)
+            # As KIP-320 wants it, what is older than what is known says nothing.
+            epoch, leader = self._newest[key] = max(self._newest.get(key, place), place)
+            found[each.partition_index] = (leader, epoch)
         self.leaders = {number: each for number, each in found.items() if each[0] >= 0}
         if not self.leaders:
             self.later(_BACKOFF_US)

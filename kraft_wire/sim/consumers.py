@@ -147,8 +147,9 @@ class Consumer(Caller):
                     self.positions[truth] = history.read(node_id, truth, position, records)
                 return True
             case ErrorCode.OFFSET_OUT_OF_RANGE:
-                history.out_of_range(node_id, truth, position)
-                self.positions[truth] = 0
+                if self.cluster.judge.leads(node_id, truth):
+                    history.out_of_range(node_id, truth, position)
+                    self.positions[truth] = 0
             case error:
                 history.counts[f"fetch {ErrorCode(error).name}"] += 1
         session.told.pop(data.partition_index, None)

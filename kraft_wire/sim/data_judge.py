@@ -100,6 +100,11 @@ class DataJudge:
             found[key] = ReplicaWatch(machine, truth, log)
         return found[key]
 
+    def leads(self, node_id: int, truth: PartitionTruth) -> bool:
+        """Tell whether a broker is the leader, and knows it: a former one may lack anything."""
+        epoch = self.watch_of(node_id, truth).state[2]
+        return truth.leader == node_id and truth.leader_epoch == epoch
+
     # -- events ----------------------------------------------------------------------------------
 
     def after(self, machine: Machine, event: str) -> bool:
@@ -227,9 +232,11 @@ class DataJudge:
         truth = watch.truth
         if watch.is_of_lost_history:
             return
+        is_forgiven = truth.unclean_epoch >= 0
+        if is_forgiven and not watch.state[3]:
+            return  # it may still have what was lost, and is about to be cut
         if self.has_canary:
             self._check("S00 Canary", now == 0, watch, "committed up to", now)
-        is_forgiven = truth.unclean_epoch >= 0
         self._check("S04 MonotoneHighWatermark", now >= before or is_forgiven, watch, before, now)
         if now > truth.end:
             leads = watch.state[3]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from kraft_wire.model import Uuid
 from kraft_wire.sim.callers import Caller
-from kraft_wire.sim.partition_truth import PartitionTruth
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.init_producer_id import (
@@ -156,15 +155,14 @@ class Producer(Caller):
             self._acknowledged(node_id, batch, answer.base_offset)
             return
         partition = cluster.truth.partitions.get((batch.topic_id, batch.partition))
-        if error in _SEQUENCE_LOST and partition is not None and self._leads(node_id, partition):
+        if (
+            error in _SEQUENCE_LOST
+            and partition is not None
+            and cluster.judge.leads(node_id, partition)
+        ):
             cluster.history.refused_sequence(node_id, partition, error.name)
             self._producer_id, self._batch = -1, None
         self._failed(error.name)
-
-    def _leads(self, node_id: int, partition: PartitionTruth) -> bool:
-        """Tell whether a broker is the leader, and knows it: a former one may lack anything."""
-        epoch = self.cluster.judge.watch_of(node_id, partition).state[2]
-        return partition.leader == node_id and partition.leader_epoch == epoch
 
     def _acknowledged(self, node_id: int, batch: _Batch, offset: int) -> None:
         self._batch = None
