@@ -58,7 +58,7 @@ def test_python_block_prints_the_ten_numbers_and_our_command_shows_them(
 
 
 @pytest.mark.slow
-def test_cluster_blocks_run_controllers_and_hurt_them(tmp_path: Path) -> None:
+def test_cluster_blocks_run_a_cluster_and_hurt_it(tmp_path: Path) -> None:
     (command,) = block("sh", "cluster up").splitlines()
     program, *arguments = command.split()
     assert (program, arguments[:2]) == ("kraft-wire", ["cluster", "up"])
@@ -76,8 +76,8 @@ def test_cluster_blocks_run_controllers_and_hurt_them(tmp_path: Path) -> None:
             timeout=120,
         )
     assert done.returncode == 0, done
-    assert "node 3: killed\nnode 3: started\n" in done.stdout
-    assert done.stdout.count(" running ") == 3
+    assert "node 6: killed\nnode 6: started\n" in done.stdout
+    assert done.stdout.count(" running ") == 6
 
 
 def test_readme_opens_with_the_two_verbs() -> None:

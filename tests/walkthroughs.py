@@ -6,16 +6,19 @@ print nothing. They run in order, in a scratch directory that looks like the che
     <!-- picture: FILE.html#FROM-UNTIL,NAME WIDTHxHEIGHT -->
 
 says from which page that a block wrote, and at which time of the run, the picture in the next line
-was taken. --write records output and pictures anew; read what changed as a diff. Without it,
+was taken. What a page's blocks started and left running is ended with the page. --write records
+output and pictures anew; read what changed as a diff; --only NAME takes one page. Without --write,
 exit code 1 where the output is another one. Pictures need chromium, and are not compared.
 """
 
+import argparse
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -36,11 +39,23 @@ _TIMEOUT_S = 120
 @contextmanager
 def scratch() -> Iterator[Path]:
     """A directory in which everything of the checkout can be named as there."""
-    with TemporaryDirectory(prefix="kraft-wire-walkthrough-") as name:
+    with TemporaryDirectory(prefix="kraft-wire-walkthrough-", ignore_cleanup_errors=True) as name:
+        place = Path(name).resolve()
         for entry in CHECKOUT.iterdir():
             if entry.name != ".git":
-                Path(name, entry.name).symlink_to(entry)
-        yield Path(name)
+                (place / entry.name).symlink_to(entry)
+        try:
+            yield place
+        finally:
+            kill_whoever_works_in(place)
+
+
+def kill_whoever_works_in(place: Path) -> None:
+    """Kill the processes of a page that did not get to its end; a page ends its own."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or is somebody else's
+            if (process / "cwd").readlink().is_relative_to(place):
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 def played(text: str, place: Path) -> str:
@@ -83,19 +98,24 @@ def take_pictures(text: str, place: Path, folder: Path) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run all pages; with --write record them, else tell which ones differ."""
+    """Run pages; with --write record them, else tell which ones differ."""
+    parser = argparse.ArgumentParser(prog="python -m tests.walkthroughs")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--only", choices=[path.stem for path in PAGES])
+    options = parser.parse_args(arguments)
+    pages = [path for path in PAGES if options.only in (None, path.stem)]
     different = []
-    for path in PAGES:
+    for path in pages:
         recorded = path.read_text(encoding="utf-8")
         with scratch() as place:
             now = played(recorded, place)
             if now != recorded:
                 different.append(path.stem)
-            if "--write" in arguments:
+            if options.write:
                 path.write_text(now, encoding="utf-8")
                 take_pictures(now, place, path.parent)
-    print(f"{len(PAGES)} walkthroughs, {len(different)} different: {', '.join(different) or '-'}")
-    return int(bool(different) and "--write" not in arguments)
+    print(f"{len(pages)} walkthroughs, {len(different)} different: {', '.join(different) or '-'}")
+    return int(bool(different) and not options.write)
 
 
 if __name__ == "__main__":
