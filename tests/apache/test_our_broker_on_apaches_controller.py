@@ -5,14 +5,19 @@ The judges are Apache's controller, its log and its tools, and librdkafka.
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 from confluent_kafka import Consumer, Producer
 
 from kraft_wire.controller.records import decode_record
+from kraft_wire.model import uuid_to_text
+from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
+from kraft_wire.wire.generated.partition_record import PartitionRecord
 from kraft_wire.wire.json_form import message_to_json
 from kraft_wire.wire.record_batch import parse_batches
 from tests.apache.java_process import run_java
@@ -155,6 +160,79 @@ def test_our_broker_lives_on_apaches_controller(apache: MixedQuorum, tmp_path: P
         broker.start()
         produced(broker, range(1_100, 1_200))
         assert consumed(broker, "g", 100) == list(range(1_100, 1_200))
+
+
+def directories_told(quorum: QuorumProcesses, node_id: int) -> dict[int, str]:
+    """Where the controller's log says that the partitions of topic d lie, by partition."""
+    told: dict[int, str] = {}
+    for batch in parse_batches(quorum.metadata_log(node_id)):  # type: ignore[attr-defined]  # of a mixed one
+        for value in [] if batch.is_control else batch.values():
+            record, _ = decode_record(value or b"")
+            if isinstance(record, PartitionRecord | PartitionChangeRecord) and record.directories:
+                told[record.partition_id] = uuid_to_text(record.directories[0])
+    return told
+
+
+def directories_had(*paths: Path) -> dict[int, str]:
+    """The same, as the directories themselves say it."""
+    had = {}
+    for path in paths:
+        lines = (path / "meta.properties").read_text().splitlines()
+        directory_id = next(each for each in lines if each.startswith("directory.id="))
+        for log in path.glob("d-*"):
+            had[int(log.name.removeprefix("d-"))] = directory_id.partition("=")[2]
+    return had
+
+
+def written(broker: BrokerProcess, partition: int, *, timeout_ms: int) -> list[object]:
+    """Have three records, which need two segments, written to topic d; what became of each."""
+    settings = {"bootstrap.servers": broker.bootstrap, "message.timeout.ms": timeout_ms}
+    producer = Producer(settings)
+    errors: list[object] = []
+    for number in range(3):
+        value = Random(number).randbytes(600_000)
+        producer.produce(
+            "d", value, partition=partition, on_delivery=lambda error, _: errors.append(error)
+        )
+        producer.flush(SECONDS_MAX)
+    return errors
+
+
+def test_apaches_controller_learns_of_our_log_directories_and_of_one_that_fails(
+    apache: MixedQuorum, tmp_path: Path
+) -> None:
+    """KIP-858. A directory fails because somebody removes it: its next segment cannot be made."""
+    paths = [tmp_path / "first", tmp_path / "second"]
+    broker = BrokerProcess(
+        tmp_path / "ours",
+        103,
+        cluster_id=apache.cluster_id,
+        voters=f"1@{apache.controller(1)}",
+        overrides={**SESSIONS, "log.dirs": ",".join(map(str, paths))},
+    )
+    with broker:
+        admin = "org.apache.kafka.tools.TopicCommand"
+        assignment = ["--replica-assignment", "103,103,103,103"]
+        segments = ["--config", f"segment.bytes={1 << 20}"]
+        tool(broker, admin, "--create", "--topic", "d", *assignment, *segments)
+        until(
+            lambda: directories_told(apache, 1) == directories_had(*paths),
+            lambda: (directories_told(apache, 1), directories_had(*paths)),
+        )
+        had = directories_had(*paths)
+        kept, lost = (min(directories_had(each)) for each in paths)
+        assert sorted(had.values()) == sorted([had[kept], had[lost]] * 2)
+
+        shutil.rmtree(paths[1])
+        assert written(broker, kept, timeout_ms=30_000) == [None] * 3
+        assert written(broker, lost, timeout_ms=5_000)[-1] is not None
+        until(
+            lambda: [had[kept]] in [each.get("logDirs") for each in changes(apache, 1)],
+            lambda: changes(apache, 1),
+        )
+        described = tool(broker, admin, "--describe", "--topic", "d")
+        assert described.count("Leader: 103") == 2, described
+        assert broker.stop() == 0
 
 
 def test_our_broker_is_refused_by_another_cluster_in_time_and_in_one_line(
