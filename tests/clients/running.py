@@ -117,6 +117,9 @@ def run_all(
         _check_codecs(table[client.name], broker.data, prefix)
         green = sum(result.green for result in table[client.name].values())
         say(f"{client.name}: {green} of {len(scenarios)} in {time.monotonic() - began:.0f} s")
+        for name, result in table[client.name].items():
+            if not result.green:
+                say(f"  {name}: {result.detail}")
     if "restart-before" in scenarios:
         broker.restart()
         for client in chosen:
