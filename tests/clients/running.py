@@ -142,7 +142,7 @@ def _check_codecs(results: dict[str, Result], data: Path, prefix: str) -> None:
 def codecs_on_disk(data: Path, partition: str) -> set[str]:
     """The codecs of all batches in the segments of all of a partition's replicas."""
     found: set[str] = set()
-    for segment in sorted(data.rglob(f"{partition}/*.log")):
+    for segment in (*data.glob(f"{partition}/*.log"), *data.glob(f"*/{partition}/*.log")):
         content = segment.read_bytes()
         position = 0
         while position + BATCH_PREFIX.size <= len(content):
