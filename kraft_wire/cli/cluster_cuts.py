@@ -28,9 +28,9 @@ def cut_off(
         raise CannotRun(f"node {node.node_id} cannot be cut off from itself")
     cuts = [Cut(node.node_id, each) for each in ids if only != "in"]
     cuts += [Cut(each, node.node_id) for each in ids if only != "out"]
-    network.cut(cuts)
-    for cut in cuts:
+    for cut in cuts:  # first: to heal what never was cut does no harm, to forget a cut does
         files.cut(cut).touch()
+    network.cut(cuts)
     return cuts
 
 

@@ -125,4 +125,10 @@ def _ip(*arguments: str) -> None:
 
 
 def _asked(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        ["ip", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        start_new_session=True,  # Ctrl-C is for `up`, which ends in order
+    )

@@ -96,7 +96,9 @@ class ClusterProcesses:
             node.note = self._why(node, child.returncode)
             self.news.append(f"node {node.node_id}: {node.note}")
             return
-        changed = os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WCONTINUED | os.WNOHANG)
+        changed = None
+        with suppress(ChildProcessError):  # it has just ended, which the next look sees
+            changed = os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WCONTINUED | os.WNOHANG)
         is_paused = node.is_paused if changed is None else changed.si_code == os.CLD_STOPPED
         if is_paused != node.is_paused:
             node.is_paused = is_paused

@@ -54,13 +54,13 @@ def run_up(files: ClusterFiles, state: ClusterState, jars: str | None, *, as_jso
     _check_nobody_runs(files, state)
     is_mixed = any(each.make == APACHE for each in state.nodes.values())
     folder = apache_jars(jars) if is_mixed else None
-    with _network(files, state) as network:
+    with _signals() as signalled, _network(files, state) as network:
         processes = ClusterProcesses(files, state, folder, network)
         if not as_json:
             print(_welcome(files, state))
             sys.stdout.flush()
         with chosen_screen(as_json=as_json) as screen:
-            _run(processes, state, screen)
+            _run(processes, state, screen, signalled)
 
 
 def _check_nobody_runs(files: ClusterFiles, state: ClusterState) -> None:
@@ -108,29 +108,33 @@ def _counted(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
-def _run(processes: ClusterProcesses, state: ClusterState, screen: Screen) -> None:
+def _run(
+    processes: ClusterProcesses, state: ClusterState, screen: Screen, signalled: list[int]
+) -> None:
     """Start everybody, show them until a signal, and stop everybody; a second one: at once.
 
     Controllers are started first and stopped last: brokers look for them, and ask them before they
     go (controlled shutdown).
     """
-    with _signals() as signalled:
-        asking = _Asking(state)
-        try:
-            for node in (*state.controllers, *state.brokers):
+    asking = _Asking(state)
+    try:
+        for node in (*state.controllers, *state.brokers):
+            if not signalled:
                 processes.start(node.node_id)
-            asking.start()
-            while not signalled:
-                processes.look()
-                news, processes.news = processes.news, []
-                screen.show(state, asking.facts, news)
-                time.sleep(_LOOK_SECONDS)
-            screen.show(state, asking.facts, ["stopping"])
-        finally:
-            asking.stopped.set()
+        asking.start()
+        while not signalled:
+            processes.look()
+            news, processes.news = processes.news, []
+            screen.show(state, asking.facts, news)
+            time.sleep(_LOOK_SECONDS)
+        screen.show(state, asking.facts, ["stopping"])
+    finally:
+        asking.stopped.set()
+        try:
             processes.heal()
+        finally:  # a network that cannot be healed leaves nobody running
             processes.stop_all(is_urgent=lambda: len(signalled) > 1)
-        screen.show(state, ClusterFacts(), ["all nodes have stopped"])
+    screen.show(state, ClusterFacts(), ["all nodes have stopped"])
 
 
 @contextmanager
