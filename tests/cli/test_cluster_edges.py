@@ -1,4 +1,4 @@
-"""What `cluster up` does when the system under it fails: nobody is left running, nothing forgotten."""
+"""`cluster up` where the system under it fails: nobody is left running, nothing is forgotten."""
 
 import json
 import os
