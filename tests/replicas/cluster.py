@@ -6,6 +6,7 @@ own, else all share the loopback. Does not look inside, but for the data directo
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -35,7 +36,7 @@ PARTITIONS = 12
 """Every order of three replicas, twice: each broker is to lead four."""
 MIN_INSYNC = 2
 SECONDS_MAX = 240.0
-ASKING_AGAIN_S = 0.1
+ASKING_AGAIN_S = 0.3
 SETTINGS = {
     **SHORT,
     "broker.heartbeat.interval.ms": "500",
@@ -45,6 +46,7 @@ SETTINGS = {
     "offsets.topic.num.partitions": "2",
     "offsets.topic.replication.factor": "3",
 }
+_ENDING = (signal.SIGINT, signal.SIGTERM)
 OF_TOPIC = {"min.insync.replicas": str(MIN_INSYNC), "segment.bytes": str(1 << 20)}
 
 
@@ -155,9 +157,12 @@ class ReplicaCluster:
         self.until_whole()
 
     def end(self) -> None:
-        """Let nobody stay behind."""
+        """Let nobody stay behind, however impatient whoever runs this is."""
+        before = {each: signal.signal(each, signal.SIG_IGN) for each in _ENDING}
         for node in self.nodes.values():
             node.kill()
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
     # -- asking ----------------------------------------------------------------------------------
 
