@@ -51,6 +51,8 @@ __all__ = ["Player", "StoryError", "write_request"]
 _FAR_MS: Final = 60_000
 _LINES_MAX: Final = 60
 _INTERVAL: Final = "interval.ms"
+_NO_STORY: Final = ("brokers", "data")
+"""Stories are told of quorums."""
 _FLAGS: Final = {"dynamic": "is_dynamic", "joins": "joins_by_itself"}
 
 
@@ -149,7 +151,7 @@ class Player:
     # -- time ------------------------------------------------------------------------------------
 
     def _do_cluster(self, *words: str) -> None:
-        types = {field.name: field.type for field in fields(Setup)}
+        types = {field.name: field.type for field in fields(Setup) if field.name not in _NO_STORY}
         values: dict[str, Any] = {"clients": 0, "idle_interval_ms": 0}
         seed = 1
         for word in words:

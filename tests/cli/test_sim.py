@@ -30,6 +30,17 @@ def test_range_of_seeds_adds_up() -> None:
     assert "S05 CommittedOnMajority" in result.output
 
 
+def test_brokers_make_it_a_cluster_with_partitions(tmp_path: Path) -> None:
+    trace = tmp_path / "t.jsonl"
+    arguments = ["--seed", "2", "--brokers", "2", "--events", "500", "--trace", str(trace)]
+    result = RUNNER.invoke(app, [*arguments, "--json"])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.output)["invariants"]["S23 IsrSound"] > 0
+    entries = [json.loads(line) for line in trace.read_text(encoding="utf-8").splitlines()]
+    nodes = {entry["node"] for entry in entries if entry["kind"] == "state"}
+    assert nodes & {11, 12, 13} == {11, 12}
+
+
 def test_violation_is_shown_shrunk_and_can_be_replayed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
