@@ -23,7 +23,8 @@ SIMULATED = [path for path in PAGES if path.stem not in OF_PROCESSES]
 
 def _marked(path: Path) -> object:
     marks = OF_PROCESSES[path.stem][1] if path.stem in OF_PROCESSES else []
-    return pytest.param(path, marks=[getattr(pytest.mark, each) for each in marks], id=path.stem)
+    named = [getattr(pytest.mark, each) for each in marks]
+    return pytest.param(path, marks=[*named, pytest.mark.timeout(600)], id=path.stem)
 
 
 @pytest.mark.parametrize("path", [_marked(path) for path in PAGES])

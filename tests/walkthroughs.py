@@ -33,7 +33,7 @@ PICTURE = re.compile(
     r"!\[[^\]]+\]\((?P<file>[\w-]+\.png)\)$",
     re.M,
 )
-_TIMEOUT_S = 120
+_TIMEOUT_S = 240
 
 
 @contextmanager

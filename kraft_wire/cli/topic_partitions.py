@@ -213,15 +213,18 @@ def _place(cursor: Cursor) -> tuple[str, int]:
 def _partition(
     each: MetadataResponsePartition | DescribeTopicPartitionsResponsePartition,
 ) -> DescribedPartition:
-    tells_elr = isinstance(each, DescribeTopicPartitionsResponsePartition)
+    elr, last_known_elr = None, None
+    if isinstance(each, DescribeTopicPartitionsResponsePartition):
+        elr = list(each.eligible_leader_replicas or ())
+        last_known_elr = list(each.last_known_elr or ())
     return DescribedPartition(
         partition=each.partition_index,
         leader=each.leader_id,
         leader_epoch=each.leader_epoch,
         replicas=list(each.replica_nodes),
         isr=list(each.isr_nodes),
-        elr=list(each.eligible_leader_replicas or ()) if tells_elr else None,
-        last_known_elr=list(each.last_known_elr or ()) if tells_elr else None,
+        elr=elr,
+        last_known_elr=last_known_elr,
         offline=list(each.offline_replicas),
         error=error_name(each.error_code) if each.error_code else None,
         adding=[],

@@ -111,10 +111,10 @@ def _moves(to: Iterable[str], cancel: Iterable[int]) -> Iterable[tuple[int, list
     seen: set[int] = set()
     moves: list[tuple[int, list[int] | None]] = []
     for text in to:
-        partition, equals, brokers = text.partition("=")
-        if not equals or not is_number_up_to(partition.strip(), _ID_MAX):
+        number, equals, brokers = text.partition("=")
+        if not equals or not is_number_up_to(number.strip(), _ID_MAX):
             raise WrongInput(f"{text!r} is not of the form 0=4,5,6: a partition and its brokers")
-        moves.append((int(partition), assignment(brokers)))
+        moves.append((int(number), assignment(brokers)))
     moves += [(partition, None) for partition in cancel]
     if not moves:
         raise WrongInput("nothing to do: give --to or --cancel")
