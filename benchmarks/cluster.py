@@ -28,8 +28,6 @@ from benchmarks.cluster_wire import bytes_a_second
 from benchmarks.quorum import FAILURES, Parts, Row, Samples, print_table, row
 from tests.chaos.failover import percentile
 
-CREATED_PARTITIONS = 1_000
-IDLE_PARTITIONS = 2_000
 IDLE_TOPIC = "idle"
 FAILOVER_TOPIC = "failover"
 SETTLING_S = 5.0
@@ -40,17 +38,18 @@ Figures = dict[str, float]
 
 @dataclass(frozen=True)
 class Effort:
-    """How often and how long."""
+    """How often, how long, and how many partitions are made at once and stand idle."""
 
-    rounds: int
-    seconds: float
-    boots: int
-    kills: int
-    restarts: int
+    rounds: int = 5
+    seconds: float = 5.0
+    boots: int = 3
+    kills: int = 5
+    restarts: int = 3
+    created: int = 1_000
+    idle: int = 2_000
 
 
-FULL = Effort(rounds=5, seconds=5.0, boots=3, kills=5, restarts=3)
-QUICK = Effort(rounds=1, seconds=2.0, boots=1, kills=1, restarts=1)
+QUICK = Effort(rounds=1, seconds=2.0, boots=1, kills=1, restarts=1, created=100, idle=200)
 
 
 @dataclass
@@ -157,44 +156,44 @@ def failover_rows(turns: ClusterTurns, kills: int) -> list[Row]:
         return {"failover": took}
 
     samples = turns.measure(kills, measure)["failover"]
-    worst = {name: [max(times)] for name, times in samples.items()}
+    worst, done = {name: [max(times)] for name, times in samples.items()}, len(samples["apache"])
     return [
-        row(f"failover of a partition, p50 of {kills}", "s", samples),
-        row(f"failover of a partition, slowest of {kills}", "s", worst),
+        row(f"failover of a partition, p50 of {done}", "s", samples),
+        row(f"failover of a partition, slowest of {done}", "s", worst),
     ]
 
 
-def creation_rows(turns: ClusterTurns, rounds: int) -> list[Row]:
-    """A topic of a thousand partitions; until each of them has acknowledged a record."""
+def creation_rows(turns: ClusterTurns, rounds: int, partitions: int) -> list[Row]:
+    """A topic of many partitions; until each of them has acknowledged a record."""
 
     def measure(side: ClusterSide) -> Figures:
         topic, begun = turns.new_topic(), time.perf_counter()
-        answered = side.create(topic, CREATED_PARTITIONS)
+        answered = side.create(topic, partitions)
         producer = AckedProducer(side.bootstrap, linger_ms=0)
-        producer.first_in_each(topic, range(CREATED_PARTITIONS))
+        producer.first_in_each(topic, range(partitions))
         took = time.perf_counter() - begun
         side.delete(topic)
         return {"answered": answered, "a record in each": took}
 
     found = turns.measure(rounds, measure)
-    label = f"createTopics of {CREATED_PARTITIONS:,} partitions"
+    label = f"createTopics of {partitions:,} partitions"
     return [row(f"{label}: {each}", "s", samples) for each, samples in found.items()]
 
 
-def fill_idle_topic(turns: ClusterTurns) -> list[Row]:
-    """Two thousand partitions with a record in each, once for all that needs them."""
+def fill_idle_topic(turns: ClusterTurns, partitions: int) -> list[Row]:
+    """Many partitions with a record in each, once for all that needs them."""
     if turns.is_filled:
         return []
     for side in turns.both.values():
-        side.create(IDLE_TOPIC, IDLE_PARTITIONS)
+        side.create(IDLE_TOPIC, partitions)
         producer = AckedProducer(side.bootstrap, linger_ms=0)
-        producer.first_in_each(IDLE_TOPIC, range(IDLE_PARTITIONS))
+        producer.first_in_each(IDLE_TOPIC, range(partitions))
     turns.is_filled = True
     time.sleep(SETTLING_S)
-    return [turns.memory_row(f"{IDLE_PARTITIONS:,} partitions")]
+    return [turns.memory_row(f"{partitions:,} partitions")]
 
 
-def idle_rows(turns: ClusterTurns, rounds: int, seconds: float) -> list[Row]:
+def idle_rows(turns: ClusterTurns, partitions: int, rounds: int, seconds: float) -> list[Row]:
     """What followers and leaders say to each other when there is nothing to say (KIP-227)."""
 
     def measure(side: ClusterSide) -> Figures:
@@ -206,9 +205,9 @@ def idle_rows(turns: ClusterTurns, rounds: int, seconds: float) -> list[Row]:
         assert told, f"{side.name}: brokers do not talk to each other"
         return {"bytes": told, "cpu": spent_s / (time.perf_counter() - begun) * 1e3}
 
-    memory = fill_idle_topic(turns)
+    memory = fill_idle_topic(turns, partitions)
     found = turns.measure(rounds, measure)
-    label = f"{IDLE_PARTITIONS:,} idle partitions"
+    label = f"{partitions:,} idle partitions"
     return [
         *memory,
         row(f"{label}: bytes between brokers", "B/s", found["bytes"]),
@@ -216,8 +215,8 @@ def idle_rows(turns: ClusterTurns, rounds: int, seconds: float) -> list[Row]:
     ]
 
 
-def restart_rows(turns: ClusterTurns, restarts: int) -> list[Row]:
-    """A controlled restart of a broker that has two thousand partitions."""
+def restart_rows(turns: ClusterTurns, partitions: int, restarts: int) -> list[Row]:
+    """A controlled restart of a broker that has all these partitions."""
 
     def measure(side: ClusterSide) -> Figures:
         broker = side.next_broker()
@@ -233,9 +232,9 @@ def restart_rows(turns: ClusterTurns, restarts: int) -> list[Row]:
             "start until in every ISR": time.perf_counter() - started,
         }
 
-    memory = fill_idle_topic(turns)
+    memory = fill_idle_topic(turns, partitions)
     found = turns.measure(restarts, measure)
-    label = f"broker of {IDLE_PARTITIONS:,} partitions"
+    label = f"broker of {partitions:,} partitions"
     return [*memory, *(row(f"{label}: {each}", "s", times) for each, times in found.items())]
 
 
@@ -248,9 +247,13 @@ def measure_all(effort: Effort, only: str, home: Path, parts: Parts, rows: list[
         ("latency", rounds + 1, lambda: latency_rows(turns, rounds, seconds)),
         ("load", rounds + 1, lambda: load_rows(turns, rounds, seconds)),
         ("failover", effort.kills, lambda: failover_rows(turns, effort.kills)),
-        ("creation", rounds, lambda: creation_rows(turns, rounds)),
-        ("idle", rounds, lambda: idle_rows(turns, rounds, 2 * seconds)),
-        ("restart", effort.restarts, lambda: restart_rows(turns, effort.restarts)),
+        ("creation", rounds, lambda: creation_rows(turns, rounds, effort.created)),
+        ("idle", rounds, lambda: idle_rows(turns, effort.idle, rounds, 2 * seconds)),
+        (
+            "restart",
+            effort.restarts,
+            lambda: restart_rows(turns, effort.idle, effort.restarts),
+        ),
     )
     with both["ours"], both["apache"]:
         with parts.part("boot", 2 * effort.boots):
@@ -270,7 +273,11 @@ def measure_all(effort: Effort, only: str, home: Path, parts: Parts, rows: list[
 def main() -> int:
     """Print the table; return 0 also where a ratio is short, 1 where a part failed."""
     parser = argparse.ArgumentParser(prog="make bench-cluster")
-    parser.add_argument("--quick", action="store_true", help="one short round: it runs, no more")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="one short round, a tenth of the partitions: it runs, no more",
+    )
     parser.add_argument("--only", default="", help="boot and parts whose name contains this")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     arguments = parser.parse_args()
@@ -280,7 +287,7 @@ def main() -> int:
     parts = Parts(Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)))
     try:
         with tempfile.TemporaryDirectory(prefix="kraft-wire-bench-cluster-") as folder, parts.bars:
-            effort = QUICK if arguments.quick else FULL
+            effort = QUICK if arguments.quick else Effort()
             measure_all(effort, arguments.only, Path(folder), parts, rows)
     finally:  # what was measured before something failed is worth as much
         print_table(rows)

@@ -41,6 +41,12 @@ SIGTERM_CODES = (0, 143)
 LOG_TAIL = 4_000
 
 
+class _Broker(Controller):
+    """A broker, which may have many partitions to hand over."""
+
+    stop_seconds_max = PATIENCE_S
+
+
 class Cluster:
     """Format, start, restart and stop it; what fails in a restart is raised at the end of all."""
 
@@ -76,7 +82,7 @@ class Cluster:
             "log.dirs": str(self.home / f"node-{node_id}"),
             **settings,
         }
-        return Controller(node_id, make, self.home, port, properties)
+        return _Broker(node_id, make, self.home, port, properties)
 
     @property
     def bootstrap(self) -> str:
@@ -134,7 +140,11 @@ class Cluster:
             if is_over.wait(max(0.0, due - time.monotonic())):
                 return
             due = time.monotonic() + every_s
-            self.restart_broker(node_id)
+            try:
+                self.restart_broker(node_id)
+            except BaseException as error:
+                self._say(f"broker {node_id} did not restart: {error!r}"[:500])
+                raise
 
     # -- how it stands ---------------------------------------------------------------------------
 
