@@ -34,7 +34,11 @@ SETTINGS = {
     "offsets.topic.num.partitions": "6",
     "offsets.topic.replication.factor": str(REPLICAS),
     "group.initial.rebalance.delay.ms": "0",
+    "controller.quorum.fetch.timeout.ms": "10000",
+    "controller.quorum.election.timeout.ms": "2000",
+    "controller.quorum.request.timeout.ms": "5000",
 }
+"""Controllers have time, because this is about brokers: a busy machine would hold elections."""
 PATIENCE_S = 120.0
 SIGTERM_CODES = (0, 143)
 """Ours says that it ended as it was asked to; a Java virtual machine names the signal."""
