@@ -2,7 +2,7 @@
 
 Records go to the partitions in turn, ten at a time, and so become batches; in each partition their
 numbers rise. Three producers are idempotent, and begin anew with a new producer id now and then.
-One is not; it has one request under way, and may write a record twice but not leave one out.
+One is not; it may write a record twice, but not leave one out.
 """
 
 from __future__ import annotations
@@ -188,7 +188,6 @@ def _settings(kind: Kind, bootstrap: str) -> dict[str, str | int | bool]:
         "client.id": kind.name,
         "acks": "all",
         "enable.idempotence": kind.is_idempotent,
-        "max.in.flight.requests.per.connection": 5 if kind.is_idempotent else 1,
         "compression.type": kind.codec,
         "message.timeout.ms": 0,
         "request.timeout.ms": 5_000,

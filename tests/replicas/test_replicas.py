@@ -99,9 +99,10 @@ def test_a_duplicate_is_a_problem_of_an_idempotent_producer_only() -> None:
         assert (written.duplicated, written.lost, len(problems)) == (2, 0, expected)
 
 
-def test_a_record_behind_a_later_one_is_out_of_order() -> None:
-    written, problems = judge_writer(promised(PLAIN, [1, 0]), read(PLAIN, [1, 0]))
-    assert (written.out_of_order, len(problems)) == (1, 1)
+def test_a_record_behind_a_later_one_is_a_problem_of_an_idempotent_producer_only() -> None:
+    for writer, expected in ((IDEMPOTENT, 1), (PLAIN, 0)):
+        written, problems = judge_writer(promised(writer, [1, 0]), read(writer, [1, 0]))
+        assert (written.out_of_order, len(problems)) == (1, expected)
 
 
 def test_a_record_that_was_shown_and_is_another_now_is_a_problem() -> None:

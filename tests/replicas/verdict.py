@@ -100,9 +100,15 @@ def broken_lines(log: str, *, is_ours: bool) -> list[str]:
 
 
 def judge_writer(load: Load, stored: Mapping[int, Stored]) -> tuple[Written, list[str]]:
-    """Look for every record that a producer was promised; no duplicates where it is idempotent."""
+    """Look for every record that a producer was promised.
+
+    Those of idempotent ones stand there once and in order. Another's may stand there twice, and in
+    another order: while a request to the old leader is under way, librdkafka sends the next one to
+    the new leader.
+    """
     written = Written(load.kind.name, load.sent, load.acknowledged)
     problems: list[str] = []
+    late: list[str] = []
     for partition, found in stored.items():
         places: dict[int, list[int]] = {}
         highest = -1
@@ -114,7 +120,7 @@ def judge_writer(load: Load, stored: Mapping[int, Stored]) -> tuple[Written, lis
             at.append(offset)
             if number < highest and len(at) == 1:
                 written.out_of_order += 1
-                problems.append(f"{written.name}: record {number} at {partition}/{offset} is late")
+                late.append(f"{written.name}: record {number} at {partition}/{offset} is late")
             highest = max(highest, number)
         problems += _missing(load, partition, places, written)
         twice = {number: at for number, at in places.items() if len(at) > 1}
@@ -124,7 +130,7 @@ def judge_writer(load: Load, stored: Mapping[int, Stored]) -> tuple[Written, lis
                 f"{written.name}: record {number} of partition {partition} is at offsets {at}"
                 for number, at in twice.items()
             ]
-    return written, _shown(problems)
+    return written, _shown([*problems, *(late if load.kind.is_idempotent else [])])
 
 
 def judge_read_along(along: Mapping[int, Stored], stored: Mapping[int, Stored]) -> list[str]:
