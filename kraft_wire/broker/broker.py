@@ -367,10 +367,18 @@ class Broker:
             view = None if topic is None else topic.partitions.get(name.partition)
             if topic is None or view is None:
                 del self._unopened[name]  # deleted meanwhile
-            else:
+            elif not self._is_refused_still(name):
                 config = self.image.config(TOPIC_RESOURCE, topic.name)
                 self._follow_partition(topic, view, config)
         self.logs.settle()
+
+    def _is_refused_still(self, name: TopicPartition) -> bool:
+        """Whether a log is there and refused as before: a directory that failed may have many."""
+        try:
+            self.logs.get(name)
+        except StorageError as error:
+            return error is self._unopened[name]
+        return False
 
     def _disk_failed(self, name: TopicPartition, error: StorageError) -> None:
         """Take the partitions out of use that the log store says are lost with this error."""

@@ -169,9 +169,8 @@ class BrokerPart:
     def _directory_failed(self, directory: LogDirectory) -> None:
         """Take what is in a failed directory out of use, and have it known."""
         assert directory.offline is not None, directory.path
-        for name in directory.logs:
-            self._disk_failed(name, directory.offline)  # takes the others as well
-            break
+        for name in list(directory.logs):
+            self._disk_failed(name, directory.offline)
         self._went_offline(directory)
 
     def _disk_failed(self, name: TopicPartition, error: StorageError) -> None:

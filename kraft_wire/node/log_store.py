@@ -98,11 +98,14 @@ class NodeLogStore:
     def get(self, partition: TopicPartition) -> PartitionLog | None:
         """Return a partition's log, None where it has none yet.
 
-        Errors: StorageError for a log that was refused, which must not be replaced by an empty one.
+        Errors: StorageError for one in a directory that failed, and for a log that was refused,
+        which must not be replaced by an empty one.
         """
         directory = self._directory_of(partition)
         if directory is None:
             return None
+        if directory.offline is not None:
+            raise directory.offline
         if partition in directory.damaged:
             raise directory.damaged[partition]
         return directory.logs[partition]
@@ -212,11 +215,13 @@ class NodeLogStore:
         if isinstance(error, UnreadableRecords):
             self._note_unreadable(directory, partition, error)
             return []
-        was_damaged = partition in directory.damaged
-        directory.note_error(partition, error)
+        was_offline, was_damaged = directory.offline is not None, partition in directory.damaged
+        if not was_offline:
+            directory.note_error(partition, error)
         self.look_at_directories()
         if directory.offline is not None:
-            return held
+            # Of one that failed before, the others went out of use then, or are not in use yet.
+            return [partition] if was_offline else held
         if partition not in directory.damaged:
             return []
         if not was_damaged:
@@ -235,10 +240,13 @@ class NodeLogStore:
     def load(self, own: Mapping[str, Mapping[str, str]], wall_ms: int) -> None:
         """Open the logs of every directory; tell of those that are refused.
 
-        `own` has the values that topics set themselves.
+        `own` has the values that topics set themselves. Errors: StorageError for a directory that
+        cannot be read: a replica in it would else begin anew, empty, in another one.
         """
         self._own.update(own)
         for directory in self.log_directories:
+            if directory.offline is not None:
+                raise directory.offline
             directory.load_logs(self.config_for, wall_ms)
             for partition, error in directory.damaged.items():
                 self._tell_damaged(directory, partition, error)

@@ -3,12 +3,15 @@
 Broker 101 has two directories, 102 one; their disks are simulated, and some files fail.
 """
 
+import pytest
+
 from kraft_wire.controller.directories import UNASSIGNED_DIRECTORY
 from kraft_wire.controller.image import NO_LEADER, MetadataImage, PartitionImage
 from kraft_wire.model import StorageError, TopicPartition, Uuid
 from kraft_wire.node.broker_part import BrokerPart
 from kraft_wire.wire.generated.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
+from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kraft_wire.wire.generated.error_code import ErrorCode
 from tests.node.quorum import NodeQuorum, directory_id
 from tests.node.test_broker_only_nodes import image_of
@@ -164,3 +167,51 @@ def test_broker_stops_that_cannot_tell_of_a_failed_directory_in_time() -> None:
     assert quorum.now_ms - began_ms == 5_000
     assert member.gave_up is not None
     assert "log.dir.failure.timeout.ms" in member.gave_up
+
+
+def test_what_is_in_a_directory_that_fails_at_the_start_is_not_served_and_follows_nobody() -> None:
+    """It could catch up and rejoin the ISR, and a copy on a failed disk would count."""
+    quorum = cluster()
+    names = ["t0", "t1"]
+    for name in names:
+        create(quorum, name, 1)
+    create(quorum, "gone", 2)
+    quorum.advance(500)
+    name = next(each for each in names if actual(quorum, each) == [SECOND])
+    other = next(each for each in names if each != name)
+    quorum.stop(OURS)
+    request = DeleteTopicsRequest(topics=[DeleteTopicState(name="gone")], timeout_ms=10_000)
+    answer = quorum.ask(BESIDE, request, listener="PLAINTEXT")
+    quorum.until(lambda: answer.response is not None)
+    assert [produce(quorum, BESIDE, each) for each in names] == [ErrorCode.NONE] * 2
+    member = quorum.members[OURS]
+    assert isinstance(member.fs, Failing)
+    member.fs.fails = ("rename", f"{OTHER}/gone-")
+    quorum.start(OURS)
+    quorum.until(lambda: member.serves_clients)
+    member.fs.fails = None
+    quorum.until(lambda: OURS in partitions(quorum, other)[0].isr)
+    quorum.advance(3_000)
+    assert [each for each, _ in member.lines if "directory" in each] == ["log_directory_offline"]
+    assert produce(quorum, OURS, name) == ErrorCode.KAFKA_STORAGE_ERROR
+    assert partitions(quorum, name)[0].isr == (BESIDE,)
+    part = member.running._broker
+    assert isinstance(part, BrokerPart)
+    log = part.store.log_directories[1].logs[TopicPartition(name, 0)]
+    assert log.log_end_offset == 0, "nothing was fetched into it"
+
+
+def test_directory_that_fails_before_any_metadata_come_stops_the_broker() -> None:
+    """As one that cannot be read: nobody knows what lies in it, and an empty log must not."""
+    quorum = NodeQuorum((1,), disk=Failing)
+    quorum.elect()
+    quorum.cut.add(1)
+    quick = {"log_flush_offset_checkpoint_interval_ms": "1000"}
+    disk = quorum.add_broker(OURS, log_dirs=TWO_DIRECTORIES, **quick).fs
+    assert isinstance(disk, Failing)
+    disk.fails = ("write", f"{OTHER}/")
+    quorum.advance(2_000)
+    assert "log_directory_offline" in [name for name, _ in quorum.members[OURS].lines]
+    quorum.cut.clear()
+    with pytest.raises(StorageError, match=OTHER):
+        quorum.advance(10_000)
