@@ -94,10 +94,15 @@ class GroupCoordinator:
         return ErrorCode.NOT_COORDINATOR
 
     def shards(self) -> list[GroupShard] | ErrorCode:
-        """Return every shard; COORDINATOR_LOAD_IN_PROGRESS while one is being loaded."""
-        if self._loading:
+        """Return every shard, to list its groups; COORDINATOR_LOAD_IN_PROGRESS while one is read.
+
+        One that awaits its commit counts: it knows its groups, and too few replicas may be left to
+        commit anything for as long as nobody mends that.
+        """
+        loading = self._loading.values()
+        if not all(each.awaits_commit for each in loading):
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        return list(self._shards.values())
+        return [*self._shards.values(), *(each.replay.shard for each in loading)]
 
     def published(
         self, old: MetadataView, new: MetadataView, deleted: Mapping[Uuid, str], now_ms: int

@@ -6,6 +6,7 @@ members, KIP-394 for members that hold an id but have not joined.
 """
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from kraft_wire.broker.groups.member import Member, Waiting
 from kraft_wire.broker.groups.memory import GROUP_BYTES, PENDING_MEMBER_BYTES, MemoryUse
@@ -13,10 +14,23 @@ from kraft_wire.broker.groups.states import CAN_REBALANCE, GroupEvent, GroupStat
 from kraft_wire.broker.groups.subscription import subscribed_topics
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["CONSUMER_PROTOCOL_TYPE", "ClassicGroup"]
+__all__ = ["CONSUMER_PROTOCOL_TYPE", "AwaitedAssignments", "ClassicGroup", "set_awaited"]
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 """The protocol type whose member metadata is a subscription to topics."""
+
+
+class AwaitedAssignments(NamedTuple):
+    """What the leader of a generation decided, which is to be committed before anyone sees it."""
+
+    safe_at: int
+    """The high watermark that commits it."""
+    by_member: Mapping[str, bytes]
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory that it takes."""
+        return sum(len(assignment) for assignment in self.by_member.values())
 
 
 class ClassicGroup:
@@ -25,6 +39,7 @@ class ClassicGroup:
     __slots__ = (
         "_joined_count",
         "_support",
+        "awaited",
         "generation_id",
         "group_id",
         "initial_delay",
@@ -69,6 +84,8 @@ class ClassicGroup:
         """Ids given out with MEMBER_ID_REQUIRED that have not come back yet (KIP-394)."""
         self.pending_sync_members: dict[str, None] = {}
         """Members of the generation that have not asked for their assignment."""
+        self.awaited: AwaitedAssignments | None = None
+        """The newest that the leader decided; of several in the log it is what a replay finds."""
         self.subscribed_topics: dict[str, None] | None = None
         """None where the coordinator cannot know them."""
         self.new_member_added = False
@@ -327,3 +344,12 @@ class ClassicGroup:
                 self._support[name] = supporters
             else:
                 del self._support[name]
+
+
+def set_awaited(group: ClassicGroup, awaited: AwaitedAssignments | None) -> None:
+    """Keep assignments until they are committed, in place of older ones, or none any more."""
+    more_bytes = 0 if awaited is None else awaited.size_bytes
+    more_bytes -= 0 if group.awaited is None else group.awaited.size_bytes
+    group.awaited = awaited
+    group.size_bytes += more_bytes
+    group.memory.add(more_bytes)

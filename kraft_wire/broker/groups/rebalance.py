@@ -11,7 +11,7 @@ Read `states.py` first, then this, then `join.py`.
 from typing import Final
 
 from kraft_wire.broker.groups.deadlines import Timer, TimerKind
-from kraft_wire.broker.groups.group import ClassicGroup
+from kraft_wire.broker.groups.group import ClassicGroup, set_awaited
 from kraft_wire.broker.groups.member import Member
 from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.records import group_record
@@ -95,6 +95,7 @@ def remove_members(shard: GroupShard, group: ClassicGroup, member_ids: list[str]
 def reset_assignments(shard: GroupShard, group: ClassicGroup, error: ErrorCode, at: Moment) -> None:
     """Drop the assignments and tell the members that wait for them why."""
     assert group.is_in(GroupState.COMPLETING_REBALANCE), group.state
+    set_awaited(group, None)
     for member in group.members.values():
         group.set_assignment(member, b"")
         if shard.answer_sync(member, SyncGroupResponse(error_code=error)):

@@ -1,14 +1,15 @@
 """SyncGroup and Heartbeat: a member asks for its assignment, and says that it is alive.
 
 The leader's SyncGroup carries everybody's assignment. It is committed before anyone sees it: else
-the next coordinator, which never heard of it, could give the same generation another one. A group
-whose assignment could not be stored rebalances again.
+the next coordinator, which never heard of it, could give the same generation another one. A leader
+whose connection broke may decide anew meanwhile: the newest counts, as when the log is read. A
+group whose assignment could not be stored rebalances again.
 """
 
 from collections.abc import Mapping
 
 from kraft_wire.broker.groups.deadlines import Timer, TimerKind
-from kraft_wire.broker.groups.group import ClassicGroup
+from kraft_wire.broker.groups.group import AwaitedAssignments, ClassicGroup, set_awaited
 from kraft_wire.broker.groups.member import Member, Waiting
 from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.groups.rebalance import begin_rebalance, reset_assignments
@@ -103,6 +104,8 @@ def _store_assignment(
     shard: GroupShard, group: ClassicGroup, request: SyncGroupRequest, at: Moment
 ) -> None:
     """Write what the leader decided; members that it forgot get an empty assignment."""
+    former = group.awaited
+    set_awaited(group, None)
     given = {each.member_id: bytes(each.assignment) for each in request.assignments}
     assignments = {member_id: given.get(member_id, b"") for member_id in group.members}
     given_bytes = sum(len(assignment) for assignment in assignments.values())
@@ -110,18 +113,21 @@ def _store_assignment(
         error = ErrorCode.GROUP_MAX_SIZE_REACHED
         _stored(shard, group, assignments, error, at)
         return
-    generation_id = group.generation_id
     appended = shard.append_for_later([group_record(group, assignments)], at)
-    if appended.error is not ErrorCode.NONE or appended.safe_at is None:
+    safe_at = appended.safe_at
+    if appended.error is not ErrorCode.NONE or safe_at is None:
         _stored(shard, group, assignments, appended.error, at)
         return
+    assert former is None or former.safe_at < safe_at, (former, safe_at)
+    set_awaited(group, AwaitedAssignments(safe_at, assignments))
 
     def heard(error: ErrorCode, then: Moment) -> None:
-        is_awaited = group.is_in(GroupState.COMPLETING_REBALANCE) and not shard.is_released
-        if is_awaited and group.generation_id == generation_id:
-            _stored(shard, group, assignments, error, then)
+        awaited = group.awaited
+        if awaited is not None and awaited.safe_at == safe_at and not shard.is_released:
+            set_awaited(group, None)
+            _stored(shard, group, awaited.by_member, error, then)
 
-    shard.env.await_commit(shard.partition, appended.safe_at, at, heard)
+    shard.env.await_commit(shard.partition, safe_at, at, heard)
 
 
 def _stored(

@@ -11,11 +11,14 @@ from kraft_wire.broker.handlers import (
     delete_groups,
     fetch,
     join_group,
+    list_groups,
     offset_commit,
     offset_delete,
     offset_fetch,
     sync_group,
 )
+from kraft_wire.model import TopicPartition
+from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.wire.generated.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from kraft_wire.wire.generated.error_code import ErrorCode as E
 from kraft_wire.wire.generated.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
@@ -24,6 +27,7 @@ from kraft_wire.wire.generated.join_group import (
     JoinGroupRequestProtocol,
     JoinGroupResponse,
 )
+from kraft_wire.wire.generated.list_groups import ListGroupsRequest
 from kraft_wire.wire.generated.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -230,17 +234,23 @@ def share_out(leading: Coordinating, instance_id: str | None = None) -> Waiting:
     """A group of one forms a generation; its leader's SyncGroup."""
     joining = join(leading, instance_id=instance_id)
     leading.pass_time(4_000)  # nobody else came
-    member = joined(joining)
-    share = SyncGroupRequestAssignment(member_id=member.member_id, assignment=b"all")
-    request_sync = SyncGroupRequest(
+    return sync(leading, joined(joining), b"all", instance_id)
+
+
+def sync(
+    leading: Coordinating, member: JoinGroupResponse, assignment: bytes, instance: str | None = None
+) -> Waiting:
+    """The SyncGroup of the leader of a group of one."""
+    share = SyncGroupRequestAssignment(member_id=member.member_id, assignment=assignment)
+    request = SyncGroupRequest(
         group_id="g",
         generation_id=member.generation_id,
         member_id=member.member_id,
-        group_instance_id=instance_id,
+        group_instance_id=instance,
         assignments=[share],
     )
     context = leading.context(3)
-    return Waiting(leading, context, sync_group.handle(leading.broker, context, request_sync))
+    return Waiting(leading, context, sync_group.handle(leading.broker, context, request))
 
 
 def with_static_member() -> tuple[Coordinating, str]:
@@ -272,6 +282,44 @@ def test_an_assignment_that_the_isr_does_not_get_in_time_is_none() -> None:
     answer = syncing.answer
     assert isinstance(answer, SyncGroupResponse)
     assert answer.error_code == E.COORDINATOR_NOT_AVAILABLE
+
+
+def test_of_two_assignments_for_one_generation_the_newer_is_handed_out_and_loaded() -> None:
+    """A leader whose connection broke is told its generation again, and may decide otherwise."""
+    leading = Coordinating()
+    joining = join(leading)
+    leading.pass_time(4_000)
+    member = joined(joining)
+    first = sync(leading, member, b"A")
+    again = join(leading, member.member_id)
+    assert joined(again).generation_id == member.generation_id
+    second = sync(leading, member, b"B")
+    assert isinstance(first.answer, SyncGroupResponse)
+    assert first.answer.error_code == E.REBALANCE_IN_PROGRESS
+    leading.follow()
+    assert isinstance(second.answer, SyncGroupResponse)
+    assert bytes(second.answer.assignment) == b"B"
+    lead_again(leading)
+    leading.follow()
+    shard = leading.broker.groups.shard_of("g")
+    assert isinstance(shard, GroupShard)
+    assert shard.groups["g"].members[member.member_id].assignment == b"B"
+
+
+def test_assignments_that_wait_for_the_isr_are_counted_and_do_not_pile_up() -> None:
+    leading = Coordinating()
+    joining = join(leading)
+    leading.pass_time(4_000)
+    memory = leading.broker.groups.env.memory
+    before = memory.total_bytes
+    for size_bytes in (1_000, 3_000, 2_000):
+        sync(leading, joined(joining), bytes(size_bytes))
+        assert memory.total_bytes == before + size_bytes
+    leading.follow()
+    assert memory.total_bytes == before + 2_000, "the member has them"
+    sync(leading, joined(join(leading, joined(joining).member_id)), bytes(500))
+    leading.pass_time(COMMIT_TIMEOUT_MS)
+    assert memory.total_bytes == before
 
 
 def test_a_restarted_static_member_is_told_its_new_id_when_the_isr_has_it() -> None:
@@ -324,25 +372,35 @@ def test_a_static_member_is_sent_to_the_new_coordinator_with_what_this_one_may_h
     assert joined(joining).error_code == E.NOT_COORDINATOR
 
 
+def lead_again(leading: Coordinating) -> None:
+    """Broker 2 leads for a moment, and the coordinator reads its log anew."""
+    for leader in (2, 1):
+        leading.change(leader=leader, leader_epoch=leading.partitions[0].leader_epoch + 1)
+    for _ in range(3):
+        leading.pass_time(10)
+
+
 def test_a_new_coordinator_shows_what_it_loaded_when_the_isr_has_it() -> None:
     """What its log has above the high watermark may never be committed; below, it is too old."""
     leading = committed(90)
     leading.commit(100)
-    number = leading.partitions[0]
-    leading.partitions[0] = number._replace(
-        leader=2, leader_epoch=number.leader_epoch + 1, partition_epoch=number.partition_epoch + 1
-    )
-    leading.publish()
-    led = leading.partitions[0]
-    leading.partitions[0] = led._replace(
-        leader=1, leader_epoch=led.leader_epoch + 1, partition_epoch=led.partition_epoch + 1
-    )
-    leading.publish()
-    for _ in range(3):
-        leading.pass_time(10)
+    lead_again(leading)
     assert leading.broker.groups.shard_of("g") == E.COORDINATOR_LOAD_IN_PROGRESS
     assert leading.broker.groups.deadline_ms() is None, "it does not look again and again"
     leading.pass_time(COMMIT_TIMEOUT_MS)
     assert leading.broker.groups.shard_of("g") == E.COORDINATOR_LOAD_IN_PROGRESS
     leading.follow()
     assert leading.shown == 100
+
+
+def test_groups_are_listed_while_too_few_replicas_are_left_to_commit_what_was_loaded() -> None:
+    leading = committed(90)
+    leading.commit(100)
+    log = leading.logs.logs[TopicPartition(OFFSETS_TOPIC, 0)]
+    log.update_config(LogConfig.from_mapping({"min.insync.replicas": "2"}))
+    leading.change(isr=(1,))
+    lead_again(leading)
+    leading.pass_time(10 * COMMIT_TIMEOUT_MS)
+    assert leading.broker.groups.shard_of("g") == E.COORDINATOR_LOAD_IN_PROGRESS
+    answer = list_groups.handle(leading.broker, leading.context(5), ListGroupsRequest())
+    assert (answer.error_code, [each.group_id for each in answer.groups]) == (E.NONE, ["g"])
