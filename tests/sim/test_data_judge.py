@@ -27,6 +27,8 @@ class Stage:
     def __init__(self, **workload: Any) -> None:
         setup = SimpleNamespace(brokers=BROKERS, data=Workload(**workload))
         self.machines = {number: _machine(number) for number in BROKERS}
+        self.flushes = True
+        """Whether nodes flush what they append, as they promise."""
         world: Any = SimpleNamespace(machines=self.machines, setup=setup)
         self.judge = DataJudge(world)
         self.truth = PartitionTruth("t", TOPIC_ID, 0, BROKERS, BROKERS, leader=11, leaders={0: 11})
@@ -45,6 +47,9 @@ class Stage:
         for data in batches:
             file.pwrite(data, file.size_bytes())
             partition.log.log_end_offset += 1
+        if self.flushes:
+            file.fsync()
+            machine.fs.sync_directory("data/t-0")
         if high_watermark is not None:
             partition.log.high_watermark = high_watermark
         self.look(node_id)
@@ -148,6 +153,11 @@ def committed_without_a_member(stage: Stage) -> None:
     stage.has(11, batch(0), high_watermark=1)
 
 
+def committed_on_no_disk(stage: Stage) -> None:
+    stage.flushes = False
+    stage.commit(batch(0), 1)
+
+
 def committed_by_one(stage: Stage) -> None:
     stage.truth.isr = (11,)
     stage.has(11, batch(0), high_watermark=1)
@@ -234,6 +244,7 @@ PLANTED: list[tuple[str, Callable[[Stage], None]]] = [
     ("S22 GroupOwnership", two_owners),
     ("S22 OffsetsKept", offset_goes_back),
     ("S23 IsrSound", committed_without_a_member),
+    ("S23 IsrDurable", committed_on_no_disk),
     ("S23 MinIsr", committed_by_one),
     ("S25 BoundedMemory", too_many_sessions),
     ("S26 CommittedReadOnly", a_follower_knows_more),
