@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from contextlib import closing
+from itertools import count
 
 import pytest
 
+from kraft_wire.broker.groups.offsets_topic import group_partition
 from kraft_wire.model import Uuid
 from tests.apache.node import ApacheNode
 from tests.broker.groups.doors import SocketDoor, VirtualDoor, answers_of
@@ -14,14 +16,27 @@ from tests.broker.groups.stories import STORIES, TOPIC, Story
 
 pytestmark = pytest.mark.java
 
+OFFSETS_PARTITIONS = 50
+"""Kafka's default."""
+
 
 @pytest.fixture(scope="module")
 def apache_topic(apache_node: ApacheNode) -> tuple[str, Uuid]:
     """Address and topic id of an Apache node whose coordinators are up."""
     with closing(SocketDoor(apache_node.bootstrap)) as door:
         topic_id = door.create_topic(TOPIC)
-        door.await_coordinator(*(f"warm-{n}" for n in range(20)))
+        door.await_coordinator(*_groups_of_all_partitions())
     return apache_node.bootstrap, topic_id
+
+
+def _groups_of_all_partitions() -> list[str]:
+    """A group for each partition of `__consumer_offsets`: they come up one after the other."""
+    by_partition: dict[int, str] = {}
+    names = (f"warm-{number}" for number in count())
+    while len(by_partition) < OFFSETS_PARTITIONS:
+        group_id = next(names)
+        by_partition.setdefault(group_partition(group_id, OFFSETS_PARTITIONS), group_id)
+    return list(by_partition.values())
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
