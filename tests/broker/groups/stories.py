@@ -316,6 +316,7 @@ def fetches_of_nothing(door: Door, group: str, topic_id: Uuid) -> Iterator[Any]:
 
 def descriptions(door: Door, group: str, topic_id: Uuid) -> Iterator[Any]:
     leader, follower = static_pair(door, group)
+    door.send(DeleteGroupsRequest(groups_names=[""]), 2)  # whoever else made it there
     for version in range(7):
         names = [group, f"{group}-unknown", ""]
         request = DescribeGroupsRequest(groups=names, include_authorized_operations=version >= 3)
