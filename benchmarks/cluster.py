@@ -8,24 +8,18 @@ All takes a quarter of an hour on two idle cores.
 """
 
 import argparse
-import json
-import os
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks import cluster_load
 from benchmarks.cluster_load import LOAD_PARTITIONS, AckedProducer
 from benchmarks.cluster_sides import HEAP_MB, ClusterSide, cluster_sides
 from benchmarks.cluster_wire import bytes_a_second
-from benchmarks.quorum import FAILURES, Parts, Row, Samples, print_table, row
+from benchmarks.parts import FAILURES, Parts, Row, Samples, row, run_parts
 from tests.chaos.failover import percentile
 
 IDLE_TOPIC = "idle"
@@ -281,23 +275,12 @@ def main() -> int:
     parser.add_argument("--only", default="", help="boot and parts whose name contains this")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     arguments = parser.parse_args()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    load = os.getloadavg()[0]
-    rows: list[Row] = []
-    parts = Parts(Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)))
-    try:
-        with tempfile.TemporaryDirectory(prefix="kraft-wire-bench-cluster-") as folder, parts.bars:
-            effort = QUICK if arguments.quick else Effort()
-            measure_all(effort, arguments.only, Path(folder), parts, rows)
-    finally:  # what was measured before something failed is worth as much
-        print_table(rows)
-        took = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in parts.seconds.items())
-        print(f"load average {load:.1f} before, {os.getloadavg()[0]:.1f} after; {took}")
-        for name in parts.failed:
-            print(f"{name} FAILED: its figures are missing, see above")
-        if arguments.json:
-            print(json.dumps({"rows": [asdict(each) for each in rows], "seconds": parts.seconds}))
-    return 1 if parts.failed else 0
+    effort = QUICK if arguments.quick else Effort()
+    return run_parts(
+        "bench-cluster",
+        lambda home, parts, rows: measure_all(effort, arguments.only, home, parts, rows),
+        as_json=arguments.json,
+    )
 
 
 if __name__ == "__main__":
