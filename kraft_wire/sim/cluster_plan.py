@@ -5,12 +5,12 @@ As `plan` does for quorums, from streams of its own: the seeds of quorums stay w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from random import Random
 from typing import Final
 
-from kraft_wire.sim.plan import CHAOS_US, Fault, Habits, Plan, drawn_fault, drawn_habits
+from kraft_wire.sim.plan import Fault, Habits, Plan, drawn_fault, drawn_habits, fault_times
 from kraft_wire.sim.scheduler import stream
 from kraft_wire.sim.setup import Setup
 from kraft_wire.sim.workload import Workload
@@ -18,6 +18,8 @@ from kraft_wire.sim.workload import Workload
 __all__ = ["CLUSTER_FAULT_KINDS", "drawn_cluster_plan"]
 
 _FIRST_BROKER: Final = 11
+_BROKERS_BEGIN_US: Final = 600_000
+"""Nothing happens until then."""
 
 _PER_SECOND: Final[Mapping[str, tuple[float, ...]]] = {
     "crash": (0, 0.3, 1, 2),
@@ -110,15 +112,8 @@ def _gentle(habits: Habits, random: Random) -> Habits:
     return replace(habits, delay_most_us=min(habits.delay_most_us, 5_000))
 
 
-def _drawn_faults(random: Random, kind: str, per_second: float) -> list[Fault]:
-    found: list[Fault] = []
-    at_us = 600_000  # until then the brokers begin
-    while True:
-        at_us += int(random.expovariate(per_second / 1_000_000)) + 1
-        if at_us >= CHAOS_US:
-            return found
+def _drawn_faults(random: Random, kind: str, per_second: float) -> Iterator[Fault]:
+    for at_us in fault_times(random, per_second, from_us=_BROKERS_BEGIN_US):
         fault = drawn_fault(random, kind, at_us)
         aim = random.choice(("", *_ELSEWHERE))
-        if aim:
-            fault = replace(fault, target=f"{aim}:{random.randrange(60)}")
-        found.append(fault)
+        yield replace(fault, target=f"{aim}:{random.randrange(60)}") if aim else fault

@@ -46,7 +46,6 @@ class PartitionTruth:
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     elr: tuple[int, ...] = ()
-    last_known_elr: tuple[int, ...] = ()
     leader: int = -1
     leader_epoch: int = 0
     is_moving: bool = False
@@ -54,8 +53,6 @@ class PartitionTruth:
     is_deleted: bool = False
     leaders: dict[int, int] = field(default_factory=dict)
     """Leader epoch -> who was elected."""
-    began: dict[int, int] = field(default_factory=dict)
-    """Leader epoch -> who led it, as the brokers have it."""
     unclean_epoch: int = -1
     """The newest leader epoch that began with an unclean election, -1 for none."""
     is_cut: bool = True

@@ -8,7 +8,7 @@ be shortened by leaving some out; a plan file is its JSON.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from random import Random
 from typing import Any, Final
@@ -26,6 +26,7 @@ __all__ = [
     "drawn_fault",
     "drawn_habits",
     "drawn_plan",
+    "fault_times",
     "plan_from_json",
     "plan_to_json",
 ]
@@ -134,7 +135,8 @@ def drawn_plan(seed: int, *, nodes: int | None = None, events: int = 2_000) -> P
         rate = random.choice(_PER_SECOND[kind])
         if rate and (setup.is_dynamic or kind not in _DYNAMIC_ONLY):
             # A stream of its own for each kind: leaving one out does not move the others.
-            faults += _drawn_faults(stream(seed, "faults", kind), kind, rate)
+            own = stream(seed, "faults", kind)
+            faults += [drawn_fault(own, kind, at) for at in fault_times(own, rate, from_us=0)]
     faults.sort(key=lambda fault: fault.at_us)
     return Plan(
         seed=seed, setup=setup, habits=drawn_habits(random), faults=tuple(faults), events=events
@@ -189,14 +191,14 @@ def drawn_habits(random: Random) -> Habits:
     )
 
 
-def _drawn_faults(random: Random, kind: str, per_second: float) -> list[Fault]:
-    found: list[Fault] = []
-    at_us = 0
+def fault_times(random: Random, per_second: float, *, from_us: int) -> Iterator[int]:
+    """Draw when faults of one kind come, from a moment on until chaos is over."""
+    at_us = from_us
     while True:
         at_us += int(random.expovariate(per_second / 1_000_000)) + 1
         if at_us >= CHAOS_US:
-            return found
-        found.append(drawn_fault(random, kind, at_us))
+            return
+        yield at_us
 
 
 def drawn_fault(random: Random, kind: str, at_us: int) -> Fault:
