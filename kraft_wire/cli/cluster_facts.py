@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kraft_wire.cli.cluster_files import ClusterState
+from kraft_wire.cli.cluster_files import ClusterState, NodeState
 from kraft_wire.cli.cluster_lag import offsets_behind
 from kraft_wire.cli.quorum_admin import Entry, QuorumAdmin, QuorumRefused
 from kraft_wire.cli.quorum_facts import QuorumFacts, ReplicaFacts
@@ -89,8 +89,7 @@ class ClusterQuestions:
         metadata = self._metadata(quorum)
         if metadata is None:
             return ClusterFacts(quorum)
-        running = [each for each in self._state.brokers if each.condition == "running"]
-        addresses = {each.node_id: each.address for each in running}
+        addresses = {each.node_id: each.address for each in self._running_brokers()}
         return _facts(quorum, metadata, offsets_behind(metadata, addresses, self._answer_s))
 
     def quorum(self) -> QuorumFacts | None:
@@ -105,8 +104,7 @@ class ClusterQuestions:
             each.node_id: each.log_end_offset or 0
             for each in (() if quorum is None else quorum.replicas)
         }
-        running = [each for each in self._state.brokers if each.condition == "running"]
-        for node in sorted(running, key=lambda each: -ends.get(each.node_id, -1)):
+        for node in sorted(self._running_brokers(), key=lambda each: -ends.get(each.node_id, -1)):
             try:
                 with BrokerConnection(node.address, timeout_s=self._answer_s) as connection:
                     request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
@@ -114,6 +112,9 @@ class ClusterQuestions:
             except _NO_ANSWER:
                 continue
         return None
+
+    def _running_brokers(self) -> list[NodeState]:
+        return [each for each in self._state.brokers if each.condition == "running"]
 
 
 def _facts(

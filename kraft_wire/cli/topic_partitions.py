@@ -40,7 +40,7 @@ from kraft_wire.wire.generated.metadata import (
 
 __all__ = ["DescribedPartition", "DescribedTopic", "described", "reassign"]
 
-Moves: TypeAlias = dict[TopicPartition, tuple[list[int], list[int]]]
+_Moves: TypeAlias = dict[TopicPartition, tuple[list[int], list[int]]]
 """The replicas that are being added, and those being removed."""
 
 _PAGE_PARTITIONS = 2_000
@@ -133,9 +133,7 @@ def reassign(
     ]
 
 
-def _moves(
-    connection: BrokerConnection,
-) -> dict[TopicPartition, tuple[list[int], list[int]]] | None:
+def _moves(connection: BrokerConnection) -> _Moves | None:
     """Return what is being added and removed; None where nobody answers for it."""
     request = ListPartitionReassignmentsRequest(timeout_ms=_TIMEOUT_MS, topics=None)
     connection.wait_at_most(_CONTROLLER_SECONDS)
