@@ -100,7 +100,7 @@ class World:
         return max(leaders, key=lambda machine: machine.quorum.epoch, default=None)
 
     def is_settled(self) -> bool:
-        """Whether everybody who runs follows one leader and has committed all that it has."""
+        """Whether all who run and are not astray follow one leader and have committed its log."""
         leader = self.leader()
         if leader is None:
             return False
@@ -110,9 +110,21 @@ class World:
             own = machine.quorum
             log = self.judge.watches[machine.id].log
             same = own.epoch == quorum.epoch and own.high_watermark == end == log.end_offset
-            if not same or not (machine is leader or isinstance(own.role, Follower)):
+            follows = machine is leader or isinstance(own.role, Follower)
+            if not (same and follows) and not self.is_astray(machine):
                 return False
         return True
+
+    def is_astray(self, machine: Machine) -> bool:
+        """Whether a turned bit took an observer into an epoch that the quorum has not reached.
+
+        It may not go back to a lower epoch, and as an observer it cannot raise the others to its
+        own: it waits until they get there. Connections that check what they carry do not do this.
+        """
+        leader = self.leader()
+        own = machine.quorum
+        is_ahead = leader is not None and own.epoch > leader.quorum.epoch
+        return self.is_garbled and is_ahead and not own.is_voter
 
 
 def _first_voters(setup: Setup) -> VoterSet:
