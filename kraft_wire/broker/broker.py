@@ -399,6 +399,7 @@ class Broker:
     def _leave_partition(self, name: TopicPartition) -> None:
         """Delete the log of a partition that is gone, or that was given to others."""
         partition = self.partitions.pop(name, None)
+        self._unopened.pop(name, None)
         if partition is not None:
             partition.is_leader = False
             self.fetch_purgatory.wake(partition)

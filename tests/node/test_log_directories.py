@@ -7,8 +7,13 @@ import pytest
 
 from kraft_wire.controller.directories import UNASSIGNED_DIRECTORY
 from kraft_wire.controller.image import NO_LEADER, MetadataImage, PartitionImage
-from kraft_wire.model import StorageError, TopicPartition, Uuid
+from kraft_wire.model import DiskFull, StorageError, TopicPartition, Uuid
 from kraft_wire.node.broker_part import BrokerPart
+from kraft_wire.wire.generated.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from kraft_wire.wire.generated.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
 from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -215,3 +220,24 @@ def test_directory_that_fails_before_any_metadata_come_stops_the_broker() -> Non
     quorum.cut.clear()
     with pytest.raises(StorageError, match=OTHER):
         quorum.advance(10_000)
+
+
+def test_replica_that_found_no_room_and_was_given_to_others_is_not_made_when_there_is_some() -> None:
+    """It would be a log that no topic accounts for, and would fetch what is not ours."""
+    quorum = cluster()
+    member = quorum.members[OURS]
+    assert isinstance(member.fs, Failing)
+    member.fs.fails, member.fs.kind = ("mkdir", "t-0"), DiskFull
+    create(quorum, "t", 1)
+    quorum.advance(200)
+    assert member.running.broker.partitions["t", 0].offline
+    wanted = ReassignablePartition(partition_index=0, replicas=[BESIDE])
+    topics = [ReassignableTopic(name="t", partitions=[wanted])]
+    request = AlterPartitionReassignmentsRequest(topics=topics, timeout_ms=5_000)
+    answer = quorum.ask(BESIDE, request, listener="PLAINTEXT")
+    quorum.until(lambda: answer.response is not None)
+    quorum.until(lambda: partitions(quorum, "t")[0].replicas == (BESIDE,))
+    quorum.advance(1_000)
+    member.fs.fails = None
+    quorum.advance(3_000)
+    assert ("t", 0) not in member.running.broker.partitions
