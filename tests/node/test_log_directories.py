@@ -222,7 +222,7 @@ def test_directory_that_fails_before_any_metadata_come_stops_the_broker() -> Non
         quorum.advance(10_000)
 
 
-def test_replica_that_found_no_room_and_was_given_to_others_is_not_made_when_there_is_some() -> None:
+def test_replica_that_found_no_room_and_moved_is_not_made_once_there_is_some() -> None:
     """It would be a log that no topic accounts for, and would fetch what is not ours."""
     quorum = cluster()
     member = quorum.members[OURS]
