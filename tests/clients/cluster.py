@@ -1,8 +1,9 @@
 """Three controllers and three brokers of one make as processes; brokers restart in turn meanwhile.
 
 Every topic is replicated to all three brokers, and two must have what is acknowledged. A restart is
-a controlled one: SIGTERM, a clean end, a start over the same data and port. The next one comes when
-the broker is in every ISR again, so that there are two others at any time.
+a controlled one: SIGTERM, a clean end, and a start over the same data and port when the others know
+that it is gone. The next one comes when the broker is in every ISR again, so that there are two
+others at any time.
 """
 
 from __future__ import annotations
@@ -43,12 +44,16 @@ PATIENCE_S = 120.0
 SIGTERM_CODES = (0, 143)
 """Ours says that it ended as it was asked to; a Java virtual machine names the signal."""
 LOG_TAIL = 4_000
+ASKING_AGAIN_S = 0.3
+BROKER_HEAP_MB = 384
+"""Of Apache's, whose log cleaner takes 128 of it."""
 
 
 class _Broker(Controller):
     """A broker, which may have many partitions to hand over."""
 
     stop_seconds_max = PATIENCE_S
+    heap_mb = BROKER_HEAP_MB
 
 
 class Cluster:
@@ -69,6 +74,9 @@ class Cluster:
         self.quorum = MixedQuorum(home, makes, voters=CONTROLLERS, overrides=settings)
         self.brokers = {each: self._broker(each, make, settings) for each in BROKERS}
         self.restarts = 0
+        self.slowest_restart_s = 0.0
+        self.problem = ""
+        """Why nobody is restarted any more."""
         self._say = say
         self._lock = threading.Lock()
 
@@ -120,11 +128,23 @@ class Cluster:
                 f"broker {node_id} ended with {code}\n{self.log.read_text()}"
             )
             away = time.monotonic()
+            self._until(lambda found: _still_there(found, node_id))
             self.brokers[node_id].start()
-            self._until_whole()
+            self._until(_lacking)
             self.restarts += 1
+            self.slowest_restart_s = max(self.slowest_restart_s, time.monotonic() - began)
             took = f"{away - began:.1f} s, in every ISR {time.monotonic() - away:.1f} s later"
         self._say(f"broker {node_id}: stopped in {took}")
+
+    def delete_topics(self, prefix: str, *, but: str) -> None:
+        """Delete the topics of a prefix but one: what nobody needs makes restarts slow."""
+        try:
+            found = self._admin.list_topics(timeout=10).topics
+            names = [each for each in found if each.startswith(prefix) and each != but]
+            for deleted in self._admin.delete_topics(names).values() if names else ():
+                deleted.result(PATIENCE_S)
+        except (KafkaException, TimeoutError) as error:
+            self._say(f"topics {prefix}… stay: {error}")  # which is nothing that clients promise
 
     @contextmanager
     def restarting(self, every_s: float) -> Iterator[None]:
@@ -147,7 +167,8 @@ class Cluster:
             try:
                 self.restart_broker(node_id)
             except BaseException as error:
-                self._say(f"broker {node_id} did not restart: {error!r}"[:500])
+                self.problem = f"broker {node_id} did not restart: {error!r}"[:500]
+                self._say(self.problem)
                 raise
 
     # -- how it stands ---------------------------------------------------------------------------
@@ -156,28 +177,21 @@ class Cluster:
     def _admin(self) -> AdminClient:
         return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
 
-    def _until_whole(self) -> None:
-        """Wait until all brokers are there and every replica is in its ISR."""
+    def _until(self, lacking: Callable[[ClusterMetadata], str | None]) -> None:
+        """Ask for the metadata of everything until nothing is lacking in them."""
         deadline = time.monotonic() + PATIENCE_S
-        while (lacking := self._lacking()) is not None:
-            died = [each.node_id for each in self.brokers.values() if each.died]
+        while (what := self._asked(lacking)) is not None:
+            nodes = [*self.quorum.nodes.values(), *self.brokers.values()]
+            died = [each.node_id for each in nodes if each.died]
             if died or time.monotonic() > deadline:
-                raise AssertionError(f"{lacking}; died: {died}\n{self.log.read_text()}")
-            time.sleep(0.1)
+                raise AssertionError(f"{what}; died: {died}\n{self.log.read_text()}")
+            time.sleep(ASKING_AGAIN_S)
 
-    def _lacking(self) -> str | None:
-        """What is not as it should be, None if nothing."""
+    def _asked(self, lacking: Callable[[ClusterMetadata], str | None]) -> str | None:
         try:
-            found: ClusterMetadata = self._admin.list_topics(timeout=10)
+            return lacking(self._admin.list_topics(timeout=10))
         except KafkaException as error:
             return str(error)
-        if set(found.brokers) != set(BROKERS):
-            return f"brokers {sorted(found.brokers)}"
-        for topic in found.topics.values():
-            for partition in topic.partitions.values():
-                if len(partition.isrs) != len(partition.replicas):
-                    return f"{topic.topic}-{partition.id}: ISR {partition.isrs}"
-        return None
 
     # -- its life --------------------------------------------------------------------------------
 
@@ -190,7 +204,7 @@ class Cluster:
             self.quorum.leader()
             for broker in self.brokers.values():
                 broker.start()
-            self._until_whole()
+            self._until(_lacking)
         except BaseException:
             self._kill()
             raise
@@ -209,3 +223,19 @@ class Cluster:
             broker.kill()
         for controller in self.quorum.nodes.values():
             controller.kill()
+
+
+def _lacking(found: ClusterMetadata) -> str | None:
+    """Which broker is not there, or not in an ISR; None where all is as it should be."""
+    if set(found.brokers) != set(BROKERS):
+        return f"brokers {sorted(found.brokers)}"
+    for topic in found.topics.values():
+        for partition in topic.partitions.values():
+            if len(partition.isrs) != len(partition.replicas):
+                return f"{topic.topic}-{partition.id}: ISR {partition.isrs}"
+    return None
+
+
+def _still_there(found: ClusterMetadata, node_id: int) -> str | None:
+    """Whether a broker that has stopped is still shown."""
+    return f"broker {node_id} has stopped and is shown" if node_id in found.brokers else None

@@ -102,6 +102,9 @@ CLIENTS: dict[str, Client] = {
     )
 }
 
+BLANK = {("kcat", "topics"), ("kafka-go", "idempotent"), ("platformatic", "codec-zstd")}
+"""What a client cannot: it has no such call, or (zstd) needs a newer Node than may be there."""
+
 FIRST_SCENARIOS = (
     "metadata",
     "codec-none",

@@ -2,14 +2,16 @@
 
 A harness is told by REPLICAS in its environment how many replicas a topic has; more than one means
 that brokers restart while it runs. One that hangs, dies or keeps silent is a failure of the
-scenarios it owes. Codecs are checked on the broker's disk as well: a client that sends uncompressed
-without saying so looks fine from outside.
+scenarios it owes, and leaves no process behind. Codecs are checked on the broker's disk as well: a
+client that sends uncompressed without saying so looks fine from outside.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import struct
 import subprocess
 import time
@@ -18,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from tests.clients.registry import AFTER_RESTART, FIRST_SCENARIOS, Client
+from tests.clients.registry import AFTER_RESTART, BLANK, FIRST_SCENARIOS, Client
 
 HARNESS_SECONDS_MAX = 420
 CLUSTER_HARNESS_SECONDS_MAX = 1200
@@ -26,6 +28,12 @@ SCENARIO_SECONDS_MAX = 90
 CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 BATCH_PREFIX = struct.Struct(">qiibIh")
 LOG_OVERHEAD_BYTES = 12
+BROKEN = (AssertionError, OSError, subprocess.SubprocessError)
+"""What a broker, or a process of a cluster, that does not do as it is told raises."""
+DETAIL_MAX = 500
+
+Table = dict[str, dict[str, "Result"]]
+"""By client and scenario."""
 
 
 class Broker(Protocol):
@@ -75,9 +83,7 @@ def run_client(
     seconds = min(limit, SCENARIO_SECONDS_MAX * max(1, len(wanted)))
     stdout, end = _run([*client.command(), bootstrap, prefix, *wanted], seconds, replicas)
     for line in stdout.splitlines():
-        if line.startswith("{"):
-            said = json.loads(line)
-            results[said["scenario"]] = Result(said["status"], said["detail"], said["seconds"])
+        results.update(_said(client, line))
     for name in wanted:
         results.setdefault(name, Result("fail", f"the harness said nothing: {end}"))
     return results
@@ -85,17 +91,45 @@ def run_client(
 
 def _run(command: list[str], seconds: float, replicas: int) -> tuple[str, str]:
     """Standard output of a harness, and how it ended in words."""
-    environment = {**os.environ, "REPLICAS": str(replicas)}
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env={**os.environ, "REPLICAS": str(replicas)},
+        process_group=0,
+    )
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=seconds, env=environment
-        )
-    except subprocess.TimeoutExpired as late:
-        said = late.stdout or b""
-        text = said.decode(errors="replace") if isinstance(said, bytes) else said
-        return text, f"no end within {seconds:.0f} s"
-    tail = done.stderr.strip().splitlines()[-3:]
-    return done.stdout, f"exit {done.returncode}, {' | '.join(tail)[:300]}"
+        stdout, stderr = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        _kill_group(process)
+        stdout, _ = process.communicate()
+        return stdout, f"no end within {seconds:.0f} s"
+    finally:
+        _kill_group(process)  # a harness may have started programs, and has ended before them
+        process.wait()
+    tail = stderr.strip().splitlines()[-3:]
+    return stdout, f"exit {process.returncode}, {' | '.join(tail)[:300]}"
+
+
+def _kill_group(process: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _said(client: Client, line: str) -> dict[str, Result]:
+    """What a line of a harness says of a scenario; nothing where it is none, or was cut off."""
+    try:
+        said = json.loads(line) if line.startswith("{") else None
+    except ValueError:
+        said = None
+    if said is None:
+        return {}
+    name, detail = said["scenario"], said["detail"]
+    if said["status"] == "not applicable" and (client.name, name) not in BLANK:
+        return {name: Result("fail", f"a cell that was never blank: {detail}", said["seconds"])}
+    return {name: Result(said["status"], detail, said["seconds"])}
 
 
 def run_all(
@@ -105,13 +139,22 @@ def run_all(
     *,
     replicas: int = 1,
     say: Callable[[str], None] = lambda line: None,
-) -> dict[str, dict[str, Result]]:
-    """All scenarios with all clients, with one restart of the broker for all of them."""
+    ended: Callable[[str, Table], str] = lambda prefix, table: "",
+) -> Table:
+    """All scenarios with all clients, with one restart of the broker for all of them.
+
+    `ended` is told of each client that has run, by the prefix of its topics, which but for
+    `PREFIX-restart` nobody needs any more. Where it returns a reason the others are not run.
+    """
     stamp = f"{int(time.time())}"
-    table: dict[str, dict[str, Result]] = {}
+    table: Table = {}
+    reason = ""
     chosen = list(clients)
     for client in chosen:
         prefix = f"{client.name}-{stamp}"
+        if reason:
+            table[client.name] = {name: Result("fail", f"not run: {reason}") for name in scenarios}
+            continue
         began = time.monotonic()
         table[client.name] = run_client(client, broker.bootstrap, prefix, scenarios, replicas)
         _check_codecs(table[client.name], broker.data, prefix)
@@ -120,14 +163,36 @@ def run_all(
         for name, result in table[client.name].items():
             if not result.green:
                 say(f"  {name}: {result.detail}")
+        reason = ended(prefix, table)
     if "restart-before" in scenarios:
-        broker.restart()
-        for client in chosen:
+        _restart(chosen, broker, stamp, replicas, table, reason)
+    return table
+
+
+def _restart(
+    chosen: Sequence[Client],
+    broker: Broker,
+    stamp: str,
+    replicas: int,
+    table: Table,
+    reason: str,
+) -> None:
+    """Restart the broker and run what comes after it; both halves of the scenario are one cell."""
+    if not reason:
+        try:
+            broker.restart()
+        except BROKEN as error:
+            reason = f"no restart: {error}"[:DETAIL_MAX]
+    for client in chosen:
+        results = table[client.name]
+        result = results.pop("restart-before")
+        if reason and result.green:
+            result = Result("fail", reason)
+        if result.green:
             prefix = f"{client.name}-{stamp}"
             after = run_client(client, broker.bootstrap, prefix, [AFTER_RESTART], replicas)
-            before = table[client.name].pop("restart-before")
-            table[client.name]["restart"] = after[AFTER_RESTART] if before.green else before
-    return table
+            result = after[AFTER_RESTART]
+        results["restart"] = result
 
 
 def _check_codecs(results: dict[str, Result], data: Path, prefix: str) -> None:

@@ -33,6 +33,8 @@ class Controller:
     """One member of a quorum: format, start, stop, kill, pause, resume, wipe."""
 
     stop_seconds_max = STOP_SECONDS_MAX
+    heap_mb = HEAP_MB
+    """Of Apache's."""
 
     def __init__(
         self, node_id: int, make: str, home: Path, port: int, properties: Mapping[str, str]
@@ -139,7 +141,7 @@ class Controller:
         arguments = [str(self.properties_file)]
         flags = ["-Djudge.level=WARN", "-Xms32m"]
         return java_command(
-            "kafka.Kafka", arguments, release=self.make, heap_mb=HEAP_MB, flags=flags
+            "kafka.Kafka", arguments, release=self.make, heap_mb=self.heap_mb, flags=flags
         )
 
     def _signal(self, number: signal.Signals) -> None:
