@@ -5,13 +5,16 @@ Layout `mixed`: two brokers of Apache Kafka 4.3.1 and one of ours on Apache's co
 `apache`: Apache's alone, to know what the harness itself does. Real producers write meanwhile to a
 topic of three replicas, of which two have to be in sync; a consumer reads along. In the end all is
 read back, and the brokers' logs are compared byte for byte. Ctrl-C ends the faults, and what was
-done is judged. Exit code 1 when anything is wrong; then the directories are kept.
+done is judged. Exit code 1 when anything is wrong; then the directories are kept. Exit code 3 when
+nothing is wrong, but less was shown than was asked for: cycles, records, a divergence of each make.
+The figures so far are in a file of the run's folder before they are judged.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import signal
 import sys
@@ -30,6 +33,7 @@ from tests.judges import missing_programs, not_run_reason
 from tests.replicas.campaign import Campaign
 from tests.replicas.cluster import ids
 from tests.replicas.layouts import LAYOUTS
+from tests.replicas.load import KINDS
 from tests.replicas.verdict import Verdict, judge
 
 
@@ -55,16 +59,26 @@ def run(home: Path, arguments: argparse.Namespace) -> tuple[Campaign, Verdict]:
 
         campaign = Campaign(home, layout, net, arguments.seed, say)
         campaign.run(cycles, arguments.records, arguments.minutes * 60)
+    write(home, figures(campaign, Verdict()))
     console.print("judging what is there")
     return campaign, judge(campaign)
+
+
+def write(home: Path, found: dict[str, object]) -> None:
+    """Leave the figures in a file, for whoever cannot wait or comes too late."""
+    (home / "figures.json").write_text(json.dumps(found, indent=1))
 
 
 def figures(campaign: Campaign, verdict: Verdict) -> dict[str, object]:
     """All figures of a run."""
     outcome = campaign.outcome
+    kinds = zip(KINDS, verdict.written, strict=False)
+    idempotent = [each for kind, each in kinds if kind.is_idempotent]
+    lost = sum(each.lost for each in verdict.written) if outcome.stored else "not known"
     waits = sorted(round(each, 1) for each in outcome.waits_s) or [0.0]
     return {
         "cycles": outcome.cycles,
+        "of": outcome.cycles_wanted,
         "stopped": outcome.is_stopped,
         "seconds": round(outcome.seconds, 1),
         "faults": dict(outcome.faults),
@@ -73,6 +87,9 @@ def figures(campaign: Campaign, verdict: Verdict) -> dict[str, object]:
         "batches cut after a kill": dict(outcome.cut),
         "whole again, s": {"p50": waits[len(waits) // 2], "slowest": waits[-1]},
         "leader epochs": outcome.leader_epochs,
+        "acknowledged": sum(each.acknowledged for each in verdict.written),
+        "lost": lost,
+        "duplicated, idempotent": sum(each.duplicated for each in idempotent),
         "producers": [asdict(each) for each in verdict.written],
         "read back": verdict.records,
         "batches alike": verdict.batches,
@@ -82,6 +99,7 @@ def figures(campaign: Campaign, verdict: Verdict) -> dict[str, object]:
         "bytes audited": verdict.audited_bytes,
         "errors in Apache's logs": dict(verdict.apache_errors),
         "violations": verdict.violations,
+        "not shown": verdict.not_shown,
     }
 
 
@@ -125,8 +143,14 @@ def main() -> int:
         return 2
     signal.signal(signal.SIGTERM, _interrupt)
     home = arguments.keep or Path(tempfile.mkdtemp(prefix="kraft-wire-replicas-"))
-    campaign, verdict = run(home, arguments)
-    found = figures(campaign, verdict)
+    began = {"layout": arguments.layout, "seed": arguments.seed, "load before": os.getloadavg()[0]}
+    try:
+        campaign, verdict = run(home, arguments)
+    except BaseException:
+        print(f"not judged; kept for whoever looks into it: {home}", file=sys.stderr)
+        raise
+    found = {**began, **figures(campaign, verdict)}
+    write(home, found)
     if arguments.json:
         print(json.dumps(found))
     else:
@@ -135,7 +159,9 @@ def main() -> int:
         shutil.rmtree(home)
     elif not verdict.is_good:
         print(f"kept for whoever looks into it: {home}", file=sys.stderr)
-    return 0 if verdict.is_good else 1
+    if not verdict.is_good:
+        return 1
+    return 3 if verdict.not_shown else 0
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ own, else all share the loopback. Does not look inside, but for the data directo
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import subprocess
 import time
@@ -39,6 +40,10 @@ QUORUM_SECONDS_MAX = 600.0
 ASKING_AGAIN_S = 0.3
 QUESTIONS_MAX = 600
 """Three minutes at least, and more where the host is so busy that asking takes long too."""
+UNTIL_SECONDS_MAX = 900.0
+"""However long asking takes."""
+BROKER_HEAP_MB = 384
+"""Of Apache's, whose log cleaner takes 128 of it."""
 SETTINGS = {
     **SHORT,
     "broker.heartbeat.interval.ms": "500",
@@ -122,6 +127,8 @@ class ReplicaCluster:
         }
         node = Node(node_id, make, self.home, self._ports[node_id], properties)
         node.host = self._hosts[node_id]
+        if role == "broker":
+            node.heap_mb = BROKER_HEAP_MB
         if self.network is not None:
             node.prefix = self.network.prefix(node_id)
         return node
@@ -162,7 +169,8 @@ class ReplicaCluster:
         """Let nobody stay behind, however impatient whoever runs this is."""
         before = {each: signal.signal(each, signal.SIG_IGN) for each in _ENDING}
         for node in self.nodes.values():
-            node.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):  # slow to die, and dead by now
+                node.kill()
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -215,6 +223,8 @@ class ReplicaCluster:
         for _ in range(QUESTIONS_MAX):
             if holds():
                 return
+            if time.monotonic() - began > UNTIL_SECONDS_MAX:
+                break
             dead = [each.node_id for each in self.died]
             assert not dead, f"{dead} ended by themselves"
             time.sleep(ASKING_AGAIN_S)

@@ -99,6 +99,12 @@ class Load(threading.Thread):
 
     def run(self) -> None:
         """Send what may be sent until all is sent, or the end is wanted; then flush."""
+        try:
+            self._send_all()
+        except Exception as problem:  # noqa: BLE001  # a thread that ends unseen would prove nothing
+            self._fail(f"it ended: {problem!r}")
+
+    def _send_all(self) -> None:
         while self._wants_more:
             producer = Producer(self._settings)
             last = min(self.sent + LIFE, self._records)

@@ -63,6 +63,12 @@ class Reader(threading.Thread):
 
     def run(self) -> None:
         """Read until the wanted end is reached."""
+        try:
+            self._read()
+        except Exception as problem:  # noqa: BLE001  # a thread that ends unseen would prove nothing
+            self._complain(f"who reads ended: {problem!r}")
+
+    def _read(self) -> None:
         consumer = _consumer(self._servers, "reads-along")
         consumer.assign([TopicPartition(self._topic, number, 0) for number in self.stored])
         while not self._is_done:

@@ -7,7 +7,8 @@ of one answer end. Read from files, of running brokers too, without any code of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise, zip_longest
 from pathlib import Path
@@ -78,6 +79,20 @@ def tails(data: Path, topic: str) -> list[Tail]:
             batches = tuple(bytes(each.view) for each in batches_of(segment))
             found.append(Tail(partition, segment.name, batches))
     return found
+
+
+def cut_by_make(left: Iterable[tuple[str, Iterable[Tail]]]) -> Counter[str]:
+    """Count the batches of tails that are not there any more, each once, by make.
+
+    A broker that was killed twice before it had caught up has left two tails.
+    """
+    gone = {
+        (make, tail.partition, bytes(batch.view))
+        for make, tails_left in left
+        for tail in tails_left
+        for batch in tail.cut()
+    }
+    return Counter(make for make, _, _ in gone)
 
 
 def compare(replicas: Mapping[int, Path], high_watermark: int) -> Comparison:

@@ -17,8 +17,16 @@ from tests.replicas.campaign import Campaign
 from tests.replicas.layouts import LAYOUTS
 from tests.replicas.load import KINDS, Load, Pace, numbers_in, partition_of, value_of
 from tests.replicas.reading import Stored
-from tests.replicas.replica_logs import EPOCHS, compare, tails
-from tests.replicas.verdict import broken_lines, judge, judge_read_along, judge_writer
+from tests.replicas.replica_logs import EPOCHS, compare, cut_by_make, tails
+from tests.replicas.verdict import (
+    Verdict,
+    Written,
+    broken_lines,
+    judge,
+    judge_read_along,
+    judge_writer,
+    not_shown,
+)
 
 CYCLES = 6
 RECORDS = 20_000
@@ -112,6 +120,65 @@ def test_a_record_that_was_shown_and_is_another_now_is_a_problem() -> None:
     assert shown[0].checksums[1] == crc32(value_of(PLAIN, 1, b"x"))
 
 
+def test_a_record_that_was_shown_and_is_not_there_is_a_problem() -> None:
+    (problem,) = judge_read_along(read(PLAIN, [0, 1, 2]), read(PLAIN, [0, 1]))
+    assert "1 records behind 2" in problem
+
+
+# -- what a run has to show ----------------------------------------------------------------------
+
+
+def finished(home: Path, layout: str) -> tuple[Campaign, Verdict]:
+    """A campaign that never ran, with the figures of one that has shown everything."""
+    campaign, verdict = Campaign(home, LAYOUTS[layout], None, 1, print), Verdict(batches=9)
+    outcome = campaign.outcome
+    outcome.cycles = outcome.cycles_wanted = 100
+    outcome.records_wanted = 1_000
+    verdict.written = [Written("one", 600, 600), Written("another", 400, 400)]
+    outcome.faults.update(dict.fromkeys(campaign.layout.faults, 30))
+    for counted in (outcome.led, outcome.cut):
+        counted.update({"ours": 5, "Apache": 7})
+    return campaign, verdict
+
+
+def test_run_that_has_shown_everything_lacks_nothing(tmp_path: Path) -> None:
+    assert not_shown(*finished(tmp_path, "mixed")) == []
+
+
+def test_run_that_was_cut_short_or_met_no_divergence_says_so(tmp_path: Path) -> None:
+    campaign, verdict = finished(tmp_path, "mixed")
+    campaign.outcome.cycles, verdict.written[1].acknowledged, verdict.batches = 99, 399, 0
+    del campaign.outcome.faults["strand"], campaign.outcome.cut["Apache"]
+    del campaign.outcome.led["ours"]
+    assert not_shown(campaign, verdict) == [
+        "99 of 100 cycles",
+        "999 of 1,000 records acknowledged",
+        "no replica was compared",
+        "no strand",
+        "no kill of a leader, ours",
+        "no divergence that was cut, Apache",
+    ]
+
+
+def test_run_of_ours_needs_no_divergence_of_another_make(tmp_path: Path) -> None:
+    campaign, verdict = finished(tmp_path, "ours")
+    del campaign.outcome.cut["Apache"]
+    assert not_shown(campaign, verdict) == []
+
+
+def test_judge_goes_on_where_a_step_fails(tmp_path: Path) -> None:
+    campaign, _ = finished(tmp_path, "ours")
+    campaign.outcome.high_watermarks = {0: 5}
+    campaign.outcome.violations.append("said before")
+    for node in campaign.cluster.controllers.values():
+        node.log_file.write_text("ValueError: of a node\n")
+    verdict = judge(campaign)
+    assert verdict.violations[0] == "said before"
+    assert any("compare_replicas" in each for each in verdict.violations), "nothing is there"
+    assert any(each.startswith("audit: ") for each in verdict.violations)
+    assert sum("of a node" in each for each in verdict.violations) == 3
+
+
 def test_lines_of_a_broken_node_are_told_from_those_of_a_killed_one() -> None:
     usual = (
         "broker_heartbeat_failed error=REQUEST_TIMED_OUT failures=1\nmetadata_snapshot offset=7\n"
@@ -187,3 +254,4 @@ def test_the_batches_that_were_cut_after_a_kill_are_known(tmp_path: Path) -> Non
     assert tail.cut() == []
     (replica / f"{1:020}.log").write_bytes(LOG[1] + batch(3, 3, b"d", b"e"))
     assert [(each.base_offset, each.partition_leader_epoch) for each in tail.cut()] == [(3, 2)]
+    assert cut_by_make([("ours", [tail]), ("ours", [tail])]) == {"ours": 1}, "killed twice"

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.mixed.chaos import error_lines
-from tests.mixed.controller import KRAFT_WIRE
+from tests.mixed.controller import KRAFT_WIRE, OURS
 from tests.replicas.campaign import Campaign
 from tests.replicas.cluster import TOPIC
 from tests.replicas.load import PENDING, SOMEWHERE, Load, numbers_in
@@ -67,6 +67,8 @@ class Verdict:
     audited_bytes: int = 0
     apache_errors: Counter[str] = field(default_factory=Counter)
     violations: list[str] = field(default_factory=list)
+    not_shown: list[str] = field(default_factory=list)
+    """What such a run is to show and this one has not, though nothing may be wrong."""
 
     @property
     def is_good(self) -> bool:
@@ -75,23 +77,52 @@ class Verdict:
 
 
 def judge(campaign: Campaign) -> Verdict:
-    """Judge a whole run, while its directories are there."""
-    outcome, verdict = campaign.outcome, Verdict()
-    verdict.violations += outcome.violations + campaign.reader.problems
-    verdict.records = sum(each.end for each in outcome.stored.values())
+    """Judge a whole run, while its directories are there; a step that fails is a violation."""
+    verdict = Verdict()
+    verdict.violations += campaign.outcome.violations + campaign.reader.problems
+    for step in (_judge_records, _compare_replicas, _audit, _judge_logs):
+        try:
+            step(campaign, verdict)
+        except Exception as problem:  # noqa: BLE001  # the other steps have something to say
+            verdict.violations.append(f"{step.__name__.strip('_')}: {problem!r}"[:2_000])
+    verdict.not_shown += not_shown(campaign, verdict)
+    return verdict
+
+
+def not_shown(campaign: Campaign, verdict: Verdict) -> list[str]:
+    """What a run of this layout is to show, and this one has not."""
+    outcome, layout = campaign.outcome, campaign.layout
+    acknowledged = sum(each.acknowledged for each in verdict.written)
+    makes = dict.fromkeys("ours" if each == OURS else "Apache" for each in layout.brokers)
+    found = {
+        f"{outcome.cycles} of {outcome.cycles_wanted} cycles": outcome.cycles
+        < outcome.cycles_wanted,
+        f"{acknowledged:,} of {outcome.records_wanted:,} records acknowledged": acknowledged
+        < outcome.records_wanted,
+        "no replica was compared": not verdict.batches,
+        **{f"no {each}": not outcome.faults[each] for each in dict.fromkeys(layout.faults)},
+        **{f"no kill of a leader, {each}": not outcome.led[each] for each in makes},
+        **{f"no divergence that was cut, {each}": not outcome.cut[each] for each in makes},
+    }
+    return [what for what, is_missing in found.items() if is_missing]
+
+
+def _judge_records(campaign: Campaign, verdict: Verdict) -> None:
+    stored = campaign.outcome.stored
+    verdict.records = sum(each.end for each in stored.values())
     for load in campaign.loads:
-        written, problems = judge_writer(load, outcome.stored)
+        written, problems = judge_writer(load, stored)
         verdict.written.append(written)
         verdict.violations += load.failures + problems
-    verdict.violations += judge_read_along(campaign.reader.stored, outcome.stored)
-    _compare_replicas(campaign, verdict)
-    _audit(campaign, verdict)
+    verdict.violations += judge_read_along(campaign.reader.stored, stored)
+
+
+def _judge_logs(campaign: Campaign, verdict: Verdict) -> None:
     for node in campaign.cluster.nodes.values():
         broken = _shown(broken_lines(node.log, is_ours=node.is_ours))
         verdict.violations += [f"node {node.node_id}: {line}" for line in broken]
         if not node.is_ours:
             verdict.apache_errors.update(error_lines(node.log))
-    return verdict
 
 
 def broken_lines(log: str, *, is_ours: bool) -> list[str]:
@@ -138,6 +169,9 @@ def judge_read_along(along: Mapping[int, Stored], stored: Mapping[int, Stored]) 
     problems = []
     for partition, found in stored.items():
         seen = along[partition]
+        if seen.end > found.end:
+            gone = seen.end - found.end
+            problems.append(f"partition {partition} showed {gone} records behind {found.end}")
         for offset, (left, right) in enumerate(zip(seen.checksums, found.checksums, strict=False)):
             if left != right:
                 problems.append(
@@ -197,6 +231,8 @@ def _audit(campaign: Campaign, verdict: Verdict) -> None:
     verdict.violations += [f"audit: {each}" for each in _shown(errors)]
     if lines:
         verdict.audited_bytes = lines[-1]["summary"]["bytes"]
+    if verdict.audited_bytes < len(campaign.cluster.brokers) * verdict.compared_bytes:
+        verdict.violations.append(f"audit: saw {verdict.audited_bytes} bytes, which is not all")
 
 
 def _shown(problems: list[str]) -> list[str]:
