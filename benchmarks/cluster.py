@@ -18,16 +18,12 @@ from pathlib import Path
 from benchmarks import cluster_load
 from benchmarks.cluster_load import LOAD_PARTITIONS, AckedProducer
 from benchmarks.cluster_sides import HEAP_MB, ClusterSide, cluster_sides
+from benchmarks.cluster_turns import SETTLING_S, ClusterTurns, Figures, fill_idle_topic
 from benchmarks.cluster_wire import bytes_a_second
-from benchmarks.parts import FAILURES, Parts, Row, Samples, row, run_parts
+from benchmarks.parts import FAILURES, Parts, Row, row, run_parts
 from tests.chaos.failover import percentile
 
-IDLE_TOPIC = "idle"
 FAILOVER_TOPIC = "failover"
-SETTLING_S = 5.0
-"""From the last change until nothing of it is left to be told."""
-
-Figures = dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -44,42 +40,6 @@ class Effort:
 
 
 QUICK = Effort(rounds=1, seconds=2.0, boots=1, kills=1, restarts=1, created=100, idle=200)
-
-
-@dataclass
-class ClusterTurns:
-    """Both clusters, which take turns."""
-
-    both: dict[str, ClusterSide]
-    parts: Parts
-    topics: int = 0
-    is_filled: bool = False
-
-    def measure(self, rounds: int, measure: Callable[[ClusterSide], Figures]) -> dict[str, Samples]:
-        """Ask each side for its figures, so many times; what came before a failure counts."""
-        found: dict[str, Samples] = {}
-        try:
-            for _ in range(rounds):
-                for name, side in self.both.items():
-                    for figure, value in measure(side).items():
-                        samples = found.setdefault(figure, {each: [] for each in self.both})
-                        samples[name].append(value)
-                    self.parts.step()
-        except FAILURES:
-            if not found or not all(all(samples.values()) for samples in found.values()):
-                raise
-            self.parts.fail("a round, which does not count")
-        return found
-
-    def new_topic(self) -> str:
-        """A name that was not used before."""
-        self.topics += 1
-        return f"bench-{self.topics}"
-
-    def memory_row(self, when: str) -> Row:
-        """Resident memory of the broker that has most."""
-        samples = {name: [side.resident_bytes() / 2**20] for name, side in self.both.items()}
-        return row(f"memory of a broker, {when}", "MiB", samples)
 
 
 def boot_rows(turns: ClusterTurns, boots: int) -> list[Row]:
@@ -100,12 +60,13 @@ def load_rows(turns: ClusterTurns, rounds: int, seconds: float) -> list[Row]:
     def measure(side: ClusterSide) -> Figures:
         topic = turns.new_topic()
         side.create(topic, LOAD_PARTITIONS)
-        before, begun = side.cpu_seconds(), time.perf_counter()
-        rate = cluster_load.rate(side.bootstrap, topic, seconds)
-        records = rate * (time.perf_counter() - begun)
-        spent_s = side.cpu_seconds() - before
+        producer = AckedProducer(side.bootstrap, linger_ms=5)
+        producer.first_in_each(topic, range(LOAD_PARTITIONS))
+        before_s = side.cpu_seconds()
+        records, took_s = cluster_load.send(producer, topic, seconds)
+        spent_s = side.cpu_seconds() - before_s
         side.delete(topic)
-        return {"rate": rate, "cpu": spent_s / max(records, 1.0)}
+        return {"rate": records / took_s, "cpu": spent_s / records}
 
     turns.measure(1, measure)
     found = turns.measure(rounds, measure)
@@ -167,24 +128,12 @@ def creation_rows(turns: ClusterTurns, rounds: int, partitions: int) -> list[Row
         producer.first_in_each(topic, range(partitions))
         took = time.perf_counter() - begun
         side.delete(topic)
+        time.sleep(SETTLING_S)  # its files go later, and the other side is to have the machine
         return {"answered": answered, "a record in each": took}
 
     found = turns.measure(rounds, measure)
     label = f"createTopics of {partitions:,} partitions"
     return [row(f"{label}: {each}", "s", samples) for each, samples in found.items()]
-
-
-def fill_idle_topic(turns: ClusterTurns, partitions: int) -> list[Row]:
-    """Many partitions with a record in each, once for all that needs them."""
-    if turns.is_filled:
-        return []
-    for side in turns.both.values():
-        side.create(IDLE_TOPIC, partitions)
-        producer = AckedProducer(side.bootstrap, linger_ms=0)
-        producer.first_in_each(IDLE_TOPIC, range(partitions))
-    turns.is_filled = True
-    time.sleep(SETTLING_S)
-    return [turns.memory_row(f"{partitions:,} partitions")]
 
 
 def idle_rows(turns: ClusterTurns, partitions: int, rounds: int, seconds: float) -> list[Row]:
@@ -252,16 +201,21 @@ def measure_all(effort: Effort, only: str, home: Path, parts: Parts, rows: list[
     with both["ours"], both["apache"]:
         with parts.part("boot", 2 * effort.boots):
             rows += boot_rows(turns, effort.boots)
-        if parts.failed:
-            return  # nothing runs that could be measured
         for name, steps, figures in measured:
-            if only in name:
-                with parts.part(name, 2 * steps):
-                    rows += figures()
-        for side in both.values():
-            print(f"{side.name}: {side.command()}")
-    print(f"medians of {rounds} rounds of {seconds} s a side, taking turns; {effort.kills} kills")
-    print(f"a broker of Apache's has a heap of {HEAP_MB} MiB")
+            if only not in name:
+                continue
+            try:
+                turns.make_whole()
+            except FAILURES:
+                parts.fail(f"{name}, and what follows: there are no whole clusters any more;")
+                return
+            with parts.part(name, 2 * steps):
+                rows += figures()
+        parts.notes += [f"{side.name}: {side.command()}" for side in both.values()]
+    parts.notes += [
+        f"medians of {rounds} rounds of {seconds} s a side, taking turns; {effort.kills} kills",
+        f"a broker of Apache's has a heap of {HEAP_MB} MiB",
+    ]
 
 
 def main() -> int:

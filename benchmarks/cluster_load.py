@@ -6,7 +6,7 @@ from itertools import cycle, islice
 
 from confluent_kafka import KafkaError, Message, Producer
 
-__all__ = ["LOAD_PARTITIONS", "VALUE_BYTES", "AckedProducer", "latencies", "rate"]
+__all__ = ["LOAD_PARTITIONS", "VALUE_BYTES", "AckedProducer", "latencies", "send"]
 
 VALUE_BYTES = 1024
 LOAD_PARTITIONS = 6
@@ -67,10 +67,11 @@ class AckedProducer:
         self.flush()
 
 
-def rate(bootstrap: str, topic: str, seconds: float) -> float:
-    """Records of 1 KiB a second, as fast as they are taken; each acknowledged by the whole ISR."""
-    producer = AckedProducer(bootstrap, linger_ms=5)
-    producer.first_in_each(topic, range(LOAD_PARTITIONS))
+def send(producer: AckedProducer, topic: str, seconds: float) -> tuple[int, float]:
+    """Send records of 1 KiB as fast as they are taken, each acknowledged by the whole ISR.
+
+    Return how many were, and the seconds until the last of them was.
+    """
     value, partitions = b"v" * VALUE_BYTES, cycle(range(LOAD_PARTITIONS))
     begun, before = time.perf_counter(), producer.acknowledged
     while time.perf_counter() - begun < seconds:
@@ -79,7 +80,7 @@ def rate(bootstrap: str, topic: str, seconds: float) -> float:
                 producer.poll(0.01)
         producer.poll(0)
     producer.flush()
-    return (producer.acknowledged - before) / (time.perf_counter() - begun)
+    return producer.acknowledged - before, time.perf_counter() - begun
 
 
 def latencies(bootstrap: str, topic: str, seconds: float) -> list[float]:

@@ -38,6 +38,7 @@ SETTINGS = {
     "log.segment.delete.delay.ms": "1000",
 }
 """Kafka's own but for replicas and for deleted files, which would fill the disk."""
+ANSWER_REST_S_MAX = 1.0
 PARTITION_SETTINGS = {"min.insync.replicas": "2"}
 
 
@@ -96,6 +97,15 @@ class ClusterSide(Side):
         self._restarted += 1
         return self.brokers[BROKERS[self._restarted % len(BROKERS)]]
 
+    def make_whole(self) -> None:
+        """Start whoever does not run, and wait until every broker is in every ISR."""
+        for node in (*self.measured.values(), *self.brokers.values()):
+            if node.died:
+                node.kill()  # so that it counts as ended
+            if not node.is_running:
+                node.start()
+        self.until_whole()
+
     # -- topics ----------------------------------------------------------------------------------
 
     def create(self, topic: str, partitions: int) -> float:
@@ -105,6 +115,10 @@ class ClusterSide(Side):
         asked = self.admin.create_topics([wanted], operation_timeout=60, request_timeout=120)
         self._done(asked[topic])
         return time.perf_counter() - begun
+
+    def has(self, topic: str) -> bool:
+        """Whether there is such a topic."""
+        return topic in self.until_metadata("any metadata", lambda _: True).topics
 
     def delete(self, topic: str) -> None:
         """Delete a topic, and wait until no broker shows it."""
@@ -137,14 +151,21 @@ class ClusterSide(Side):
         self.until_metadata("all brokers in every ISR", is_whole)
 
     def until_metadata(self, what: str, is_so: Callable[[Metadata], bool]) -> Metadata:
-        """Ask a broker for the metadata of everything until they are so."""
+        """Ask a broker for the metadata of everything until they are so.
+
+        Between two questions it has four times as long as it took to answer.
+        """
 
         def asked() -> Metadata | None:
+            begun = time.perf_counter()
             try:
                 found: Metadata = self.admin.list_topics(timeout=10)
             except KafkaException:
                 return None
-            return found if is_so(found) else None
+            if is_so(found):
+                return found
+            time.sleep(min(4 * (time.perf_counter() - begun), ANSWER_REST_S_MAX))
+            return None
 
         return self.until(what, asked)
 

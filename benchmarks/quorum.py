@@ -207,8 +207,10 @@ def measure_quorums(
             if name == f"commits of {CLIENTS}":
                 rows.append(turns.memory_row("after the load"))
         for side in both.values():
-            print(f"{side.name}: {side.command()}")
-    print(f"medians of {rounds} rounds of {seconds} s a side, taking turns; {kills} kills a side")
+            parts.notes.append(f"{side.name}: {side.command()}")
+    parts.notes.append(
+        f"medians of {rounds} rounds of {seconds} s a side, taking turns; {kills} kills a side"
+    )
 
 
 def main() -> int:
