@@ -10,6 +10,7 @@ What a log is to be read from and to is known as offsets; positions only narrow 
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Final
 
 import numpy as np
@@ -216,7 +217,7 @@ def _segments_in(files: PartitionFiles, offsets: OffsetRange) -> list[SegmentFil
     nexts: list[int | None] = [each.base_offset for each in files.segments[1:]]
     return [
         segment
-        for segment, after in zip(files.segments, [*nexts, None], strict=True)
+        for segment, after in zip_longest(files.segments, nexts)
         if segment.size_bytes
         and (after is None or after > offsets.start)
         and (offsets.end is None or segment.base_offset < offsets.end)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -123,6 +124,13 @@ def test_paths_and_topics_that_are_not_there_are_named(
         read(written.path, view="metadata")
     assert read(written.path, topicsPattern="nothing.*") == 0
     assert read(written.path, topics="empty") == 0
+
+
+def test_partition_without_a_file_has_no_rows(tmp_path: Path, written: WrittenLogs) -> None:
+    copy = Path(shutil.copytree(written.path, tmp_path / "node-1"))
+    (copy / "new-0").mkdir()
+    for view in ("records", "batches", "segments"):
+        assert read(copy, view=view) == read(written.path, view=view)
 
 
 def test_partition_on_several_nodes_is_read_once_from_the_longest_log(
