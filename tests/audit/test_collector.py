@@ -282,6 +282,20 @@ def test_metadata_of_a_log_that_begins_behind_a_snapshot_is_that_of_most_copies(
     assert (found.check, found.node) == ("snapshot", "1")
 
 
+def test_metadata_without_a_log_is_what_the_newest_snapshot_says(nodes: list[Path]) -> None:
+    for node in nodes:
+        (node / "__cluster_metadata-0" / f"{0:020d}.log").unlink()
+    plan = plan_audit([str(node) for node in nodes])
+    facts = {(task.source.topic, task.source.partition): task.facts for task in plan.tasks}
+    assert facts["orders", 0].isr == {"1", "2", "3"}
+    (found,) = run_audit(plan, processes=1).findings
+    assert (found.check, found.node, found.topic) == (
+        "below-high-watermark",
+        "1,2,3",
+        "__cluster_metadata",
+    )
+
+
 def test_ledger_of_the_metadata_log_shows_a_loss_on_all_nodes(
     nodes: list[Path], tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ strict fold of that copy, begun at its first record or at the oldest snapshot th
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Final
 
 import numpy as np
@@ -71,6 +72,11 @@ class MetadataLog:
         self._trusted_end = ends[self._best][1] if ends else 0
 
     @property
+    def is_empty(self) -> bool:
+        """Whether the copy that is believed holds nothing, as after a snapshot was fetched."""
+        return not len(self.layouts[self._best].rows)
+
+    @property
     def start(self) -> int:
         """The first offset of the copy that is believed."""
         layout = self.layouts[self._best]
@@ -112,7 +118,7 @@ class MetadataLog:
         if self._best < 0:
             return
         files, expected = self.copies[self._best], offset
-        for segment, after in zip(files.segments, [*files.segments[1:], None], strict=True):
+        for segment, after in zip_longest(files.segments, files.segments[1:]):
             if after is not None and after.base_offset <= offset:
                 continue
             try:
@@ -179,7 +185,7 @@ def cluster_facts(fs: FileSystem, log: MetadataLog) -> ClusterFacts:
     fold = MetadataFold()
     begin = 0
     for snapshot_id, holders in reversed(log.snapshot_ids().items()):
-        if log.start == 0 or snapshot_id.offset < log.start:
+        if not log.is_empty and (log.start == 0 or snapshot_id.offset < log.start):
             break
         values = _most_common_values(fs, snapshot_id, holders)
         if values is not None:
