@@ -46,6 +46,7 @@ def list_replicas(fs: FileSystem, options: LogOptions, *, with_ends: bool = Fals
     found: list[Replica] = []
     for path in options.paths:
         found += _replicas_of(fs, path, with_ends)
+    found = _of_the_only_cluster(found)
     chosen = [replica for replica in found if _is_chosen(options, replica.key)]
     _refuse_missing(options, chosen, found)
     for column, values in options.pushed.chosen:
@@ -87,6 +88,15 @@ def _replicas_of(fs: FileSystem, path: str, with_ends: bool) -> list[Replica]:
         )
     cluster_id = "" if meta is None else meta.cluster_id
     return [Replica(files, cluster_id) for files in partitions]
+
+
+def _of_the_only_cluster(found: list[Replica]) -> list[Replica]:
+    """Take directories that do not say so for those of the one cluster that the others name."""
+    known = {each.cluster_id for each in found if each.cluster_id}
+    if len(known) != 1:
+        return found
+    (cluster_id,) = known
+    return [Replica(each.files, cluster_id) for each in found]
 
 
 def _is_chosen(options: LogOptions, key: TopicPartition) -> bool:

@@ -148,3 +148,11 @@ def test_partition_on_several_nodes_is_read_once_from_the_longest_log(
         for row in batch.to_pylist()
     }
     assert nodes == {"1", "2"}
+
+
+def test_directory_without_identity_is_a_replica_of_the_cluster_that_the_others_name(
+    tmp_path: Path, written: WrittenLogs
+) -> None:
+    copy = Path(shutil.copytree(written.path, tmp_path / "node-2"))
+    (copy / "meta.properties").unlink()
+    assert read(Path(f"{written.path},{copy}")) == len(written.records)
