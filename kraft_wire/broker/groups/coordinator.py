@@ -30,6 +30,8 @@ __all__ = ["GroupCoordinator"]
 
 _LOAD_PIECE_BYTES: Final = 64 << 10
 """Read per tick while loading: about 15 ms of work."""
+_UNREADABLE_REST_MS: Final = 1_000
+"""How soon a log that cannot be read is looked at again; its disk may heal, or others lead it."""
 
 
 @dataclass(slots=True)
@@ -42,6 +44,8 @@ class _Loading:
     """Topics that went away meanwhile."""
     awaits_commit: bool = False
     """Whether everything is read, and not all of it committed."""
+    rests_until_ms: int = 0
+    """When to read on."""
 
 
 class GroupCoordinator:
@@ -177,25 +181,32 @@ class GroupCoordinator:
 
     def deadline_ms(self) -> int | None:
         """Return when `tick` is needed next."""
-        is_reading = any(not each.awaits_commit for each in self._loading.values())
-        if is_reading or self._deleted or (self._shards and self._expiry_ms is None):
+        if self._deleted or (self._shards and self._expiry_ms is None):
             return self._now_ms
         deadlines = [shard.deadlines.deadline_ms() for shard in self._shards.values()]
+        deadlines += [
+            max(each.rests_until_ms, self._now_ms)
+            for each in self._loading.values()
+            if not each.awaits_commit
+        ]
         deadlines.append(self._expiry_ms if self._shards else None)
         return min((at for at in deadlines if at is not None), default=None)
 
     def _load_piece(self, at: Moment) -> None:
         """Read on in the first partition that is not loaded yet."""
-        unread = (number for number, each in self._loading.items() if not each.awaits_commit)
+        unread = (
+            number
+            for number, each in self._loading.items()
+            if not each.awaits_commit and each.rests_until_ms <= at.now_ms
+        )
         partition = next(unread, None)
         if partition is None:
             return
         loading = self._loading[partition]
         stretch = self.env.store.read(partition, loading.next_offset, _LOAD_PIECE_BYTES)
         if stretch is None:
-            # The partition is led, its log is not there yet: look again with the next one first.
-            del self._loading[partition]
-            self._loading[partition] = loading
+            # The partition is led, its log is not there yet, or out of use.
+            loading.rests_until_ms = at.now_ms + _UNREADABLE_REST_MS
             return
         for batch in stretch.batches:
             loading.replay.batch(batch)

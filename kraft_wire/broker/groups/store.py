@@ -12,9 +12,10 @@ from kraft_wire.broker.append_validation import AppendOrigin
 from kraft_wire.broker.groups.moment import Moment
 from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.broker.partition import Partition
-from kraft_wire.model import FileSlice, Offset
+from kraft_wire.model import FileSlice, Offset, StorageError
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.compression import Compression
+from kraft_wire.wire.corruption import CorruptRecordBatch
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.record import Record
 from kraft_wire.wire.record_batch import HEADER_BYTES, RecordBatch, peek_header
@@ -147,7 +148,7 @@ class PartitionOffsetsStore:
         """Read all that is there, in pieces of about `max_bytes`.
 
         A new leader's high watermark may lie below what its predecessor had acknowledged, never its
-        log's end.
+        log's end. What the disk says no to, or damage, takes the partition out of use.
         """
         led = self._partition(partition)
         if led is None or led.offline:
@@ -155,20 +156,32 @@ class PartitionOffsetsStore:
         start, end = Offset(max(offset, led.log_start_offset)), led.log_end_offset
         if start >= end:
             return LogStretch((), start, True)
-        read = led.read(start, max_bytes, upper_bound=end, min_one_batch=True)
-        records = read.records
-        data = records.read() if isinstance(records, FileSlice) else records
+        try:
+            read = led.read(start, max_bytes, upper_bound=end, min_one_batch=True)
+            records = read.records
+            data = records.read() if isinstance(records, FileSlice) else records
+        except StorageError as error:
+            led.failed(error)
+            return None
         batches = _whole_batches(memoryview(data))
-        next_offset = batches[-1].next_offset if batches else end
+        if not batches:
+            return None
+        next_offset = batches[-1].next_offset
         return LogStretch(batches, next_offset, next_offset >= end)
 
 
 def _whole_batches(data: memoryview) -> list[RecordBatch]:
-    """Return the batches of a read; the last one is cut where the read's size ended."""
+    """Return the batches of a read; the last one is cut where the read's size ended.
+
+    Bytes that are no batch end them: the log looks at those when it is asked to read on there.
+    """
     batches: list[RecordBatch] = []
     position = 0
     while len(data) - position >= HEADER_BYTES:
-        batch = peek_header(data, position)
+        try:
+            batch = peek_header(data, position)
+        except CorruptRecordBatch:
+            break
         if batch.size_bytes > len(data) - position:
             break
         batches.append(batch)

@@ -17,7 +17,8 @@ from kraft_wire.broker.handlers import (
     offset_fetch,
     sync_group,
 )
-from kraft_wire.model import TopicPartition
+from kraft_wire.model import StorageError, TopicPartition
+from kraft_wire.sim.open_files import Fault
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.wire.generated.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from kraft_wire.wire.generated.error_code import ErrorCode as E
@@ -55,6 +56,7 @@ from tests.broker.replication.leading import FETCH_VERSION, TOPIC, Leading, Wait
 from tests.broker.small_broker import id_of, image_of, partition_image
 
 COMMIT_TIMEOUT_MS = 5_000
+OFFSETS = TopicPartition(OFFSETS_TOPIC, 0)
 
 
 class Coordinating(Leading):
@@ -404,3 +406,43 @@ def test_groups_are_listed_while_too_few_replicas_are_left_to_commit_what_was_lo
     assert leading.broker.groups.shard_of("g") == E.COORDINATOR_LOAD_IN_PROGRESS
     answer = list_groups.handle(leading.broker, leading.context(5), ListGroupsRequest())
     assert (answer.error_code, [each.group_id for each in answer.groups]) == (E.NONE, ["g"])
+
+
+def test_a_disk_error_while_groups_are_loaded_costs_their_partition_not_the_broker() -> None:
+    leading = committed(90)
+    leading.logs.failed_with = [OFFSETS]
+    leading.change(leader=2, leader_epoch=1)
+    leading.logs.fs.fault = (leading.logs.fs.calls_count, Fault.EIO)
+    leading.change(leader=1, leader_epoch=2)
+    assert leading.logs.fs.failed_operation == "read"
+    assert leading.broker.partitions[OFFSETS].offline
+    assert leading.broker.groups.shard_of("g") == E.COORDINATOR_LOAD_IN_PROGRESS
+
+
+def test_groups_of_a_damaged_log_are_not_served_and_do_not_end_the_broker() -> None:
+    leading = committed(90)
+    for offset in (100, 110):
+        leading.commit(offset)
+        leading.follow()
+    file = leading.logs.logs[OFFSETS].segments[0].file
+    size_bytes = int.from_bytes(file.pread(4, 8)) + 12
+    assert file.pread(1, size_bytes + 16) == b"\x02"
+    file.pwrite(b"\x7f", size_bytes + 16)
+    lead_again(leading)
+    leading.follow()
+    assert leading.broker.groups.shard_of("g") == E.COORDINATOR_LOAD_IN_PROGRESS
+
+
+def test_groups_whose_log_is_out_of_use_are_looked_at_now_and_then() -> None:
+    leading = committed(90)
+    leading.logs.failed_with = [OFFSETS]
+    leading.broker.partitions[OFFSETS].failed(StorageError("write", "a file", "no such device"))
+    lead_again(leading)
+    leading.pass_time(0)
+    deadline_ms = leading.broker.groups.deadline_ms()
+    assert deadline_ms is not None
+    assert deadline_ms > leading.now_ms, "it does not look again and again"
+    leading.broker.partitions[OFFSETS].offline = False
+    leading.pass_time(deadline_ms - leading.now_ms)
+    leading.follow()
+    assert leading.shown == 90
