@@ -62,8 +62,8 @@ class GroupCoordinator:
         self._partition_count: int | None = None
         self._shards: dict[int, GroupShard] = {}
         self._loading: dict[int, _Loading] = {}
-        self._led: dict[int, int] = {}
-        """The leader epoch of each partition that is loaded or loading."""
+        self._led: dict[int, tuple[Uuid, int]] = {}
+        """Topic id and leader epoch of each partition that is loaded or loading."""
         self._deleted: dict[Uuid, str] = {}
         self._expiry_ms: int | None = None
         self._now_ms = 0
@@ -113,16 +113,19 @@ class GroupCoordinator:
     ) -> None:
         """Take over the partitions that this broker leads now, and let go of the others.
 
-        One that is led under another epoch was others' in between, or may have been.
+        One that is led under another epoch was others' in between, or may have been. A topic that
+        was made again begins with the epochs of the one before it.
         """
         self._now_ms = now_ms
         topic = new.topic(OFFSETS_TOPIC)
         self._partition_count = None if topic is None else len(topic.partitions)
-        led = {
-            view.partition: view.leader_epoch
-            for view in ([] if topic is None else topic.partitions.values())
-            if view.leader == self.node_id
-        }
+        led = {}
+        if topic is not None:
+            led = {
+                view.partition: (topic.topic_id, view.leader_epoch)
+                for view in topic.partitions.values()
+                if view.leader == self.node_id
+            }
         for partition in [*self._shards, *self._loading]:
             if led.get(partition) != self._led.get(partition):
                 self.resigned(partition)

@@ -1,6 +1,7 @@
 """What is written of groups counts when the ISR has it: a new coordinator would say the same."""
 
 import random
+from dataclasses import replace
 
 from kraft_wire.broker.groups.memory import MemoryUse
 from kraft_wire.broker.groups.offsets import CommittedOffset, OffsetKey, OffsetTable
@@ -17,7 +18,9 @@ from kraft_wire.broker.handlers import (
     offset_fetch,
     sync_group,
 )
-from kraft_wire.model import StorageError, TopicPartition
+from kraft_wire.controller.image import MetadataImage
+from kraft_wire.model import StorageError, TopicPartition, Uuid
+from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.sim.open_files import Fault
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.wire.generated.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
@@ -446,3 +449,27 @@ def test_groups_whose_log_is_out_of_use_are_looked_at_now_and_then() -> None:
     leading.pass_time(deadline_ms - leading.now_ms)
     leading.follow()
     assert leading.shown == 90
+
+
+def test_groups_go_with_a_topic_that_is_made_again_before_the_broker_hears_of_its_end() -> None:
+    """The new one's leader epochs begin where those of the former one did."""
+    leading = committed(90)
+    leading.logs.fs = SimFileSystem()  # the former log's files go later
+    image = leading.broker.image
+    assert isinstance(image, MetadataImage)
+    topic_id = Uuid(b"made once again.")
+    known = image.topics_by_name[OFFSETS_TOPIC]
+    leading.broker.publish(
+        replace(
+            image,
+            topics_by_name={
+                **image.topics_by_name,
+                OFFSETS_TOPIC: replace(known, topic_id=topic_id),
+            },
+            topic_names={id_of(TOPIC): TOPIC, topic_id: OFFSETS_TOPIC},
+        ),
+        leading.now_ms,
+        0,
+    )
+    assert leading.broker.partitions[OFFSETS].log_end_offset == 0
+    assert leading.shown is None
