@@ -115,7 +115,7 @@ def run_prepared(
     large = [_Gathering(task) for task in plan.tasks if _is_large(task, size)]
     shares = _shares(prepared, large, size)
     checks = prepared.checks
-    outcome = Outcome([each for each in plan.findings if each.check in checks])
+    outcome = Outcome(plan.known_findings(checks))
     done = run_on_workers(
         spark, shares, lambda share: _run(share, checks), amount_of=_amount_of, tell=tell
     )

@@ -125,6 +125,31 @@ def test_replica_whose_directory_is_gone_is_missed_where_it_was_kept(nodes: list
     assert audit(nodes).findings == []
 
 
+def test_partition_that_is_gone_from_all_nodes_is_missed_on_each(
+    nodes: list[Path], tmp_path: Path
+) -> None:
+    ledger = read_ledger_file(ledger_of(nodes[0] / "payments-0", tmp_path / "acks.jsonl"))
+    for node in nodes:
+        shutil.rmtree(node / "payments-0")
+    found = audit(nodes).findings
+    assert [(each.check, each.severity, each.node) for each in found] == [
+        ("below-high-watermark", "error", node) for node in ("1", "2", "3")
+    ]
+    assert {(each.topic, each.partition) for each in found} == {("payments", 0)}
+    (alone,) = audit(nodes[:1]).findings
+    assert (alone.check, alone.node) == ("below-high-watermark", "1")
+    told = audit(nodes, high_watermarks={("payments", 0): 7}, ledger=ledger)
+    (lost,) = told.findings
+    assert (lost.check, lost.severity, lost.node, lost.offset) == (
+        "acknowledged",
+        "error",
+        "1,2,3",
+        0,
+    )
+    plan = plan_audit([str(node) for node in nodes], ledger=ledger)
+    assert len(run_audit(plan, ("below-high-watermark",), processes=1).findings) == 3
+
+
 def test_leader_epochs_that_cannot_be_read_are_one_finding(nodes: list[Path]) -> None:
     (nodes[0] / "orders-0" / "leader-epoch-checkpoint").write_text("0\n9\n")
     (found,) = audit(nodes).findings

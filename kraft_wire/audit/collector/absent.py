@@ -2,20 +2,26 @@
 
 The metadata log says in which log directory a replica is kept (KIP-858). Only where that very
 directory was given can a replica be missed: of a node with several, some may not be here. A
-partition without anything below its high watermark may not have been made yet.
+partition without anything below its high watermark may not have been made yet; the checkpoint of
+any directory tells it, also of the one that the replica is gone from. What clients were told of a
+partition that is gone from all nodes is one `acknowledged`.
 """
 
 from collections.abc import Mapping, Sequence
 
 from kraft_wire.audit.collector.sources import PartitionReplicas
 from kraft_wire.audit.finding import NOWHERE, Finding, Severity
+from kraft_wire.audit.ledger import Acknowledged
 from kraft_wire.audit.metadata_facts import Assignment, ClusterFacts
 from kraft_wire.model import Uuid
 from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
+from kraft_wire.storage.checkpoints import HIGH_WATERMARKS, read_offsets
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.meta_properties import read_meta_properties
 
-__all__ = ["directory_ids", "missing_replicas"]
+__all__ = ["Absentees", "directory_ids", "seen_watermarks"]
+
+Watermarks = Mapping[tuple[str, int], int]
 
 
 def directory_ids(fs: FileSystem, paths: Sequence[str]) -> dict[Uuid, str]:
@@ -31,20 +37,62 @@ def directory_ids(fs: FileSystem, paths: Sequence[str]) -> dict[Uuid, str]:
     return found
 
 
-def missing_replicas(
-    facts: ClusterFacts, sources: Sequence[PartitionReplicas], directories: Mapping[Uuid, str]
-) -> list[Finding]:
-    """Return one finding for each replica that should be in one of the directories and is not."""
-    findings: list[Finding] = []
-    for source in sources:
-        assignment = facts.assignments.get((source.topic, source.partition))
-        high_watermark = max((each.high_watermark for each in source.replicas), default=0)
-        if assignment is not None and high_watermark > 0:
-            held = {each.node for each in source.replicas}
-            for node in _expected(assignment, directories):
-                if node not in held:
-                    findings.append(_finding(source, node, assignment, high_watermark))
-    return findings
+def seen_watermarks(
+    fs: FileSystem, paths: Sequence[str], told: Watermarks
+) -> dict[tuple[str, int], int]:
+    """Return the largest high watermark of each partition, told or checkpointed anywhere."""
+    highest = dict(told)
+    for path in paths:
+        try:
+            known = read_offsets(fs, f"{path.rstrip('/')}/{HIGH_WATERMARKS}")
+        except CorruptCheckpoint:
+            continue
+        for key, offset in known.items():
+            highest[key] = max(int(offset), highest.get(key, 0))
+    return highest
+
+
+class Absentees:
+    """The replicas that should be in one of the directories and are not, by partition."""
+
+    def __init__(
+        self,
+        facts: ClusterFacts,
+        sources: Sequence[PartitionReplicas],
+        directories: Mapping[Uuid, str],
+    ) -> None:
+        self._facts = facts
+        self._held = {
+            (source.topic, source.partition): {each.node for each in source.replicas}
+            for source in sources
+        }
+        self._missing: dict[tuple[str, int], list[str]] = {}
+        for key, assignment in facts.assignments.items():
+            held = self._held.get(key, set())
+            missing = [node for node in _expected(assignment, directories) if node not in held]
+            if missing:
+                self._missing[key] = missing
+
+    def __contains__(self, key: tuple[str, int]) -> bool:
+        return key in self._missing
+
+    def findings(
+        self, high_watermarks: Watermarks, ledger: Mapping[tuple[str, int], Acknowledged]
+    ) -> list[Finding]:
+        """Return one finding a replica, and one for what the ledger has of a partition."""
+        found: list[Finding] = []
+        for (topic, partition), nodes in self._missing.items():
+            high_watermark = high_watermarks.get((topic, partition), 0)
+            assignment = self._facts.assignments[topic, partition]
+            if high_watermark > 0:
+                found += [
+                    _gone(topic, partition, each, assignment, high_watermark) for each in nodes
+                ]
+            lines = ledger.get((topic, partition))
+            is_here = (topic, partition) in self._held
+            if lines is not None and not is_here and not self._facts.is_compacted(topic):
+                found.append(_lost(topic, partition, nodes, lines))
+        return found
 
 
 def _expected(assignment: Assignment, directories: Mapping[Uuid, str]) -> list[str]:
@@ -53,12 +101,20 @@ def _expected(assignment: Assignment, directories: Mapping[Uuid, str]) -> list[s
     return [str(node) for node, place in places if directories.get(place) == str(node)]
 
 
-def _finding(
-    source: PartitionReplicas, node: str, assignment: Assignment, high_watermark: int
+def _gone(
+    topic: str, partition: int, node: str, assignment: Assignment, high_watermark: int
 ) -> Finding:
     is_in_sync = node in map(str, assignment.isr)
     severity: Severity = "error" if is_in_sync else "warn"
     return Finding(
-        *("below-high-watermark", severity, node, source.topic, source.partition, 0, "", NOWHERE),
+        *("below-high-watermark", severity, node, topic, partition, 0, "", NOWHERE),
         f"the replica's directory is gone, the high watermark is {high_watermark}",
+    )
+
+
+def _lost(topic: str, partition: int, nodes: Sequence[str], lines: Acknowledged) -> Finding:
+    return Finding(
+        *("acknowledged", "error", ",".join(sorted(nodes)), topic, partition),
+        *(int(lines.offsets[0]), "", NOWHERE),
+        f"{len(lines.offsets)} acknowledged records are gone with the partition's directory",
     )

@@ -19,7 +19,7 @@ from concurrent.futures import (
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kraft_wire.audit.collector.absent import directory_ids, missing_replicas
+from kraft_wire.audit.collector.absent import Absentees, directory_ids, seen_watermarks
 from kraft_wire.audit.collector.metadata import MetadataLog, cluster_facts, quorum_high_watermark
 from kraft_wire.audit.collector.sources import CannotAudit, list_sources
 from kraft_wire.audit.collector.tasks import (
@@ -63,6 +63,16 @@ class AuditPlan:
 
     findings: list[Finding]
     """What is known before a log is read: replicas whose directory is gone."""
+
+    def known_findings(self, checks: Collection[str]) -> list[Finding]:
+        """Return those of the given propositions; what was acknowledged names a loss better."""
+        chosen = [each for each in self.findings if each.check in checks]
+        told = {(each.topic, each.partition) for each in chosen if each.check == "acknowledged"}
+        return [
+            each
+            for each in chosen
+            if each.check == "acknowledged" or (each.topic, each.partition) not in told
+        ]
 
     @property
     def size_bytes(self) -> int:
@@ -126,11 +136,6 @@ def plan_audit(
     fs = fs or OsFileSystem()
     sources = list_sources(fs, paths)
     told, lines = high_watermarks or {}, ledger or {}
-    known = {(source.topic, source.partition) for source in sources}
-    for what, named in (("the ledger", lines), ("the high watermarks", told)):
-        for topic, partition in named:
-            if (topic, partition) not in known:
-                raise CannotAudit(f"{what}: no directory holds {topic}-{partition}")
     copies = [
         files for source in sources if source.topic == METADATA_TOPIC for files in source.replicas
     ]
@@ -138,8 +143,15 @@ def plan_audit(
         log = MetadataLog(fs, copies)
         facts = cluster_facts(fs, log)
         quorum = quorum_high_watermark(log)
+        absentees = Absentees(facts, sources, directory_ids(fs, paths))
+        absent = absentees.findings(seen_watermarks(fs, paths, told), lines)
     except StorageError as error:
         raise CannotAudit(str(error)) from error
+    known = {(source.topic, source.partition) for source in sources}
+    for what, named in (("the ledger", lines), ("the high watermarks", told)):
+        for topic, partition in named:
+            if (topic, partition) not in known and (topic, partition) not in absentees:
+                raise CannotAudit(f"{what}: no directory holds {topic}-{partition}")
     tasks = []
     for source in sources:
         key = (source.topic, source.partition)
@@ -152,7 +164,7 @@ def plan_audit(
                 lines.get(key),
             )
         )
-    return AuditPlan(tasks, copies, missing_replicas(facts, sources, directory_ids(fs, paths)))
+    return AuditPlan(tasks, copies, absent)
 
 
 def run_audit(
@@ -174,7 +186,7 @@ def run_audit(
         raise CannotAudit(str(error)) from error
     except BrokenExecutor as error:
         raise CannotAudit("a worker process ended without an answer: is memory short?") from error
-    outcome.findings += [each for each in plan.findings if each.check in checks]
+    outcome.findings += plan.known_findings(checks)
     nodes = sorted({each.node for task in plan.tasks for each in task.source.replicas})
     return AuditResult(outcome, nodes, len(plan.tasks))
 
