@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"time"
 
@@ -183,6 +184,18 @@ func (s *segment) stream(topic string, partition int) *kafka.Reader {
 	})
 }
 
+// nextOf reads on where the reader tells of a broker that it could not reach: it goes on trying by
+// itself, and would only be left alone by its user. The end of the reader is an end.
+func nextOf(ctx context.Context, read func(context.Context) (kafka.Message, error)) (kafka.Message, error) {
+	for {
+		one, err := read(ctx)
+		if err == nil || !leadersMove || ctx.Err() != nil || errors.Is(err, io.EOF) {
+			return one, err
+		}
+		fmt.Fprintln(os.Stderr, "read on after:", err)
+	}
+}
+
 func (s *segment) consume(topic string, partitions, count int) ([]record, error) {
 	ctx, cancel := inTime()
 	defer cancel()
@@ -192,7 +205,7 @@ func (s *segment) consume(topic string, partitions, count int) ([]record, error)
 		defer stream.Close()
 		go func() {
 			for {
-				one, err := stream.ReadMessage(ctx)
+				one, err := nextOf(ctx, stream.ReadMessage)
 				if err != nil {
 					return
 				}
@@ -217,7 +230,7 @@ func (s *segment) consumeInGroup(topic, group string, count int) ([]record, erro
 	var found []record
 	var last kafka.Message
 	for len(found) < count {
-		one, err := from.FetchMessage(ctx)
+		one, err := nextOf(ctx, from.FetchMessage)
 		if err != nil {
 			return nil, fmt.Errorf("%d of %d records: %w", len(found), count, err)
 		}
@@ -271,7 +284,7 @@ func (m *segmentMember) read(ctx context.Context, topic string, from kafka.Parti
 		return
 	}
 	for {
-		one, err := stream.ReadMessage(ctx)
+		one, err := nextOf(ctx, stream.ReadMessage)
 		if err != nil {
 			return
 		}
