@@ -79,7 +79,9 @@ def _judged(layout: Layout, base_offset: int, faults: Iterable[Fault]) -> _Segme
     for fault in faults:
         begin = fault.first_offset
         is_here = base_offset <= begin < min(after, default=_NO_LIMIT)
-        if is_here and not _leaves_places(batches, fault):
+        if begin < base_offset < fault.end_offset and not _leaves_places(batches, fault):
+            end_position, end_offset = 0, base_offset
+        elif is_here and not _leaves_places(batches, fault):
             before = own[batches.last_offset[own] < begin]
             ends = batches.position[before] + batches.size_bytes[before]
             end_position = min(end_position, int(ends.max(initial=0)))
@@ -105,9 +107,18 @@ def _leaves_places(batches: Batches, fault: Fault) -> bool:
         return False
     rows = np.flatnonzero(batches.position == fault.finding.position)
     return any(
-        batches.file(row) == fault.finding.file and batches.status[row] == Status.CRC
+        batches.file(row) == fault.finding.file
+        and batches.status[row] == Status.CRC
+        and not _has_rest(batches, row)
         for row in rows.tolist()
     )
+
+
+def _has_rest(batches: Batches, row: int) -> bool:
+    """Whether no batch begins where this one says that it ends."""
+    after = row + 1
+    is_there = after < len(batches) and batches.segment[after] == batches.segment[row]
+    return bool(is_there and batches.status[after] >= Status.TORN)
 
 
 def _offset_fault(segment: _Segment, indexes: SegmentIndexes) -> tuple[int, int, str] | None:

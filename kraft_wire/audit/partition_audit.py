@@ -6,7 +6,7 @@ specific one is told, and explains its offsets to those that are asked later.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kraft_wire.audit.comparison import disagreements
@@ -72,7 +72,7 @@ def judge_partition(
         disagreement_fault(each, by_node[each.odd[0]], high_watermark)
         for each in disagreements(layouts, {node: rows for node, (_, rows) in epochs.items()})
     ]
-    faults += disagreeing
+    faults = _with_disagreements(faults, disagreeing)
     faults += [
         fault
         for own, _ in epochs.values()
@@ -85,6 +85,24 @@ def judge_partition(
         if not any(node in fault.finding.nodes for fault in faults):
             faults += [Fault(each, each.offset) for each in check_producer(layout.replica)]
     return PartitionJudgement(layouts, faults)
+
+
+def _with_disagreements(faults: list[Fault], disagreeing: list[Fault]) -> list[Fault]:
+    """Add where replicas differ; the gaps around batches that took the place of others are told."""
+    for at, fault in enumerate(disagreeing):
+        while gap := next((each for each in faults if _touches(each, fault)), None):
+            faults = [each for each in faults if each is not gap]
+            first = min(fault.first_offset, gap.first_offset)
+            end = max(fault.end_offset, gap.end_offset)
+            disagreeing[at] = fault = replace(fault, first_offset=first, end_offset=end)
+    return faults + disagreeing
+
+
+def _touches(gap: Fault, fault: Fault) -> bool:
+    is_gap = gap.finding.check == "gap" and gap.end_offset > gap.first_offset
+    is_graver = fault.finding.severity == "error"
+    is_near = gap.first_offset <= fault.end_offset and gap.end_offset >= fault.first_offset
+    return is_gap and is_graver and is_near and gap.finding.node in fault.finding.nodes
 
 
 def _with_losses(

@@ -81,7 +81,10 @@ def disagreement_fault(each: Disagreement, layout: Layout, high_watermark: int) 
         int(batches.position[each.row]) if each.row >= 0 else NOWHERE,
         detail,
     )
-    return Fault(finding, each.first_offset, END_OF_LOG if ends_log else each.last_offset + 1)
+    bases = batches.base_offset[layout.rows]
+    last = layout.rows[np.searchsorted(bases, each.last_offset, side="right") - 1]
+    end = max(each.last_offset, int(batches.last_offset[last])) + 1
+    return Fault(finding, each.first_offset, END_OF_LOG if ends_log else end)
 
 
 def highest_watermark(replicas: Sequence[Replica], told: int = NO_OFFSET) -> int:

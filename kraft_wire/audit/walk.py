@@ -47,6 +47,8 @@ class Walk:
         self._end = max(replica.log_start_offset, *segments, self._start)
         """Where the last batch so far ends."""
         if not len(rows):
+            if not replica.is_compacted:  # what stood in all but the last file is gone too
+                self._end = max(replica.log_start_offset, self._start)
             return
         first = int(np.argmax(self._last >= self._start))
         if self._is_odd(first).any():
@@ -144,7 +146,7 @@ class Walk:
     def _back(self, index: int) -> int:
         """Pass over batches that go back, and return the index of the last one."""
         first, until = index, self._end
-        while index < len(self._rows) and int(self._last[index]) < until:
+        while index < len(self._rows) and int(self._base[index]) < until:
             index += 1
         after = max(index, first + 1)
         self._end = max(until, int(self._last[after - 1]) + 1)

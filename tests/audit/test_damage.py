@@ -5,8 +5,12 @@ A few hundred seeds here; `python -m tests.audit` runs as many as wanted, on rea
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from kraft_wire.audit.collector import plan_audit, run_audit
+from kraft_wire.wire.memory_records import iter_batches
 from tests.audit.campaign import Campaign, Verdict
 from tests.audit.clean_set import write_clean_set
 
@@ -29,3 +33,43 @@ def test_each_fault_is_found_and_named_once(campaign: Campaign, part: int) -> No
     for seed in range(part * share, (part + 1) * share):
         damage, verdict, findings = campaign.run(seed)
         assert verdict is Verdict.NAMED, (seed, damage.kind, damage.detail, findings)
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> list[Path]:
+    return write_clean_set(tmp_path / "clean")
+
+
+def segments(node: Path, partition: str = "orders-0") -> list[Path]:
+    return sorted((node / partition).glob("*.log"))
+
+
+def audited(nodes: list[Path]) -> list[tuple[str, str, str, int]]:
+    plan = plan_audit([str(node) for node in nodes])
+    found = run_audit(plan, processes=1).findings
+    return [(each.check, each.node, each.topic, each.partition) for each in found]
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_log_files_emptied_from_the_end_are_one_loss(nodes: list[Path], count: int) -> None:
+    for segment in segments(nodes[0])[-count:]:
+        segment.write_bytes(b"")  # and the indexes stay
+    assert audited(nodes) == [("below-high-watermark", "1", "orders", 0)]
+
+
+def test_bytes_put_into_a_batch_are_one_fault(nodes: list[Path]) -> None:
+    segment = segments(nodes[0])[1]
+    data = segment.read_bytes()
+    first, second, *_ = iter_batches(data)
+    at = first.size_bytes + second.size_bytes // 2
+    segment.write_bytes(data[:at] + b"abc" + data[at:])
+    assert audited(nodes) == [("crc", "1", "orders", 0)]
+
+
+@pytest.mark.parametrize("index", [0, 1, 2])
+def test_file_of_another_partition_is_one_fault(nodes: list[Path], index: int) -> None:
+    foreign = segments(nodes[0], "payments-0")[index].read_bytes()
+    segments(nodes[0])[index].write_bytes(foreign)
+    (found,) = audited(nodes)
+    assert found[0] in ("log-matching", "divergence")
+    assert found[1:] == ("1", "orders", 0)
