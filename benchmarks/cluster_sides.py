@@ -106,6 +106,18 @@ class ClusterSide(Side):
                 node.start()
         self.until_whole()
 
+    def restart(self, broker: Measured, pause_s: float) -> tuple[float, float]:
+        """Stop a broker and start it when it is gone and a pause is over; how long each took."""
+        begun = time.perf_counter()
+        broker.stop()
+        stop_s = time.perf_counter() - begun
+        self.until_gone(broker)
+        time.sleep(pause_s)
+        begun = time.perf_counter()
+        broker.start()
+        self.until_whole()
+        return stop_s, time.perf_counter() - begun
+
     # -- topics ----------------------------------------------------------------------------------
 
     def create(self, topic: str, partitions: int) -> float:
