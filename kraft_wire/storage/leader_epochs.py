@@ -134,6 +134,7 @@ class LeaderEpochs:
             while self._offsets and self._offsets[-1] >= end_offset:
                 self._offsets.pop()
                 self._epochs.pop()
+            self.is_unsaved = True  # the next append saves what finds no room now
             self.save()
 
     def truncate_from_start(self, start_offset: Offset) -> None:

@@ -433,8 +433,13 @@ class Log:
         """Make sure that a crash from now on re-verifies everything from `offset` on."""
         assert offset >= 0, offset
         if offset < self.recovery_point:
-            self.recovery_point = offset
-            self._persist_recovery_point()
+            before, self.recovery_point = self.recovery_point, offset
+            try:
+                self._persist_recovery_point()
+            except StorageError:
+                if before <= self.log_end_offset:
+                    self.recovery_point = before  # nothing is cut: who tries again makes sure first
+                raise
 
     # -- cutting ---------------------------------------------------------------------------------
 
@@ -479,15 +484,19 @@ class Log:
         self.segments_changed()
 
     def _end_changed(self, end: Offset) -> None:
-        """Bring epochs, producers and offsets in line with a new, lower end."""
+        """Bring producers, offsets and epochs in line with a new, lower end.
+
+        What the epochs' file has no room for comes last: a log that goes on when there is some must
+        not take what was cut for a producer's last batch.
+        """
         assert end <= self.log_end_offset or end == self.log_start_offset, end
         self._cuts_count += 1
         self.log_end_offset = end
-        self.epochs.truncate_from_end(end)
         self.high_watermark = min(self.high_watermark, end)
         self.producer_states = load_producers(self._fs, self.directory, self.segments, end)
         if self.recovery_point >= end:
             self.first_unflushed_ms = None
+        self.epochs.truncate_from_end(end)
         assert self.log_start_offset <= end, (self.log_start_offset, end)
 
     def truncate_fully_and_start_at(self, offset: Offset) -> None:

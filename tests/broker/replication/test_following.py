@@ -1,9 +1,13 @@
 """What a leader's answers do to a follower's log (KIP-101, KIP-279, KIP-320)."""
 
+from contextlib import suppress
+
 import pytest
 
-from kraft_wire.model import LeaderEpoch, Offset, StorageError, TopicPartition
+from kraft_wire.model import FsyncFailed, LeaderEpoch, Offset, StorageError, TopicPartition
 from kraft_wire.sim.files import Fault
+from kraft_wire.storage.checkpoints import RECOVERY_POINTS, read_offsets
+from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.log_directory import LogDirectory
@@ -394,6 +398,58 @@ def test_partitions_that_rest_are_lost_with_the_disk_that_fails_one_of_them() ->
     follower.request()
     assert follower.remembered == {}
     assert follower.fetcher.followed == {}
+
+
+NEEDS_ROOM = ("open", "write", "rename")
+"""What a disk without room refuses; it cuts and reads as ever."""
+
+
+def cut_on_a_full_disk(call: int) -> tuple[Follower, Log] | None:
+    """A log with a producer's batches 0 to 2 is cut at 1, though its disk is full at a call.
+
+    None where that call needs no room.
+    """
+    follower = Follower()
+    batches = [batch_bytes(at, epoch=2 + at, producer_id=7, sequence=at) for at in range(3)]
+    log = follower.make(batches=batches, high_watermark=1)
+    log.flush()
+    follower.directory.checkpoint()
+    follower.follow(epoch=5)
+    follower.request()
+    follower.fs.fault = (follower.fs.calls_count + call, Fault.ENOSPC)
+    with suppress(FsyncFailed):
+        follower.answer(data(diverging=(2, 1)))
+    if follower.fs.failed_operation not in NEEDS_ROOM:
+        return None
+    assert len(follower.failures) == 1
+    assert not follower.partitions[NAME].offline
+    follower.directory.space.is_full = False
+    follower.now_ms += BACKOFF_MS
+    if position(follower)[0] > 1:
+        follower.answer(data(diverging=(2, 1)))
+        position(follower)
+    return follower, log
+
+
+def test_a_log_that_was_cut_on_a_full_disk_takes_no_cut_batch_for_a_producer_s_last() -> None:
+    """As a leader it would acknowledge that batch's retry, which is in no log, as a duplicate."""
+    tried = 0
+    for call in range(40):
+        cut = cut_on_a_full_disk(call)
+        if cut is None:
+            continue
+        follower, log = cut
+        tried += 1
+        (again,) = parse_batches(memoryview(batch_bytes(1, epoch=5, producer_id=7, sequence=1)))
+        assert log.log_end_offset == 1
+        assert log.producer_states.check(again).verdict is SequenceVerdict.OK
+        points = read_offsets(follower.fs, f"/disk/{RECOVERY_POINTS}")
+        assert points[NAME] <= 1, "what lies above is verified after a crash"
+        follower.answer(data(batch_bytes(1, epoch=2)))
+        epochs = LeaderEpochs(follower.fs, log.directory)
+        epochs.load()
+        assert epochs.entries == [(2, 0)]
+    assert tried >= 6
 
 
 # ---- out of range ----------------------------------------------------------------------------
