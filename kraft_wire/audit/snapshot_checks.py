@@ -45,12 +45,14 @@ def check_snapshot(
     log_epoch: int | None,
     *,
     is_inside_batch: bool = False,
+    is_unreached: bool = False,
 ) -> Iterator[Finding]:
     """Judge all copies of one snapshot.
 
     `folded` is the image of the log up to the snapshot's end, None where the log does not say;
     `log_epoch` the epoch of the last record before the end, None likewise; `is_inside_batch`: the
-    log has a batch around the end, which no follower could append behind the snapshot.
+    log has a batch around the end, which no follower could append behind the snapshot;
+    `is_unreached`: no log goes as far, and most nodes have no snapshot that does.
     """
     whole = [copy for copy in copies if copy.image is not None]
     for copy in copies:
@@ -59,6 +61,9 @@ def check_snapshot(
     if not whole or snapshot_id.offset == 0:
         return
     nodes = [copy.node for copy in whole]
+    if is_unreached:
+        yield _finding(snapshot_id, nodes, "the snapshot ends behind every log")
+        return
     if is_inside_batch:
         yield _finding(snapshot_id, nodes, "the snapshot ends inside a batch of the log")
         return

@@ -21,7 +21,9 @@ from kraft_wire.audit.collector import (
 )
 from kraft_wire.model import LeaderEpoch, Offset, OffsetAndEpoch
 from kraft_wire.storage.os_files import OsFileSystem
+from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.memory_records import iter_batches
+from kraft_wire.wire.record import Record
 from tests.audit.clean_set import write_clean_set, write_snapshot
 
 BYTES_OF_A_POOL = 1
@@ -319,6 +321,27 @@ def test_metadata_without_a_log_is_what_the_newest_snapshot_says(nodes: list[Pat
         "1,2,3",
         "__cluster_metadata",
     )
+
+
+@pytest.mark.parametrize(("offset", "epoch"), [(900, 1), (900, 3), (10, 1)])
+def test_snapshot_behind_every_log_is_the_fault_of_its_node(
+    nodes: list[Path], offset: int, epoch: int
+) -> None:
+    directory = nodes[1] / "__cluster_metadata-0"
+    snapshot = max(directory.glob("*.checkpoint"))
+    shutil.copy(snapshot, directory / f"{offset:020d}-{epoch:010d}.checkpoint")
+    (found,) = audit(nodes).findings
+    assert (found.check, found.node, found.offset) == ("snapshot", "2", offset)
+
+
+def test_snapshot_of_a_log_that_grew_since_it_was_listed_is_no_fault(nodes: list[Path]) -> None:
+    directory = nodes[1] / "__cluster_metadata-0"
+    log = directory / f"{0:020d}.log"
+    plan = plan_audit([str(node) for node in nodes])
+    next_batch = build_batch([Record(None, b"")], base_offset=9, partition_leader_epoch=1)
+    log.write_bytes(log.read_bytes() + next_batch)
+    shutil.copy(max(directory.glob("*.checkpoint")), directory / f"{10:020d}-{1:010d}.checkpoint")
+    assert run_audit(plan, processes=1).findings == []
 
 
 def test_ledger_of_the_metadata_log_shows_a_loss_on_all_nodes(

@@ -28,6 +28,7 @@ from kraft_wire.controller.loader import MetadataLoader
 from kraft_wire.controller.records import decode_record
 from kraft_wire.model import OffsetAndEpoch, StorageError
 from kraft_wire.storage.files import FileSystem, MissingFile
+from kraft_wire.storage.segment import LOG_SUFFIX
 from kraft_wire.storage.snapshots import (
     CorruptMetadataSnapshot,
     SnapshotReader,
@@ -113,6 +114,23 @@ class MetadataLog:
                 found.setdefault(snapshot_id, []).append(files)
         return dict(sorted(found.items(), key=lambda each: (each[0].offset, each[0].epoch)))
 
+    def beyond(self) -> dict[OffsetAndEpoch, list[PartitionFiles]]:
+        """Return the snapshots that end behind every log; none where a log goes on meanwhile."""
+        end = max((layout.log_end_offset for layout in self.layouts), default=0)
+        found = {each: files for each, files in self.snapshot_ids().items() if each.offset > end}
+        is_growing = bool(found) and any(_has_grown(self._fs, files) for files in self.copies)
+        return {} if is_growing else found
+
+    def unreached(self) -> frozenset[OffsetAndEpoch]:
+        """Return those of `beyond`, if only a minority of nodes has any.
+
+        A snapshot is of what is committed, which a majority has in its logs: a few files that say
+        more are no witnesses of a loss.
+        """
+        beyond = self.beyond()
+        holders = {each.node for files in beyond.values() for each in files}
+        return frozenset(beyond) if 2 * len(holders) < len(self.copies) else frozenset()
+
     def batches(self, offset: int) -> Iterator[MetadataBatch]:
         """Yield the batches of data records from an offset on, up to the first damage."""
         if self._best < 0:
@@ -141,6 +159,22 @@ class MetadataLog:
                 return
             finally:
                 file.close()
+
+
+def _has_grown(fs: FileSystem, files: PartitionFiles) -> bool:
+    """Whether a log goes on behind what was listed of it."""
+    newest = max(
+        (name for name in fs.names(files.directory) if name.endswith(LOG_SUFFIX)), default=""
+    )
+    if not files.segments or newest != files.segments[-1].file:
+        return bool(newest)
+    try:
+        file = fs.open_for_reading(f"{files.directory}/{newest}")
+    except MissingFile:
+        return True
+    size_bytes = file.size_bytes()
+    file.close()
+    return size_bytes > files.segments[-1].size_bytes
 
 
 def _trusted_end(layout: Layout) -> tuple[int, int]:
@@ -173,9 +207,18 @@ def _batch_of(batch: RecordBatch) -> MetadataBatch:
     return MetadataBatch(batch.base_offset, last, batch.partition_leader_epoch, values)
 
 
-def quorum_high_watermark(log: MetadataLog) -> int:
+def quorum_high_watermark(fs: FileSystem, log: MetadataLog) -> int:
     """Return an offset below which everything is committed: what has a snapshot is."""
-    return max((known.offset for known in log.snapshot_ids()), default=-1)
+    end = max((layout.log_end_offset for layout in log.layouts), default=0)
+    known = [snapshot_id.offset for snapshot_id in log.snapshot_ids() if snapshot_id.offset <= end]
+    unreached = log.unreached()
+    for snapshot_id, holders in log.beyond().items():
+        if (
+            snapshot_id not in unreached
+            and _most_common_values(fs, snapshot_id, holders) is not None
+        ):
+            known.append(snapshot_id.offset)
+    return max(known, default=-1)
 
 
 def cluster_facts(fs: FileSystem, log: MetadataLog) -> ClusterFacts:
@@ -184,7 +227,10 @@ def cluster_facts(fs: FileSystem, log: MetadataLog) -> ClusterFacts:
         return ClusterFacts()
     fold = MetadataFold()
     begin = 0
+    unreached = log.unreached()
     for snapshot_id, holders in reversed(log.snapshot_ids().items()):
+        if snapshot_id in unreached:
+            continue
         if not log.is_empty and (log.start == 0 or snapshot_id.offset < log.start):
             break
         values = _most_common_values(fs, snapshot_id, holders)
@@ -233,6 +279,7 @@ def audit_snapshots(fs: FileSystem, log: MetadataLog) -> list[Finding]:
     """Judge every snapshot of all nodes."""
     findings: list[Finding] = []
     fold = _StrictFold(log)
+    unreached = log.unreached()
     for snapshot_id, holders in log.snapshot_ids().items():
         try:
             copies = _copies(fs, snapshot_id, holders)
@@ -241,7 +288,16 @@ def audit_snapshots(fs: FileSystem, log: MetadataLog) -> list[Finding]:
         folded = fold.image_at(snapshot_id.offset)
         epoch = log.epoch_before(snapshot_id.offset)
         is_inside = log.has_batch_around(snapshot_id.offset)
-        found = [*check_snapshot(snapshot_id, copies, folded, epoch, is_inside_batch=is_inside)]
+        found = [
+            *check_snapshot(
+                snapshot_id,
+                copies,
+                folded,
+                epoch,
+                is_inside_batch=is_inside,
+                is_unreached=snapshot_id in unreached,
+            )
+        ]
         findings += found
         images = [copy.image for copy in copies if copy.image is not None]
         if not found and images:

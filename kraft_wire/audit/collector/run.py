@@ -142,7 +142,7 @@ def plan_audit(
     try:
         log = MetadataLog(fs, copies)
         facts = cluster_facts(fs, log)
-        quorum = quorum_high_watermark(log)
+        quorum = quorum_high_watermark(fs, log)
         absentees = Absentees(facts, sources, directory_ids(fs, paths))
         absent = absentees.findings(seen_watermarks(fs, paths, told), lines)
     except StorageError as error:
