@@ -509,9 +509,11 @@ class Log:
             self._remove_last_segment()
         self.segments.pop().remove()
         self._sync_directory()
-        self.segments.append(
-            Segment.create(self._fs, self.directory, offset, self.config, created_ms)
-        )
+        try:
+            first = Segment.create(self._fs, self.directory, offset, self.config, created_ms)
+        except DiskFull as full:  # nobody can go on with a log without a segment but the next start
+            raise StorageError(full.operation, full.path, full.reason) from full
+        self.segments.append(first)
         self._sync_directory()
         self._directory_synced = self._directory_changes
         self.segments_changed()

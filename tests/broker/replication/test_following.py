@@ -489,6 +489,40 @@ def test_a_log_that_ends_before_the_leader_s_begins_begins_anew_there() -> None:
     assert position(follower) == (500, -1, 5)
 
 
+def begin_anew(follower: Follower) -> None:
+    """The leader's log is from 500 to 900."""
+    out_of_range(follower)
+    follower.offsets_request()
+    follower.answer_offset(900)
+    follower.offsets_request()
+    follower.answer_offset(500)
+
+
+def test_a_log_that_finds_no_room_to_begin_anew_does_so_later_or_is_out_of_use() -> None:
+    """Between two first segments it has none: only the next start can go on from there."""
+    outcomes = {True: 0, False: 0}
+    for call in range(40):
+        follower = Follower()
+        log = follower.make(batches=[batch_bytes(0, count=3, epoch=2)], high_watermark=3)
+        log.flush()
+        follower.follow(epoch=5)
+        follower.fs.fault = (follower.fs.calls_count + call, Fault.ENOSPC)
+        with suppress(FsyncFailed):
+            begin_anew(follower)
+        if follower.fs.failed_operation not in NEEDS_ROOM:
+            continue
+        is_offline = follower.partitions[NAME].offline
+        outcomes[is_offline] += 1
+        if is_offline:
+            assert follower.fetcher.followed == {}
+            continue
+        follower.directory.space.is_full = False
+        follower.now_ms += BACKOFF_MS
+        begin_anew(follower)
+        assert (log.log_start_offset, log.log_end_offset, log.high_watermark) == (500, 500, 500)
+    assert min(outcomes.values()) >= 3
+
+
 def test_a_leader_s_log_that_begins_behind_its_end_costs_nothing() -> None:
     follower = Follower()
     log = follower.make(batches=[batch_bytes(0, count=3, epoch=2)], high_watermark=3)
