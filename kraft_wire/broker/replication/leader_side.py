@@ -75,6 +75,7 @@ class LeaderSide:
             if partition.offline:
                 continue
             if partition.high_watermark < partition.log_end_offset:
+                self._flush(partition)  # settings may promise more than those of the append did
                 self.advance(partition, now_ms)
             self._broker.delete_records_purgatory.check(partition)
 

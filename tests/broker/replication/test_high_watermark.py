@@ -179,6 +179,18 @@ def test_where_power_loss_must_cost_nothing_the_leader_counts_what_it_has_flushe
     assert (waiting.produced.error_code, one.produced.error_code) == (E.NONE, E.NONE)
 
 
+def test_what_waits_is_flushed_when_its_topic_begins_to_promise_that() -> None:
+    """Else it would wait for the next append: until then nothing counts but what was flushed."""
+    leading = Leading(TWO)
+    waiting = leading.produce(2)
+    leading.config["flush.messages"] = "1"
+    leading.publish()
+    leading.fetch(2)
+    assert (leading.high_watermark, waiting.is_parked) == (0, True)
+    leading.flush()
+    assert (leading.high_watermark, waiting.produced.error_code) == (2, E.NONE)
+
+
 def test_a_flush_without_the_follower_acknowledges_acks_of_one_alone() -> None:
     leading = Leading(TWO, config={"flush.messages": "1"})
     waiting, one = leading.produce(), leading.produce(acks=1)
