@@ -7,10 +7,11 @@ asks the controller to take away what the broker leads, and waits until it may g
 at a time, as in release 4.3.1: every error is tried again after a pause that doubles; only a broker
 gives up that never could register, or cannot tell of a failed directory in time.
 
-Two ends are this node's own: it does not wait for permission to stop where nobody has answered for
-a whole session, because it is fenced by then; and beside an active controller nothing has to be
-said between two changes. Not here: to whom it is said (`quorum_part`), what the messages hold
-besides (`registration`).
+Three things are this node's own: it does not wait for permission to stop where nobody has answered
+for a whole session, because it is fenced by then; beside an active controller nothing has to be said
+between two changes; and while the session of its former life lasts, a broker asks twice a second, or
+it would come back seconds after it could. Not here: to whom it is said (`quorum_part`), what the
+messages hold besides (`registration`).
 """
 
 from enum import Enum
@@ -44,6 +45,8 @@ _CATCHING_UP_MS: Final = 10
 _FIRST_PERMISSION_MS: Final = 50
 """Pause before the second question whether the broker may stop; the next ones take longer."""
 _BACKOFF_MS: Final = 100
+_FORMER_LIFE_MS_MAX: Final = 500
+"""Longest pause while the controller believes that the former life goes on: a session at most."""
 _JITTER_PERCENT: Final = 2
 _DOUBLINGS_MAX: Final = 30
 _STOP_MS_MAX: Final = 300_000
@@ -220,7 +223,9 @@ class BrokerLifecycle:
             error=error_name(error),
             failures=self._failures + 1,
         )
-        pause_ms = min(_BACKOFF_MS << min(self._failures, _DOUBLINGS_MAX), self._session_ms)
+        is_early = error == ErrorCode.DUPLICATE_BROKER_REGISTRATION
+        pause_max_ms = _FORMER_LIFE_MS_MAX if is_early else self._session_ms
+        pause_ms = min(_BACKOFF_MS << min(self._failures, _DOUBLINGS_MAX), pause_max_ms)
         spread_ms = pause_ms * _JITTER_PERCENT // 100
         self._failures += 1
         self._next_ms = now_ms + pause_ms - spread_ms + self._chance.below(2 * spread_ms + 1)
