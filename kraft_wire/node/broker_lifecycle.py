@@ -8,10 +8,10 @@ at a time, as in release 4.3.1: every error is tried again after a pause that do
 gives up that never could register, or cannot tell of a failed directory in time.
 
 Three things are this node's own: it does not wait for permission to stop where nobody has answered
-for a whole session, because it is fenced by then; beside an active controller nothing has to be said
-between two changes; and while the session of its former life lasts, a broker asks twice a second, or
-it would come back seconds after it could. Not here: to whom it is said (`quorum_part`), what the
-messages hold besides (`registration`).
+for a whole session, because it is fenced by then; beside an active controller nothing has to be
+said between two changes; and while the session of its former life lasts, a broker asks twice a
+second, or it would come back seconds after it could. Not here: to whom it is said (`quorum_part`),
+what the messages hold besides (`registration`).
 """
 
 from enum import Enum
