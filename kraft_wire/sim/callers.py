@@ -41,6 +41,8 @@ class Caller(ABC):
         self.leaders: dict[int, tuple[int, int]] = {}
         """Partition -> leader and its epoch, as the metadata said last."""
         self.random = stream(self.world.seed, "caller", number)
+        self.lacks_leaders = False
+        """Whether some partition of the topic had none then."""
         self.is_done = False
         self.is_busy = False
         self.think_us = 20_000
@@ -81,9 +83,12 @@ class Caller(ABC):
         if link is None:
             link = self._links[node_id] = Admin(self.world, -100 - self.number)
         self.is_busy = True
+        asked_us = self.world.now_us
 
         def answered(response: Message | None) -> None:
             self.is_busy = False
+            if response is None and self.world.now_us >= asked_us + self.timeout_us:
+                self.cluster.unanswered(node_id, self.number, request, asked_us)
             then(response)
 
         link.ask(node_id, BROKER_PORT, request, self.timeout_us, answered)
@@ -113,6 +118,7 @@ class Caller(ABC):
             epoch, leader = self._newest[key] = max(self._newest.get(key, place), place)
             found[each.partition_index] = (leader, epoch)
         self.leaders = {number: each for number, each in found.items() if each[0] >= 0}
+        self.lacks_leaders = len(self.leaders) < len(found)
         if not self.leaders:
             self.later(_BACKOFF_US)
             return

@@ -53,6 +53,8 @@ class Cluster:
         self.operator = Admin(world, -1_001)
         setup = world.setup.data
         self.topics = [f"t{number}" for number in range(setup.topics)]
+        self.settled_us: int | None = None
+        """When everything had come to rest, None until then."""
         self.is_over = False
         self.producers: list[Producer] = []
         for at in range(setup.producers):
@@ -165,8 +167,23 @@ class Cluster:
         """Whether everything has come to rest."""
         return self.why_unsettled() is None
 
+    def unanswered(self, node_id: int, client: int, request: Message, asked_us: int) -> None:
+        """A client gave a request up; what is asked when everything has come to rest is answered.
+
+        A connection that is lost is none of this: its other end may have been gone for long.
+        """
+        self.world.marks[f"{request.NAME} given up"] += 1
+        if self.settled_us is not None and asked_us >= self.settled_us:
+            facts = ("client", client, request.NAME, "of", asked_us, "was not answered")
+            raise Violation("L6 ParkedRequestsEnd", node_id, *facts)
+
+    def is_quiet(self) -> bool:
+        """Whether no client waits for an answer."""
+        return not any(caller.is_busy for caller in (*self.callers, self.reader))
+
     def read_offsets(self) -> None:
         """Let somebody read what offsets are committed, at the very end."""
+        self.settled_us = self.world.now_us
         for member in self.members:
             member.is_done = True
         self.reader.start()

@@ -2,7 +2,7 @@
 
 A session's requests name only what changed since the last one; an error of the session or a lost
 answer begins it anew. Positions only grow; only what an unclean election took away lets one begin
-again.
+again. While a partition has no leader the metadata are asked for again and again.
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ class Consumer(Caller):
     def __init__(self, cluster: Cluster, number: int, topic: str) -> None:
         super().__init__(cluster, number, topic)
         self.positions: dict[PartitionTruth, int] = {}
+        self._read_in: dict[PartitionTruth, int] = {}
+        """The leader epoch in which a position was reached."""
         self._sessions: dict[int, _Session] = {}
         self._last_node = -1
         self._max_bytes = self.random.choice(_BYTES_MAX)
@@ -68,7 +70,12 @@ class Consumer(Caller):
         node_id = self._last_node = (later or nodes)[0]
         session = self._sessions.setdefault(node_id, _Session())
         request = self._request(node_id, session)
-        self.ask(node_id, request, lambda response: self._fetched(node_id, session, response))
+        told = session.told
+
+        def fetched(response: Message | None) -> None:
+            self._fetched(node_id, session, told, response)
+
+        self.ask(node_id, request, fetched)
 
     def learnt(self) -> None:
         for session in self._sessions.values():
@@ -111,7 +118,14 @@ class Consumer(Caller):
             forgotten_topics_data=forgotten,
         )
 
-    def _fetched(self, node_id: int, session: _Session, response: Message | None) -> None:
+    def _fetched(
+        self,
+        node_id: int,
+        session: _Session,
+        told: dict[int, tuple[int, int]],
+        response: Message | None,
+    ) -> None:
+        """Take an answer; `told`: positions and leader epochs as they were asked for."""
         if not isinstance(response, FetchResponse) or response.error_code:
             _start_over(session)
             name = "no answer" if response is None else "session over"
@@ -125,17 +139,22 @@ class Consumer(Caller):
             session.epoch = 1 if session.epoch == _EPOCH_MAX else session.epoch + 1
         if session.session_id == 0:
             session.told = {}
-        is_wrong = False
+        is_wrong = self.lacks_leaders
         for topic in response.responses:
             for data in topic.partitions:
-                is_wrong |= not self._take(node_id, session, data)
+                if not self._take(node_id, data, told[data.partition_index][1]):
+                    session.told.pop(data.partition_index, None)
+                    is_wrong = True
         if is_wrong:
             self.again()
         else:
             self.later(self.think_us)
 
-    def _take(self, node_id: int, session: _Session, data: PartitionData) -> bool:
-        """Take one partition's answer; false where who leads has to be learnt anew."""
+    def _take(self, node_id: int, data: PartitionData, epoch: int) -> bool:
+        """Take one partition's answer; false where who leads has to be learnt anew.
+
+        `epoch`: the leader epoch that was asked for.
+        """
         truth = self._truth(data.partition_index)
         position = self.positions.get(truth, 0)
         history = self.cluster.history
@@ -144,15 +163,16 @@ class Consumer(Caller):
                 records = data.records
                 assert not isinstance(records, FileSlice), "an answer that was sent is bytes"
                 if records:
-                    self.positions[truth] = history.read(node_id, truth, position, records)
+                    self.positions[truth] = history.read(node_id, truth, position, records, epoch)
+                    self._read_in[truth] = epoch
                 return True
             case ErrorCode.OFFSET_OUT_OF_RANGE:
                 if self.cluster.judge.leads(node_id, truth):
-                    history.out_of_range(node_id, truth, position)
+                    read_in = self._read_in.get(truth, epoch)
+                    history.out_of_range(node_id, truth, position, read_in)
                     self.positions[truth] = 0
             case error:
                 history.counts[f"fetch {ErrorCode(error).name}"] += 1
-        session.told.pop(data.partition_index, None)
         return False
 
 

@@ -13,62 +13,21 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kraft_wire.broker.partition import Partition
 from kraft_wire.model import Uuid
 from kraft_wire.sim.judge import Violation
-from kraft_wire.sim.log_watch import LogChanges, LogWatch, SeenBatch
+from kraft_wire.sim.log_watch import LogWatch, SeenBatch
 from kraft_wire.sim.partition_truth import PartitionTruth, Truth
+from kraft_wire.sim.replica_watch import ReplicaWatch
 from kraft_wire.sim.setup import ROOT
 
 if TYPE_CHECKING:
     from kraft_wire.sim.machine import Machine
     from kraft_wire.sim.world import World
 
-__all__ = ["DataJudge", "ReplicaWatch"]
-
-_NOTHING: Final = (0, 0, -1, False)
-
-
-@dataclass(slots=True, eq=False)
-class ReplicaWatch:
-    """What the judge saw last of one replica."""
-
-    machine: Machine
-    truth: PartitionTruth
-    log: LogWatch
-    state: tuple[int, int, int, bool] = _NOTHING
-    """End, high watermark, leader epoch, whether it leads: as the node has it in memory."""
-    led_epoch: int = -1
-    partition: Partition | None = None
-    """What the node has it in; another one once it was taken away and given back."""
-
-    @property
-    def high_watermark(self) -> int:
-        """What the node called committed last."""
-        return self.state[1]
-
-    @property
-    def is_of_lost_history(self) -> bool:
-        """Whether it still follows a leader from before an unclean election."""
-        return self.state[2] < self.truth.unclean_epoch or not self.truth.is_cut
-
-    def forget(self) -> None:
-        """Begin anew: another process has it, or another log."""
-        self.log = LogWatch(self.log.directory)
-        self.state, self.led_epoch, self.partition = _NOTHING, -1, None
-
-    def look(self) -> LogChanges:
-        """Read what is new on the disk."""
-        return self.log.look(self.machine.fs)
-
-    def holds(self, batch: SeenBatch) -> bool:
-        """Tell whether a batch stands in the log, as the disk is now."""
-        if not self.log.is_unchanged(self.machine.fs):
-            self.look()
-        own = self.log.batch_before(batch.end_offset)
-        return own is not None and own.identity == batch.identity
+__all__ = ["DataJudge"]
 
 
 @dataclass(slots=True)
@@ -102,8 +61,11 @@ class DataJudge:
 
     def leads(self, node_id: int, truth: PartitionTruth) -> bool:
         """Tell whether a broker is the leader, and knows it: a former one may lack anything."""
-        epoch = self.watch_of(node_id, truth).state[2]
-        return truth.leader == node_id and truth.leader_epoch == epoch
+        return truth.leader == node_id and truth.leader_epoch == self.epoch_of(node_id, truth)
+
+    def epoch_of(self, node_id: int, truth: PartitionTruth) -> int:
+        """Return the leader epoch that a node has now; no answer of its is of an earlier one."""
+        return self.watch_of(node_id, truth).state[2]
 
     # -- events ----------------------------------------------------------------------------------
 
@@ -140,10 +102,20 @@ class DataJudge:
         while truth.unclean:
             self._led_uncleanly(truth.unclean.pop())
         for partition in truth.existing():
-            self.looked["S23 IsrSound"] += 1
-            if not set(partition.isr) <= set(partition.replicas):
-                facts = (partition.name, partition.isr, "of", partition.replicas)
-                raise Violation("S23 IsrSound", partition.leader, *facts)
+            self._look_at_isr(partition)
+
+    def _look_at_isr(self, truth: PartitionTruth) -> None:
+        """Ask who is in an ISR: replicas, the leader, and who is fenced only where it is alone."""
+        self.looked["S23 IsrSound"] += 1
+        fenced = [each for each in truth.isr if self.truth.fenced.get(each, True)]
+        facts = (truth.name, "leader", truth.leader, "ISR", truth.isr, "of", truth.replicas)
+        is_led = truth.leader in truth.isr and truth.leader not in fenced
+        if (
+            not set(truth.isr) <= set(truth.replicas)
+            or not (truth.leader < 0 or is_led)
+            or (fenced and len(truth.isr) > 1)
+        ):
+            raise Violation("S23 IsrSound", truth.leader, *facts, "fenced", fenced)
 
     def _led_uncleanly(self, truth: PartitionTruth) -> None:
         """Only whom an operator asked for may lead without what is committed, in some plans."""
@@ -151,12 +123,19 @@ class DataJudge:
             facts = (truth.name, "is led uncleanly, in epoch", truth.leader_epoch)
             raise Violation("S06 LeaderCompleteness", truth.leader, *facts)
         self.marks["unclean election"] += 1
-        truth.unclean_epoch, truth.is_cut = truth.leader_epoch, False
+        truth.led_uncleanly()
 
     def stopped(self, machine: Machine) -> None:
         """A process is gone, perhaps with what was not synced: the next one reads everything."""
         for watch in self.watches.get(machine.id, {}).values():
             watch.forget()
+
+    def wiped(self, machine: Machine) -> None:
+        """A broker's disk is another one: it is not what the ISRs take it for until they know."""
+        self.stopped(machine)
+        for truth in self.truth.existing():
+            if machine.id in truth.isr:
+                truth.wiped = (*truth.wiped, machine.id)
 
     def _look_at_sessions(self, machine: Machine) -> None:
         assert machine.node is not None, machine.id
@@ -195,11 +174,11 @@ class DataJudge:
     def _look_at_log(self, watch: ReplicaWatch, before: tuple[int, int, int, bool]) -> None:
         """Ask about what was appended and cut since the last look."""
         truth, changes = watch.truth, watch.look()
-        is_forgiven = truth.unclean_epoch >= 0
         if changes.truncated_to is not None:
             self.marks["replica truncated"] += 1
-            kept = changes.truncated_to >= before[1] or is_forgiven
-            facts = (changes.truncated_to, "below", before[1])
+            owed = min(before[1], truth.kept_until(watch.committed_epoch))
+            kept = changes.truncated_to >= owed
+            facts = (changes.truncated_to, "below", owed, "of", before[1])
             self._check("S08 NoTruncateBelowHighWatermark", kept, watch, *facts)
         at = len(watch.log.batches) - len(changes.appended)
         last = watch.log.batches[at - 1] if at > 0 else None
@@ -219,6 +198,7 @@ class DataJudge:
         self._check("S01 SingleLeaderPerEpoch", elected == node_id, watch, epoch, elected)
         if not truth.is_cut and epoch >= truth.unclean_epoch:
             truth.take_back(watch.log)
+            self._commit(watch, watch.state[1], is_found=True)
         if epoch < truth.unclean_epoch or epoch < truth.leader_epoch:
             return  # it leads behind the others' backs, and others decide
         last = truth.batch_before(truth.end)
@@ -229,55 +209,76 @@ class DataJudge:
     # -- what is committed -----------------------------------------------------------------------
 
     def _look_at_watermark(self, watch: ReplicaWatch, before: int, now: int) -> None:
-        truth = watch.truth
-        if watch.is_of_lost_history:
-            return
-        is_forgiven = truth.unclean_epoch >= 0
-        if is_forgiven and not watch.state[3]:
-            return  # it may still have what was lost, and is about to be cut
+        truth, leads = watch.truth, watch.state[3]
         if self.has_canary:
             self._check("S00 Canary", now == 0, watch, "committed up to", now)
-        self._check("S04 MonotoneHighWatermark", now >= before or is_forgiven, watch, before, now)
+        owed = min(before, truth.kept_until(watch.committed_epoch))
+        self._check("S04 MonotoneHighWatermark", now >= owed, watch, before, now)
+        own = watch.log.batch_before(now) if now else None
+        watch.committed_epoch = -1 if own is None else own.epoch
+        if own is not None and now > truth.kept_until(self._said_in(watch, before, now, own)):
+            return  # it has what an unclean election took, and is about to be cut
         if now > truth.end:
-            leads = watch.state[3]
             self._check("S26 CommittedReadOnly", leads, watch, now, "beyond", truth.end)
             self._commit(watch, now)
         if now > watch.log.start_offset:
-            own, committed = watch.log.batch_before(now), truth.batch_before(now)
+            committed = truth.batch_before(now)
             same = own is not None and committed is not None and own.identity == committed.identity
             facts = (now, own and own.identity, committed and committed.identity)
             self._check("S09 CommittedIsForever", same, watch, *facts)
 
-    def _commit(self, watch: ReplicaWatch, end: int) -> None:
-        """Take what a leader calls committed for committed, where the others have it."""
+    def _said_in(self, watch: ReplicaWatch, before: int, now: int, own: SeenBatch) -> int:
+        """Return of which leader epoch it is what a node calls committed.
+
+        Who leads or hears of more is of its own epoch. Who has just read its disk, or begins to cut
+        its log, may follow the new leader and still have what the last batch's epoch left.
+        """
+        is_new = watch.state[3] or now > before > 0
+        return watch.state[2] if is_new else own.epoch
+
+    def _commit(self, watch: ReplicaWatch, end: int, *, is_found: bool = False) -> None:
+        """Take what a leader calls committed for committed, where the others have it.
+
+        `is_found`: whether an unclean election brought it, which may give back what an earlier one
+        took; the others had it once.
+        """
         truth, log = watch.truth, watch.log
         while truth.end < end:
             batch = log.batch_before(truth.end + 1)
             if batch is None or batch.base_offset != truth.end or batch.end_offset > end:
                 self._check("S09 CommittedIsForever", False, watch, "lacks", truth.end, "of", end)
             assert batch is not None, end
-            self._held_by_isr(watch, batch)
+            if not is_found:
+                self._held_by_isr(watch, batch)
             truth.commit(batch, watch.machine.id)
             self.truth.group_records(truth, batch)
 
     def _held_by_isr(self, watch: ReplicaWatch, batch: SeenBatch) -> None:
-        """S23: the whole ISR of the metadata has it, and as many replicas as were promised."""
-        truth, machines = watch.truth, self.world.machines
+        """S23: the whole ISR of the metadata has it, and as many replicas as were promised.
+
+        Whose disk was lost had it, as far as anybody could know: nothing else is forgiven.
+        """
+        truth = watch.truth
         for member in truth.isr:
             other = self.watch_of(member, truth)
-            has_it = other.holds(batch) or machines[member].generation > 0
+            has_it = other.holds(batch)
+            if member in truth.wiped:
+                if has_it:
+                    truth.wiped = tuple(each for each in truth.wiped if each != member)
+                continue
             missing = (batch.identity, "is not at", member, "of", truth.isr, truth.leader_epoch)
             self._check("S23 IsrSound", has_it, watch, *missing)
             if self.world.setup.data.flushes:
                 end = other.log.durable_end
-                is_durable = end >= batch.end_offset or machines[member].generation > 0
                 reached = (batch.identity, "is on the disk of", member, "up to", end)
-                self._check("S23 IsrDurable", is_durable, watch, *reached)
+                self._check("S23 IsrDurable", end >= batch.end_offset, watch, *reached)
         promised = min(self.world.setup.data.min_isr, len(truth.replicas))
-        if any(each.generation > 0 for each in machines.values()):
-            return
         brokers = self.world.setup.brokers
-        holding = [each for each in brokers if self.watch_of(each, truth).holds(batch)]
+        holding = [
+            each
+            for each in brokers
+            if each in truth.wiped or self.watch_of(each, truth).holds(batch)
+        ]
         facts = (batch.identity, "is held by", holding, "promised", promised)
         self._check("S23 MinIsr", len(holding) >= promised, watch, *facts)
 

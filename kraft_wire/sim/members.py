@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
+from kraft_wire.broker.metadata_cache import OFFSETS_TOPIC
 from kraft_wire.sim.callers import Caller
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.find_coordinator import (
@@ -104,7 +105,7 @@ class Member(Caller):
         """Ask the coordinator; what comes back goes to `_answered`."""
         node_id = self._coordinator
         assert node_id is not None, message
-        self.ask(node_id, message, lambda response: self._answered(node_id, response))
+        self.ask(node_id, message, self._answered)
 
     def _refused(self, code: int) -> bool:
         """Draw the consequence of an error; false where there is none."""
@@ -115,28 +116,31 @@ class Member(Caller):
         if error in _WRONG_NODE:
             self._coordinator = None
         elif error is ErrorCode.UNKNOWN_MEMBER_ID:
-            self._member_id, self.generation = "", -1
+            self._member_id = ""
+            self._lose_place()
         elif error is not ErrorCode.REQUEST_TIMED_OUT:
-            self.generation = -1
+            self._lose_place()
         self.again()
         return True
 
-    def _answered(self, node_id: int, response: Message | None) -> None:
+    def _lose_place(self) -> None:
+        """Own nothing until a generation says so: who is in none commits for nobody."""
+        self.generation = -1
+        self._owned, self._offsets = [], {}
+
+    def _answered(self, response: Message | None) -> None:
         match response:
             case JoinGroupResponse():
                 self._joined(response)
-            case SyncGroupResponse():
-                self._synced(response)
             case HeartbeatResponse():
                 if not self._refused(response.error_code):
                     self.later(self.think_us)
-            case OffsetFetchResponse():
-                self._offsets_read(node_id, response)
             case None:
                 self._coordinator = None
                 self.again()
             case _:
-                self._member_id, self.generation = "", -1  # it left
+                self._member_id = ""  # it left
+                self._lose_place()
                 self.later(self.think_us)
 
     # -- joining ---------------------------------------------------------------------------------
@@ -173,8 +177,7 @@ class Member(Caller):
             return
         if self._refused(response.error_code):
             return
-        self._member_id, self.generation = response.member_id, response.generation_id
-        self._offsets = {}
+        self._member_id = response.member_id
         shares = []
         if response.leader == response.member_id:
             members = sorted(each.member_id for each in response.members)
@@ -182,21 +185,33 @@ class Member(Caller):
                 share = sorted(self.leaders)[at :: len(members)]
                 content = json.dumps(share).encode()
                 shares.append(SyncGroupRequestAssignment(member_id=member_id, assignment=content))
-        self._tell(
-            SyncGroupRequest(
-                group_id=GROUP,
-                generation_id=self.generation,
-                member_id=self._member_id,
-                protocol_type="consumer",
-                protocol_name=_PROTOCOL,
-                assignments=shares,
-            )
-        )
+        self._sync(response.generation_id, shares)
 
-    def _synced(self, response: SyncGroupResponse) -> None:
+    def _sync(self, generation: int, shares: list[SyncGroupRequestAssignment]) -> None:
+        """Ask for a share; without an answer to this it has no place, and joins again."""
+        request = SyncGroupRequest(
+            group_id=GROUP,
+            generation_id=generation,
+            member_id=self._member_id,
+            protocol_type="consumer",
+            protocol_name=_PROTOCOL,
+            assignments=shares,
+        )
+        assert self._coordinator is not None, self.number
+
+        def synced(response: Message | None) -> None:
+            if isinstance(response, SyncGroupResponse):
+                self._synced(generation, response)
+            else:
+                self._answered(None)
+
+        self.ask(self._coordinator, request, synced)
+
+    def _synced(self, generation: int, response: SyncGroupResponse) -> None:
         if self._refused(response.error_code):
             return
         content = bytes(response.assignment)
+        self.generation = generation
         self._owned = json.loads(content) if content else []
         history = self.cluster.history
         history.assigned(GROUP, self.generation, self._member_id, self._owned)
@@ -216,6 +231,7 @@ class Member(Caller):
     # -- offsets ---------------------------------------------------------------------------------
 
     def _commit(self, number: int) -> None:
+        self.cluster.history.commits(GROUP, self.generation, self._member_id, number)
         self._notes += 1
         offset, note = self._offsets[number] + 1, f"{self.number}-{self._notes}"
         place = OffsetCommitRequestPartition(
@@ -233,7 +249,7 @@ class Member(Caller):
 
         def committed(response: Message | None) -> None:
             if not isinstance(response, OffsetCommitResponse):
-                self._answered(node_id, None)
+                self._answered(None)
                 return
             if self._refused(response.topics[0].partitions[0].error_code):
                 return
@@ -248,9 +264,30 @@ class Member(Caller):
         assert self.topic_id is not None, self.topic
         topics = [OffsetFetchRequestTopics(topic_id=self.topic_id, partition_indexes=numbers)]
         group = OffsetFetchRequestGroup(group_id=GROUP, topics=topics)
-        self._tell(OffsetFetchRequest(groups=[group]))
+        node_id = self._coordinator
+        assert node_id is not None, self.number
+        owed = {number: self._owed(node_id, number) for number in numbers}
 
-    def _offsets_read(self, node_id: int, response: OffsetFetchResponse) -> None:
+        def read(response: Message | None) -> None:
+            if isinstance(response, OffsetFetchResponse):
+                self._offsets_read(node_id, owed, response)
+            else:
+                self._answered(None)
+
+        self.ask(node_id, OffsetFetchRequest(groups=[group]), read)
+
+    def _owed(self, node_id: int, number: int) -> int:
+        """Return how many commits of a partition a coordinator must know when it is asked now.
+
+        One that was replaced and has not heard of it knows none of what its successor takes.
+        """
+        cluster = self.cluster
+        leads = all(cluster.judge.leads(node_id, p) for p in cluster.truth.of_topic(OFFSETS_TOPIC))
+        return cluster.history.offsets_owed((GROUP, self.topic, number)) if leads else 0
+
+    def _offsets_read(
+        self, node_id: int, owed: dict[int, int], response: OffsetFetchResponse
+    ) -> None:
         group = response.groups[0]
         if self._refused(group.error_code):
             return
@@ -258,11 +295,12 @@ class Member(Caller):
         for place in group.topics[0].partitions:
             if self._refused(place.error_code):
                 return
-            facts = ((GROUP, self.topic, place.partition_index), place.committed_offset)
-            history.offset_shown(node_id, *facts, place.metadata or "")
+            number = place.partition_index
+            facts = ((GROUP, self.topic, number), place.committed_offset, place.metadata or "")
+            history.offset_shown(node_id, *facts, owed[number])
             if self.is_last:
-                history.offset_at_end(node_id, *facts, place.metadata or "")
-            self._offsets[place.partition_index] = max(place.committed_offset, 0)
+                history.offset_at_end(node_id, *facts)
+            self._offsets[number] = max(place.committed_offset, 0)
         if self.is_last:
             self.has_read_offsets = True
         else:

@@ -90,7 +90,7 @@ class Onlooker:
         """A disk was replaced."""
         self._judge.wiped(machine, directory_id)
         if self._world.cluster is not None:
-            self._world.cluster.judge.stopped(machine)
+            self._world.cluster.judge.wiped(machine)
 
     # -- words -----------------------------------------------------------------------------------
 

@@ -1,13 +1,15 @@
 """What must stay true of every partition, as the judge remembers it.
 
-Who leads it in which epoch and who is in its ISR comes from the committed metadata, replayed here
-by a few lines that share nothing with `controller.replay`. Which batches are committed was fixed by
-the first leader that rightly said so. Only an unclean election takes something back, and it is
-known as one: the leader was neither in the ISR nor eligible.
+Who leads it in which epoch, who is in its ISR and which brokers are fenced comes from the committed
+metadata, replayed here by a few lines that share nothing with `controller.replay`. Which batches
+are committed was fixed by the first leader that rightly said so. Only an unclean election takes
+something back, and it is known as one: the leader was neither in the ISR nor eligible. What it
+takes is what lies behind the committed batches that its leader has, of earlier leader epochs.
 """
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Final
@@ -17,10 +19,14 @@ from kraft_wire.controller.records import decode_record
 from kraft_wire.model import Uuid
 from kraft_wire.sim.judge import Violation
 from kraft_wire.sim.log_watch import LogWatch, SeenBatch
+from kraft_wire.wire.generated.broker_registration_change_record import (
+    BrokerRegistrationChangeRecord,
+)
 from kraft_wire.wire.generated.offset_commit_key import OffsetCommitKey
 from kraft_wire.wire.generated.offset_commit_value import OffsetCommitValue
 from kraft_wire.wire.generated.partition_change_record import PartitionChangeRecord
 from kraft_wire.wire.generated.partition_record import PartitionRecord
+from kraft_wire.wire.generated.register_broker_record import RegisterBrokerRecord
 from kraft_wire.wire.generated.remove_topic_record import RemoveTopicRecord
 from kraft_wire.wire.generated.topic_record import TopicRecord
 from kraft_wire.wire.message import Message
@@ -31,9 +37,12 @@ __all__ = ["GroupPartition", "PartitionTruth", "Truth"]
 GroupPartition = tuple[str, str, int]
 """Group, topic, partition: what an offset is committed for."""
 
+_ALL: Final = sys.maxsize
 _UNCHANGED: Final = -2
 _SEQUENCES: Final = 1 << 31
 _OFFSET_KEYS: Final = (0, 1)
+_FENCE: Final = 1
+"""In a change of a registration; -1 ends it, and 0 leaves it as it is."""
 
 
 @dataclass(slots=True, eq=False)
@@ -53,10 +62,13 @@ class PartitionTruth:
     is_deleted: bool = False
     leaders: dict[int, int] = field(default_factory=dict)
     """Leader epoch -> who was elected."""
-    unclean_epoch: int = -1
-    """The newest leader epoch that began with an unclean election, -1 for none."""
-    is_cut: bool = True
-    """Whether what the last unclean election lost is known."""
+    cuts: dict[int, int] = field(default_factory=dict)
+    """Leader epoch that began with an unclean election -> where what it kept ends, 0 while unknown.
+    """
+    uncut: list[int] = field(default_factory=list)
+    """Those of which it is unknown what they lost."""
+    wiped: tuple[int, ...] = ()
+    """Members of the ISR whose disk is another one, until the metadata or their logs tell."""
     batches: list[SeenBatch] = field(default_factory=list)
     """Everything committed."""
     ends: list[int] = field(default_factory=list)
@@ -69,6 +81,25 @@ class PartitionTruth:
     def name(self) -> str:
         """How it is called."""
         return f"{self.topic}-{self.number}"
+
+    @property
+    def unclean_epoch(self) -> int:
+        """The newest leader epoch that began with an unclean election, -1 for none."""
+        return max(self.cuts, default=-1)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether what the last unclean election lost is known."""
+        return not self.uncut
+
+    def led_uncleanly(self) -> None:
+        """An unclean election began the newest leader epoch."""
+        self.cuts[self.leader_epoch] = 0
+        self.uncut.append(self.leader_epoch)
+
+    def kept_until(self, epoch: int) -> int:
+        """Return up to where no unclean election took what was told or written in an epoch."""
+        return min((cut for later, cut in self.cuts.items() if later > epoch), default=_ALL)
 
     @property
     def end(self) -> int:
@@ -105,7 +136,9 @@ class PartitionTruth:
             if own is None or own.identity != batch.identity:
                 break
             self.commit(batch, -1)
-        self.is_cut = True
+        if len(self.uncut) == 1:  # else one of them may lead on unseen, from nobody knows where
+            self.cuts[self.uncut[0]] = self.end
+        self.uncut = []
 
 
 class Truth:
@@ -119,6 +152,8 @@ class Truth:
         """Committed offsets with what was written beside them, in the order of the log."""
         self.unclean: list[PartitionTruth] = []
         """Partitions that were just led uncleanly, for whoever may forbid it."""
+        self.fenced: dict[int, bool] = {}
+        """Registered brokers, and whether they are fenced."""
 
     def existing(self) -> list[PartitionTruth]:
         """Return the partitions that were not deleted."""
@@ -146,6 +181,10 @@ class Truth:
                 self._changed(self.partitions[record.topic_id, record.partition_id], record)
             case RemoveTopicRecord():
                 self._removed(record.topic_id)
+            case RegisterBrokerRecord():
+                self.fenced[record.broker_id] = record.fenced
+            case BrokerRegistrationChangeRecord() if record.fenced:
+                self.fenced[record.broker_id] = record.fenced == _FENCE
 
     def _created(self, record: PartitionRecord) -> None:
         name = next(n for n, each in self.topic_ids.items() if each == record.topic_id)
@@ -177,6 +216,7 @@ class Truth:
             partition.leader = record.leader
         if record.isr is not None:
             partition.isr = tuple(record.isr)
+            partition.wiped = tuple(n for n in partition.wiped if n in partition.isr)
         if record.replicas is not None:
             partition.replicas = tuple(record.replicas)
         if record.eligible_leader_replicas is not None:
@@ -197,6 +237,7 @@ class Truth:
             named, _ = OffsetCommitKey.decode(memoryview(key), 0, 2)
             found = self.offsets.setdefault((named.group, named.topic, named.partition), [])
             if record.value is None:
+                found.append((-1, ""))  # what is shown where there is none
                 continue
             version = int.from_bytes(record.value[:2], "big")
             value, _ = OffsetCommitValue.decode(memoryview(record.value), version, 2)

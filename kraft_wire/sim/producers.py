@@ -130,7 +130,9 @@ class Producer(Caller):
             transactional_id=None, acks=self.acks, timeout_ms=_TIMEOUT_MS, topic_data=[topic]
         )
         node_id = leader[0]
-        self.ask(node_id, request, lambda response: self._sent(node_id, batch, response))
+        partition = self.cluster.truth.partitions[batch.topic_id, batch.partition]
+        epoch = self.cluster.judge.epoch_of(node_id, partition)
+        self.ask(node_id, request, lambda response: self._sent(node_id, epoch, batch, response))
 
     def _records(self, batch: _Batch) -> bytearray:
         now_ms = self.world.now_us // 1_000
@@ -144,7 +146,8 @@ class Producer(Caller):
             base_sequence=batch.sequence,
         )
 
-    def _sent(self, node_id: int, batch: _Batch, response: Message | None) -> None:
+    def _sent(self, node_id: int, epoch: int, batch: _Batch, response: Message | None) -> None:
+        """Take an answer; `epoch`: the leader epoch that the node had when it was asked."""
         cluster = self.cluster
         if not isinstance(response, ProduceResponse):
             self._failed("no answer")
@@ -152,26 +155,22 @@ class Producer(Caller):
         answer = response.responses[0].partition_responses[0]
         error = ErrorCode(answer.error_code)
         if error is ErrorCode.NONE:
-            self._acknowledged(node_id, batch, answer.base_offset)
+            self._acknowledged(node_id, epoch, batch, answer.base_offset)
             return
-        partition = cluster.truth.partitions.get((batch.topic_id, batch.partition))
-        if (
-            error in _SEQUENCE_LOST
-            and partition is not None
-            and cluster.judge.leads(node_id, partition)
-        ):
-            cluster.history.refused_sequence(node_id, partition, error.name)
+        partition = cluster.truth.partitions[batch.topic_id, batch.partition]
+        if error in _SEQUENCE_LOST and cluster.judge.leads(node_id, partition):
+            cluster.history.refused_sequence(self.number, node_id, partition, error.name)
             self._producer_id, self._batch = -1, None
         self._failed(error.name)
 
-    def _acknowledged(self, node_id: int, batch: _Batch, offset: int) -> None:
+    def _acknowledged(self, node_id: int, epoch: int, batch: _Batch, offset: int) -> None:
         self._batch = None
         key = (batch.topic_id, batch.partition)
         self._sequences[key] = batch.sequence + len(batch.values)
         partition = self.cluster.truth.partitions[key]
         if self.acks == _ALL:
             history = self.cluster.history
-            history.acknowledged(self.number, node_id, partition, offset, batch.values)
+            history.acknowledged(self.number, node_id, partition, offset, batch.values, epoch)
         else:
             self.cluster.history.counts["produce acknowledged by the leader"] += 1
         self.later(self.think_us)

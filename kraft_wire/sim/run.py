@@ -182,6 +182,8 @@ class Run:
         if not self._until(lambda: cluster.reader.has_read_offsets):
             raise Violation("L6 ParkedRequestsEnd", 0, "nobody tells which offsets are committed")
         cluster.finish()
+        if not self._until(cluster.is_quiet):
+            raise Violation("L6 ParkedRequestsEnd", 0, "a client of the brokers still waits")
         cluster.judge.compare_everything()
         self.world.marks["cluster settled"] += 1
 

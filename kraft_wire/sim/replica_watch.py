@@ -1,0 +1,59 @@
+"""What the judge of whole clusters saw last of one replica: of its node's memory, and of its disk.
+
+Nothing is judged here (`data_judge` does that): it reads, remembers, and begins anew with a process
+or a log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kraft_wire.broker.partition import Partition
+from kraft_wire.sim.log_watch import LogChanges, LogWatch, SeenBatch
+from kraft_wire.sim.partition_truth import PartitionTruth
+
+if TYPE_CHECKING:
+    from kraft_wire.sim.machine import Machine
+
+__all__ = ["ReplicaWatch"]
+
+_NOTHING: Final = (0, 0, -1, False)
+
+
+@dataclass(slots=True, eq=False)
+class ReplicaWatch:
+    """What the judge saw last of one replica."""
+
+    machine: Machine
+    truth: PartitionTruth
+    log: LogWatch
+    state: tuple[int, int, int, bool] = _NOTHING
+    """End, high watermark, leader epoch, whether it leads: as the node has it in memory."""
+    led_epoch: int = -1
+    committed_epoch: int = -1
+    """Leader epoch of the last batch that the node called committed, -1 for none."""
+    partition: Partition | None = None
+    """What the node has it in; another one once it was taken away and given back."""
+
+    @property
+    def high_watermark(self) -> int:
+        """What the node called committed last."""
+        return self.state[1]
+
+    def forget(self) -> None:
+        """Begin anew: another process has it, or another log."""
+        self.log = LogWatch(self.log.directory)
+        self.state, self.led_epoch, self.committed_epoch = _NOTHING, -1, -1
+        self.partition = None
+
+    def look(self) -> LogChanges:
+        """Read what is new on the disk."""
+        return self.log.look(self.machine.fs)
+
+    def holds(self, batch: SeenBatch) -> bool:
+        """Tell whether a batch stands in the log, as the disk is now."""
+        if not self.log.is_unchanged(self.machine.fs):
+            self.look()
+        own = self.log.batch_before(batch.end_offset)
+        return own is not None and own.identity == batch.identity
