@@ -78,7 +78,7 @@ def _checkpoint_faults(replica: Replica) -> list[Fault]:
         return []
     finding = Finding(
         *("epoch", "error", replica.node, replica.topic, replica.partition, NO_OFFSET),
-        *(EPOCHS_FILE, NOWHERE, f"the checkpoint cannot be read: {replica.epochs_damage}"),
+        *(EPOCHS_FILE, NOWHERE, f"the checkpoint is damaged: {replica.epochs_damage}"),
     )
     return [Fault(finding, 0, 0)]
 

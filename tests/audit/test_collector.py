@@ -152,8 +152,9 @@ def test_partition_that_is_gone_from_all_nodes_is_missed_on_each(
     assert len(run_audit(plan, ("below-high-watermark",), processes=1).findings) == 3
 
 
-def test_leader_epochs_that_cannot_be_read_are_one_finding(nodes: list[Path]) -> None:
-    (nodes[0] / "orders-0" / "leader-epoch-checkpoint").write_text("0\n9\n")
+@pytest.mark.parametrize("text", ["0\n9\n", "0\n0\n", ""])
+def test_leader_epochs_that_say_nothing_are_one_finding(nodes: list[Path], text: str) -> None:
+    (nodes[0] / "orders-0" / "leader-epoch-checkpoint").write_text(text)
     (found,) = audit(nodes).findings
     assert (found.check, found.node, found.file) == ("epoch", "1", "leader-epoch-checkpoint")
 

@@ -24,6 +24,7 @@ from kraft_wire.columnar import (
 from kraft_wire.columnar.arrays import Int64s
 from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.files import FileSystem, MissingFile
+from kraft_wire.storage.leader_epochs import FILE_NAME as EPOCHS_FILE
 from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.segment import LOG_SUFFIX
 
@@ -61,6 +62,8 @@ def read_replica(
         read = [read_segment(fs, files, segment) for segment in files.segments]
     batches = joined_batches(read)
     epochs, damage = _leader_epochs(fs, files.directory)
+    if not epochs and not damage and _needs_epochs(fs, files, batches):
+        damage = "no epoch stands in it"
     return Replica(
         files.node,
         files.topic,
@@ -79,6 +82,12 @@ def _lacks_records(batches: Batches) -> bool:
     """Whether a batch has fewer records than offsets, as only compaction leaves it."""
     width = batches.last_offset - batches.base_offset + 1
     return bool(np.any(batches.is_valid & (batches.magic > 1) & (batches.count < width)))
+
+
+def _needs_epochs(fs: FileSystem, files: PartitionFiles, batches: Batches) -> bool:
+    """Whether there is a checkpoint, and batches with an epoch: it is written before they are."""
+    has_epochs = np.any(batches.is_valid & (batches.magic > 1) & (batches.leader_epoch >= 0))
+    return bool(has_epochs) and fs.exists(f"{files.directory}/{EPOCHS_FILE}")
 
 
 def _leader_epochs(fs: FileSystem, directory: str) -> tuple[list[tuple[int, int]], str]:
