@@ -128,7 +128,9 @@ def _loss(
     layout: Layout, layouts: Sequence[Layout], highest: int, isr: Collection[str] | None
 ) -> Fault:
     replica, end = layout.replica, layout.log_end_offset
-    severity: Severity = "error" if isr is None or replica.node in isr else "warn"
+    is_nameless = bool(isr) and not replica.node.isdecimal()  # its directory does not say who it is
+    is_in_sync = isr is None or replica.node in isr or is_nameless
+    severity: Severity = "error" if is_in_sync else "warn"
     detail = f"log ends at {end}, the high watermark is {highest}"
     position = NOWHERE
     check = "below-high-watermark"

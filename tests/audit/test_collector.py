@@ -273,6 +273,15 @@ def test_directory_without_identity_is_called_by_its_name(nodes: list[Path]) -> 
     assert audit(nodes).nodes == ["1", "2", "node-3"]
 
 
+def test_loss_in_a_directory_without_identity_is_an_error(nodes: list[Path]) -> None:
+    (nodes[2] / "meta.properties").unlink()
+    for path in (nodes[2] / "orders-0").glob("*"):
+        if path.stem.isdecimal() and int(path.stem) > 0:
+            path.unlink()
+    (found,) = audit(nodes).findings
+    assert (found.check, found.severity, found.node) == ("below-high-watermark", "error", "node-3")
+
+
 def test_checks_are_chosen_by_name() -> None:
     assert checks_of("index, crc") == ("crc", "index")
     assert len(checks_of(None)) == 10
