@@ -34,6 +34,7 @@ class Finding:
     node: str
     """`node.id` as text; several, joined by commas, where no majority names the odd one."""
     topic: str
+    """Empty, and the partition -1, where the finding is about a file of a whole directory."""
     partition: int
     offset: int
     """-1 where none is known."""
@@ -46,6 +47,11 @@ class Finding:
     def nodes(self) -> list[str]:
         """The nodes that are named."""
         return self.node.split(",")
+
+    @property
+    def place(self) -> str:
+        """Topic and partition as the name of a directory."""
+        return f"{self.topic}-{self.partition}" if self.topic else ""
 
     def to_json(self) -> dict[str, str | int]:
         """Return the finding as the object that is printed."""

@@ -189,7 +189,7 @@ def print_table(result: "AuditResult", output: Path | None = None) -> None:
         for each in findings[:_ROWS_MAX]:
             place = each.file if each.position < 0 else f"{each.file} @{each.position}"
             offset = str(each.offset) if each.offset >= 0 else ""
-            cells = (each.check, each.node, f"{each.topic}-{each.partition}", offset, place)
+            cells = (each.check, each.node, each.place, offset, place)
             severity = Text(each.severity, style=_STYLES[each.severity])
             table.add_row(severity, *map(Text, cells), Text(each.detail))
         console.print(table)

@@ -159,6 +159,22 @@ def test_leader_epochs_that_say_nothing_are_one_finding(nodes: list[Path], text:
     assert (found.check, found.node, found.file) == ("epoch", "1", "leader-epoch-checkpoint")
 
 
+@pytest.mark.parametrize(
+    ("name", "check"),
+    [
+        ("replication-offset-checkpoint", "below-high-watermark"),
+        ("log-start-offset-checkpoint", "gap"),
+    ],
+)
+def test_offset_checkpoint_that_cannot_be_read_is_one_finding(
+    nodes: list[Path], name: str, check: str
+) -> None:
+    (nodes[1] / name).write_text("0\n1\norders 0\n")
+    (found,) = audit(nodes).findings
+    assert (found.check, found.severity, found.node, found.file) == (check, "error", "2", name)
+    assert (found.topic, found.partition) == ("", -1)
+
+
 def test_metadata_log_that_ends_below_a_snapshot_is_a_warning(nodes: list[Path]) -> None:
     log = nodes[2] / "__cluster_metadata-0" / f"{0:020d}.log"
     first = next(iter(iter_batches(log.read_bytes())))

@@ -15,11 +15,10 @@ from kraft_wire.audit.ledger import Acknowledged
 from kraft_wire.audit.metadata_facts import Assignment, ClusterFacts
 from kraft_wire.model import Uuid
 from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
-from kraft_wire.storage.checkpoints import HIGH_WATERMARKS, read_offsets
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.meta_properties import read_meta_properties
 
-__all__ = ["Absentees", "directory_ids", "seen_watermarks"]
+__all__ = ["Absentees", "directory_ids"]
 
 Watermarks = Mapping[tuple[str, int], int]
 
@@ -35,21 +34,6 @@ def directory_ids(fs: FileSystem, paths: Sequence[str]) -> dict[Uuid, str]:
         if meta is not None and meta.directory_id is not None:
             found[meta.directory_id] = str(meta.node_id)
     return found
-
-
-def seen_watermarks(
-    fs: FileSystem, paths: Sequence[str], told: Watermarks
-) -> dict[tuple[str, int], int]:
-    """Return the largest high watermark of each partition, told or checkpointed anywhere."""
-    highest = dict(told)
-    for path in paths:
-        try:
-            known = read_offsets(fs, f"{path.rstrip('/')}/{HIGH_WATERMARKS}")
-        except CorruptCheckpoint:
-            continue
-        for key, offset in known.items():
-            highest[key] = max(int(offset), highest.get(key, 0))
-    return highest
 
 
 class Absentees:

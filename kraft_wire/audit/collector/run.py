@@ -19,7 +19,8 @@ from concurrent.futures import (
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kraft_wire.audit.collector.absent import Absentees, directory_ids, seen_watermarks
+from kraft_wire.audit.collector.absent import Absentees, directory_ids
+from kraft_wire.audit.collector.checkpoints import damaged_checkpoints, seen_watermarks
 from kraft_wire.audit.collector.metadata import MetadataLog, cluster_facts, quorum_high_watermark
 from kraft_wire.audit.collector.sources import CannotAudit, list_sources
 from kraft_wire.audit.collector.tasks import (
@@ -62,7 +63,7 @@ class AuditPlan:
     """The copies of the metadata log, whose directories hold the snapshots."""
 
     findings: list[Finding]
-    """What is known before a log is read: replicas whose directory is gone."""
+    """What is known before a log is read: directories that are gone, damaged checkpoints."""
 
     def known_findings(self, checks: Collection[str]) -> list[Finding]:
         """Return those of the given propositions; what was acknowledged names a loss better."""
@@ -144,7 +145,8 @@ def plan_audit(
         facts = cluster_facts(fs, log)
         quorum = quorum_high_watermark(fs, log)
         absentees = Absentees(facts, sources, directory_ids(fs, paths))
-        absent = absentees.findings(seen_watermarks(fs, paths, told), lines)
+        known_findings = absentees.findings(seen_watermarks(fs, paths, told), lines)
+        known_findings += damaged_checkpoints(fs, paths)
     except StorageError as error:
         raise CannotAudit(str(error)) from error
     known = {(source.topic, source.partition) for source in sources}
@@ -164,7 +166,7 @@ def plan_audit(
                 lines.get(key),
             )
         )
-    return AuditPlan(tasks, copies, absent)
+    return AuditPlan(tasks, copies, known_findings)
 
 
 def run_audit(
