@@ -117,7 +117,9 @@ class PartitionTruth:
         head = RecordBatch(memoryview(batch.data))
         if head.producer_id >= 0:
             known_epoch, wanted = self.producers.get(head.producer_id, (-1, 0))
-            if head.producer_epoch != known_epoch:
+            if known_epoch < 0 and self.cuts:
+                wanted = head.base_sequence  # nothing is left of it: any sequence is its first
+            elif head.producer_epoch != known_epoch:
                 wanted = 0
             if head.producer_epoch < known_epoch or head.base_sequence != wanted:
                 who = (head.producer_id, head.producer_epoch)

@@ -374,6 +374,15 @@ def unclean_and_a_sequence_that_is_kept_is_forgotten(stage: Stage) -> None:
     stage.history.refused_sequence(1, 13, stage.truth, "OUT_OF_ORDER_SEQUENCE_NUMBER")
 
 
+def unclean_and_a_sequence_that_follows_is_skipped(stage: Stage) -> None:
+    stage.leads_uncleanly(13)
+    sent: dict[str, Any] = {"producer_id": 5, "producer_epoch": 0, "epoch": 1}
+    batches = (batch(1, base_sequence=2, **sent), batch(2, base_sequence=4, **sent))
+    stage.cut(12, batch(0), high_watermark=1)
+    stage.has(12, *batches)
+    stage.has(13, *batches, high_watermark=3)
+
+
 def unclean_and_a_follower_cuts_what_is_kept(stage: Stage) -> None:
     stage.leads_uncleanly(13)
     stage.cut(12, high_watermark=0)
@@ -462,6 +471,7 @@ PLANTED: list[tuple[str, Callable[[Stage], None]]] = [
     ("S21 ProducerSequence", sequence_skipped),
     ("S21 ProducerSequence", sequence_forgotten),
     ("S21 ProducerSequence", unclean_and_a_sequence_that_is_kept_is_forgotten),
+    ("S21 ProducerSequence", unclean_and_a_sequence_that_follows_is_skipped),
     ("S22 GroupOwnership", two_owners),
     ("S22 OffsetsKept", offset_goes_back),
     ("S22 OffsetsKept", offset_falls_and_rises),
@@ -519,6 +529,15 @@ def test_what_an_unclean_election_takes_away_is_owed_no_more() -> None:
     assert stage.truth.end == 1
     stage.follows(12, 1)
     stage.cut(12, batch(0), high_watermark=1)
+
+
+def test_a_producer_of_which_an_unclean_election_left_nothing_goes_on() -> None:
+    """Kafka knows nothing of it there, and takes any sequence of who is unknown for the first."""
+    stage = Stage(may_elect_uncleanly=True)
+    stage.leads_uncleanly(13)
+    stage.has(13, batch(1, producer_id=5, producer_epoch=0, base_sequence=2, epoch=1))
+    stage.has(13, high_watermark=2)
+    assert stage.truth.end == 2
 
 
 def test_what_one_unclean_election_took_another_may_give_back() -> None:
