@@ -34,6 +34,9 @@ __all__ = [
 
 NO_OFFSET: Final = -1
 _NAME_DIGITS: Final = 20
+_PARTITION_MAX: Final = (1 << 31) - 1
+_OFFSET_MAX: Final = (1 << 63) - 1
+"""What has a higher number in its name is no partition and no segment: a copy by somebody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,11 @@ def list_partitions(
     found: list[PartitionFiles] = []
     for name in fs.names(log_dir):
         key = partition_of_directory(name)
-        if key is None or not fs.is_directory(f"{log_dir}/{name}"):
+        if (
+            key is None
+            or key.partition > _PARTITION_MAX
+            or not fs.is_directory(f"{log_dir}/{name}")
+        ):
             continue
         files = PartitionFiles(node, key.topic, key.partition, f"{log_dir}/{name}")
         files.segments = _segments(fs, files.directory)
@@ -143,7 +150,8 @@ def _segments(fs: FileSystem, directory: str) -> list[SegmentFile]:
             file = fs.open_for_reading(f"{directory}/{name}")
         except MissingFile:
             continue
-        segments.append(SegmentFile(name, int(stem), file.size_bytes()))
+        if int(stem) <= _OFFSET_MAX:
+            segments.append(SegmentFile(name, int(stem), file.size_bytes()))
         file.close()
     return sorted(segments, key=lambda each: each.base_offset)
 

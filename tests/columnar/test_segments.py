@@ -76,3 +76,16 @@ def test_damaged_small_files_count_as_absent(log_dir: Path) -> None:
     found = list_partitions(OsFileSystem(), str(log_dir))[2]
     assert (found.node, found.log_start_offset, found.high_watermark) == ("", -1, -1)
     assert found.log_end_offset == 16
+
+
+def test_names_with_numbers_that_kafka_cannot_have_are_passed_over(log_dir: Path) -> None:
+    (log_dir / "orders-1" / f"{1 << 63:020d}.log").write_bytes(batches(0, 1))
+    (log_dir / "orders-1-20261122120000").mkdir()
+    (log_dir / "orders-1-20261122120000" / f"{0:020d}.log").write_bytes(batches(0, 1))
+    found = list_partitions(OsFileSystem(), str(log_dir))
+    assert [(each.topic, each.partition) for each in found] == [
+        ("empty", 0),
+        ("orders", 0),
+        ("orders", 1),
+    ]
+    assert [each.base_offset for each in found[2].segments] == [0, 10]
