@@ -21,14 +21,14 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from kraft_wire.columnar import PartitionFiles, log_end_offset
+from kraft_wire.columnar import PartitionFiles
 from kraft_wire.model import TopicPartition
 from kraft_wire.spark.failure import PipelineError, line_first
 from kraft_wire.spark.offset_ranges import offset_range
 from kraft_wire.spark.offsets import from_nested, to_nested
 from kraft_wire.spark.options import LogOptions
 from kraft_wire.spark.planning import OffsetRange, plan_log_parts
-from kraft_wire.spark.replicas import list_replicas, one_of_each
+from kraft_wire.spark.replicas import list_replicas, log_end, one_of_each
 from kraft_wire.spark.tasks import ViewPartition
 from kraft_wire.spark.transactions import CommittedLogs
 from kraft_wire.spark.views import ViewTask, read_task
@@ -125,7 +125,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         fs = OsFileSystem()
         if self.options.read_committed:
             return {key: self._committed.end_offset(files) for key, files in logs.items()}
-        return {key: max(log_end_offset(fs, files), 0) for key, files in logs.items()}
+        return {key: max(log_end(fs, files), 0) for key, files in logs.items()}
 
     def _lose(self, what: str) -> None:
         if self.options.fail_on_data_loss:

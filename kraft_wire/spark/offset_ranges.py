@@ -4,11 +4,12 @@ Records below the log start offset are still on disk; only `physical` shows them
 `batches`, which is about files, unless it is told where to begin.
 """
 
-from kraft_wire.columnar import PartitionFiles, log_end_offset
+from kraft_wire.columnar import PartitionFiles
 from kraft_wire.model import TopicPartition
 from kraft_wire.spark.offsets import EARLIEST, LATEST
 from kraft_wire.spark.options import LogOptions
 from kraft_wire.spark.planning import EVERYTHING, OffsetRange
+from kraft_wire.spark.replicas import log_end
 from kraft_wire.storage.files import FileSystem
 
 __all__ = ["offset_range"]
@@ -25,7 +26,7 @@ def offset_range(fs: FileSystem, files: PartitionFiles, options: LogOptions) -> 
             is_physical = True
         start = EVERYTHING.start if is_physical else earliest
     elif start == LATEST:
-        start = max(log_end_offset(fs, files), 0)
+        start = max(log_end(fs, files), 0)
     else:
         start = max(start, earliest)
     end: int | None = (options.ending_offsets or {}).get(key, LATEST)

@@ -18,7 +18,14 @@ from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.leader_epochs import LeaderEpochs
 from kraft_wire.storage.meta_properties import read_meta_properties
 
-__all__ = ["METADATA_PARTITION", "Replica", "best_first", "list_replicas", "one_of_each"]
+__all__ = [
+    "METADATA_PARTITION",
+    "Replica",
+    "best_first",
+    "list_replicas",
+    "log_end",
+    "one_of_each",
+]
 
 METADATA_PARTITION = TopicPartition("__cluster_metadata", 0)
 
@@ -63,6 +70,14 @@ def one_of_each(fs: FileSystem, replicas: Iterable[Replica]) -> list[Replica]:
         group[0] if len(group) == 1 else max(group, key=lambda each: _length(fs, each))
         for group in grouped.values()
     ]
+
+
+def log_end(fs: FileSystem, files: PartitionFiles) -> int:
+    """Return the offset after the last whole batch; PipelineError where that cannot be read."""
+    try:
+        return log_end_offset(fs, files)
+    except StorageError as error:
+        raise PipelineError(f"{files.directory} cannot be read: {error}") from None
 
 
 def best_first(fs: FileSystem, replicas: Iterable[Replica]) -> list[Replica]:
@@ -136,5 +151,5 @@ def _length(fs: FileSystem, replica: Replica) -> tuple[int, int]:
     latest = epochs.latest
     end = replica.files.log_end_offset
     if end < 0:
-        end = log_end_offset(fs, replica.files)
+        end = log_end(fs, replica.files)
     return -1 if latest is None else int(latest), end

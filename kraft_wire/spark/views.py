@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from kraft_wire.columnar import SEGMENTS, PartitionFiles, log_end_offset, segments_table
+from kraft_wire.columnar import SEGMENTS, PartitionFiles, segments_table
 from kraft_wire.spark.failure import PipelineError
 from kraft_wire.spark.metadata_views import (
     arrow_batches,
@@ -27,6 +27,7 @@ from kraft_wire.spark.replicas import (
     Replica,
     best_first,
     list_replicas,
+    log_end,
     one_of_each,
 )
 from kraft_wire.spark.schemas import SNAPSHOTS, chosen_schema, view_schema
@@ -152,7 +153,7 @@ def read_view(given: Mapping[str, str], columns: Sequence[str] = ()) -> Iterator
 def _segments(
     fs: FileSystem, task: ViewTask, options: LogOptions, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    known = [replace(files, log_end_offset=log_end_offset(fs, files)) for files in task.logs]
+    known = [replace(files, log_end_offset=log_end(fs, files)) for files in task.logs]
     table = segments_table(known)
     assert table.schema.equals(SEGMENTS)
     if table.num_rows:

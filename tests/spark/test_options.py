@@ -156,3 +156,14 @@ def test_directory_without_identity_is_a_replica_of_the_cluster_that_the_others_
     copy = Path(shutil.copytree(written.path, tmp_path / "node-2"))
     (copy / "meta.properties").unlink()
     assert read(Path(f"{written.path},{copy}")) == len(written.records)
+
+
+@pytest.mark.parametrize("view", ["records", "batches", "segments"])
+def test_file_that_cannot_be_read_is_named_in_one_line(
+    tmp_path: Path, written: WrittenLogs, view: str
+) -> None:
+    copies = [Path(shutil.copytree(written.path, tmp_path / name)) for name in ("one", "other")]
+    unreadable = copies[0] / "plain-0" / f"{1 << 40:020d}.log"
+    unreadable.mkdir()
+    with pytest.raises(PipelineError, match=f"{unreadable}: Is a directory"):
+        read(Path(f"{copies[0]},{copies[1]}"), view=view)
