@@ -515,6 +515,7 @@ def test_a_log_that_finds_no_room_to_begin_anew_does_so_later_or_is_out_of_use()
         outcomes[is_offline] += 1
         if is_offline:
             assert follower.fetcher.followed == {}
+            follower.directory.close()
             continue
         follower.directory.space.is_full = False
         follower.now_ms += BACKOFF_MS
