@@ -125,7 +125,7 @@ def run_prepared(
         else:
             large[share.place[0]].read[share.place[1]].append(result)
     for gathering in large:
-        outcome.add(judge_task(OsFileSystem(), gathering.task, checks, gathering.read))
+        outcome.add(_judged(gathering, checks))
     nodes = sorted({each.node for task in plan.tasks for each in task.source.replicas})
     found = AuditResult(outcome, nodes, len(plan.tasks))
     if output is not None:
@@ -155,6 +155,13 @@ def _shares(prepared: PreparedAudit, large: Sequence[_Gathering], task_bytes: in
     if "snapshot" in prepared.checks and copies:
         shares.append(_Share(snapshots=copies))
     return shares
+
+
+def _judged(gathering: _Gathering, checks: Collection[str]) -> Outcome:
+    try:
+        return judge_task(OsFileSystem(), gathering.task, checks, gathering.read)
+    except StorageError as error:
+        raise PipelineError(str(error)) from None
 
 
 def _run(share: _Share, checks: Collection[str]) -> Outcome | Batches:

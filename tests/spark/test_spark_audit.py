@@ -83,3 +83,16 @@ def test_what_cannot_be_audited_is_one_line(tmp_path: Path, spark: SparkSession)
     ended = CliRunner().invoke(app, ["audit", str(tmp_path), "--checks", "beauty"])
     assert ended.exit_code == 2
     assert len(ended.stderr.splitlines()) == 1, ended.stderr
+
+
+def test_small_file_of_a_large_partition_that_cannot_be_read_is_one_line(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_audit, "_TASK_BYTES_MIN", 1)
+    monkeypatch.setattr(spark_audit, "_TASK_BYTES_MAX", 5_000)
+    (node, *_) = write_clean_set(tmp_path / "clean")
+    index = node / "orders-0" / f"{0:020d}.index"
+    index.unlink()
+    index.mkdir()
+    with pytest.raises(PipelineError, match="Is a directory"):
+        audit_directories(spark, [str(node)])
