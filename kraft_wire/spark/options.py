@@ -108,6 +108,7 @@ def parse_log_options(given: Mapping[str, str]) -> LogOptions:
     starting = found.get("startingOffsets", str.strip)
     physical = starting is not None and starting.lower() == "physical"
     ending = found.get("endingOffsets", str.strip)
+    open_cost = found.get("openCostInBytes", _size_or_nothing)
     return LogOptions(
         paths=_paths(found),
         view=found.one_of("view", get_args(View), "records"),
@@ -129,7 +130,7 @@ def parse_log_options(given: Mapping[str, str]) -> LogOptions:
         as_of_offset=found.get("asOfOffset", parse_not_negative),
         image=found.one_of("image", ("replay", "snapshot"), "replay"),
         partition_bytes_max=found.get("maxPartitionBytes", _size) or 128 * _MIB,
-        open_cost_bytes=found.get("openCostInBytes", _size) or 4 * _MIB,
+        open_cost_bytes=4 * _MIB if open_cost is None else open_cost,
         partitions_min=found.get("minPartitions", parse_positive),
         arrow_batch_rows=found.get("arrowBatchRows", parse_positive) or 1 << 15,
         pushdown=found.flag("pushdown"),
@@ -139,15 +140,19 @@ def parse_log_options(given: Mapping[str, str]) -> LogOptions:
 
 def _paths(found: Given) -> tuple[str, ...]:
     """Return the directories of `path`, a list with commas, or of `load([...])`."""
-    several = found.get("paths", json.loads)
+    several = found.get("paths", _texts)
     if several is None:
-        one = found.get("path", str.strip)
-        if not one:
-            raise PipelineError(
-                "option path is missing: give log directories, as log.dirs has them"
-            )
-        several = [each.strip() for each in one.split(",")]
+        several = [each.strip() for each in (found.get("path", str) or "").split(",")]
+    if not any(several):
+        raise PipelineError("option path is missing: give log directories, as log.dirs has them")
     return tuple(dict.fromkeys(_local(each) for each in several if each))
+
+
+def _texts(text: str) -> list[str]:
+    content = json.loads(text)
+    if not isinstance(content, list) or not all(isinstance(each, str) for each in content):
+        raise ValueError("is no list of paths")
+    return content
 
 
 def _local(path: str) -> str:
@@ -174,7 +179,15 @@ def _offsets(
 
 def _size(text: str) -> int:
     """Return bytes of a size as Spark writes them: 134217728, 134217728b, 128m, 128MB."""
+    size = _size_or_nothing(text)
+    if not size:
+        raise ValueError("is no size such as 128MB")
+    return size
+
+
+def _size_or_nothing(text: str) -> int:
+    """Return bytes of such a size, or 0: what costs nothing may be told so."""
     match = _SIZE.fullmatch(text.strip())
-    if match is None or not int(match[1]):
+    if match is None:
         raise ValueError("is no size such as 128MB")
     return int(match[1]) * _UNITS[(match[2] or "b")[0].lower()]

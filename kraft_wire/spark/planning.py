@@ -100,7 +100,7 @@ def task_bytes(options: LogOptions, total_bytes: int, files: int, parallelism: i
     assert parallelism > 0, parallelism
     total = total_bytes + files * options.open_cost_bytes
     tasks = max(parallelism, options.partitions_min or 1)
-    return max(options.open_cost_bytes, min(options.partition_bytes_max, total // tasks))
+    return max(options.open_cost_bytes, min(options.partition_bytes_max, total // tasks), 1)
 
 
 def plan_log_parts(

@@ -19,6 +19,9 @@ from tests.spark.log_directories import WrittenLogs
 
 WRONG = [
     ({}, "option path is missing"),
+    ({"path": " , "}, "option path is missing"),
+    ({"path": "/logs", "paths": "[]"}, "option path is missing"),
+    ({"path": "/logs", "paths": "[1]"}, "option paths: '[1]' is no list of paths"),
     ({"path": "s3://bucket/logs"}, "option path: 's3://bucket/logs' is no path of this machine"),
     ({"view": "record"}, "option view: 'record' is none of records, batches"),
     ({"startingOfsets": "earliest"}, "did you mean startingOffsets?"),
@@ -66,6 +69,10 @@ def test_names_and_words_are_case_insensitive() -> None:
 
 def test_several_paths_of_load_are_a_list() -> None:
     assert parse_log_options({"paths": '["/a","/b"]'}).paths == ("/a", "/b")
+
+
+def test_opening_a_file_may_cost_nothing(written: WrittenLogs) -> None:
+    assert read(written.path, openCostInBytes="0") == read(written.path)
 
 
 def test_defaults_are_those_of_the_format() -> None:
