@@ -101,13 +101,23 @@ class ClusterMisfortune(Misfortune):
         return True
 
     def _is_whole(self) -> bool:
-        """Whether everybody runs, and every partition has all of its replicas in sync."""
+        """Whether everybody runs, and every partition has all of its replicas in sync.
+
+        And stays so: a former life's session that is about to end, a stop, or a change of an ISR
+        that is asked for may leave the broker whose disk is lost alone in an ISR.
+        """
         partitions = self.cluster.truth.existing()
         return (
             bool(partitions)
-            and all(each.is_up and not each.is_paused for each in self.world.machines.values())
+            and not any(self._may_end_a_session(*each) for each in self.world.network.cuts)
+            and all(_is_well(each) for each in self.world.machines.values())
             and all(len(each.isr) > 1 and {*each.isr} == {*each.replicas} for each in partitions)
         )
+
+    def _may_end_a_session(self, source: int, target: int) -> bool:
+        """Tell whether a cut lies between a broker and a controller."""
+        brokers = self.world.setup.brokers
+        return (source in brokers) != (target in brokers)
 
     def _calm_down(self) -> None:
         """Take back what may make a broker's session end."""
@@ -195,3 +205,14 @@ class ClusterMisfortune(Misfortune):
         return self._order(
             DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=2_000)
         )
+
+
+def _is_well(machine: Machine) -> bool:
+    """Whether a process runs, is registered, and asks for no other ISR."""
+    node = machine.node
+    if node is None or machine.is_paused or machine.is_stopping or not machine.serves_clients:
+        return False
+    if not machine.is_broker_only:
+        return True
+    led = [each.leadership for each in node.broker.partitions.values()]
+    return all(each is None or each.change is None for each in led)
