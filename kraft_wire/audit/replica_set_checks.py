@@ -108,10 +108,13 @@ def loss_faults(
     layouts: Sequence[Layout], isr: Collection[str] | None, told: int = NO_OFFSET
 ) -> list[Fault]:
     """Return one fault for each replica that ends too early, one for all where none reaches."""
-    highest = highest_watermark([layout.replica for layout in layouts], told)
+    # what lies before a log start was committed, also where the log does not reach it any more
+    starts = [each.replica.log_start_offset for each in layouts]
+    ends = [each.log_end_offset for each in layouts]
+    beyond = [start for start, end in zip(starts, ends, strict=True) if end < start]
+    highest = max([highest_watermark([each.replica for each in layouts], told), *beyond])
     short = [layout for layout in layouts if layout.log_end_offset < highest]
     if len(short) == len(layouts) > 1:
-        ends = [layout.log_end_offset for layout in short]
         witnesses = [each for each in short if each.replica.high_watermark == highest] or short
         replica, nodes = witnesses[0].replica, ",".join(each.replica.node for each in witnesses)
         detail = f"no replica reaches the high watermark {highest}: they end at {sorted(ends)}"

@@ -72,9 +72,15 @@ class Walk:
         return self._end
 
     def _judge_deleted(self) -> None:
-        """Look at a log that ends before consumers may begin, which no damage explains."""
+        """Look at a log that ends before consumers may begin, which no damage explains.
+
+        Where the last batch follows the one before it, it is the end that is lost.
+        """
         start = self._replica.log_start_offset
-        if len(self._rows) == len(self._replica.batches):
+        is_whole = len(self._rows) == len(self._replica.batches)
+        if is_whole and len(self._rows) > 1 and self._base[-1] > self._last[-2]:
+            return
+        if is_whole:
             self._is_sound[-1] = False
             detail = f"batch begins at {self._base[-1]}, but the log starts at {start}"
             self.steps.append(Step(int(self._rows[-1]), start, END_OF_LOG, detail))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kraft_wire.audit import (
     Replica,
     batches_of,
     check_below_high_watermark,
     check_divergence,
+    check_gap,
     check_log_matching,
 )
 from kraft_wire.columnar import Place, batch_columns, batches_table, window_of
@@ -53,6 +56,13 @@ def test_replica_that_ends_below_the_high_watermark_lost_data() -> None:
         ("3", "warn", 1),
     ]
     assert list(check_below_high_watermark([replica("1", SAME, 1)], {"1"})) == []
+
+
+def test_log_that_ends_below_its_own_start_lost_data() -> None:
+    short = replace(replica("1", SAME), log_start_offset=5)
+    (found,) = check_below_high_watermark([short], {"1"})
+    assert (found.check, found.node, found.offset) == ("below-high-watermark", "1", 3)
+    assert list(check_gap(short)) == []
 
 
 def test_other_boundaries_or_epochs_are_an_error_below_the_high_watermark() -> None:
