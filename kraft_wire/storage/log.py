@@ -543,12 +543,13 @@ class Log:
             return
         self.advance_log_start_offset(self.segments[count].base_offset)
         for _ in range(count):
-            self.segments.pop(0).remove()
+            removed = self.segments.pop(0)
+            self.segments_changed()  # before the disk may refuse: readers find what is left by it
+            removed.remove()
             self._sync_directory()
         first = self.segments[0].base_offset
         self.epochs.truncate_from_start(first)
         remove_snapshots(self._fs, self.directory, lambda taken_at: taken_at < first)
-        self.segments_changed()
 
     def close(self) -> None:
         """Flush and leave every file as Kafka leaves it after a clean stop."""

@@ -1,11 +1,14 @@
 """Offsets by time, and the removal of old segments."""
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kraft_wire.model import Offset
+from kraft_wire.model import DiskFull, FsyncFailed, Offset
 from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.open_files import Fault
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.producer_snapshots import snapshot_offsets
@@ -136,6 +139,28 @@ def test_expired_segments_go_oldest_first_with_their_producer_snapshots() -> Non
     assert log.segments[0].base_offset > last_old.base_offset
     assert log.log_start_offset == log.segments[0].base_offset
     assert all(offset >= log.log_start_offset for offset in snapshot_offsets(log._fs, DIRECTORY))
+
+
+def test_what_is_left_is_found_where_the_disk_had_no_room_to_note_what_went() -> None:
+    """Else readers would be given what stands as many segments further on, and miss the rest."""
+    tried = 0
+    for call in range(60):
+        log = log_with([1_000_000 + at for at in range(40)])
+        assert len(log.segments) > 4
+        log.update_config(LogConfig(segment_bytes=400, retention_bytes=log.size_bytes - 1_200))
+        fs = log._fs
+        assert isinstance(fs, SimFileSystem)
+        fs.fault = (fs.calls_count + call, Fault.ENOSPC)
+        with suppress(DiskFull, FsyncFailed):
+            apply_retention(log, 2_000_000)
+        if fs.failed_operation not in ("open", "write", "rename"):
+            continue
+        tried += 1
+        for offset in range(log.log_start_offset, log.log_end_offset):
+            end = log.log_end_offset
+            read = log.read(Offset(offset), 1, upper_bound=end, min_one_batch=True)
+            assert (read.first_offset, read.size_bytes > 0) == (offset, True)
+    assert tried >= 3
 
 
 def test_expired_active_segment_is_rolled_first() -> None:
