@@ -169,7 +169,8 @@ class DataJudge:
             watch.led_epoch = epoch
             self._began(watch, epoch)
         if high_watermark != before[1]:
-            self._look_at_watermark(watch, before[1], high_watermark)
+            has_led = before[3] and not is_leader and watch.led_epoch == before[2]
+            self._look_at_watermark(watch, before[1], high_watermark, has_led)
 
     def _look_at_log(self, watch: ReplicaWatch, before: tuple[int, int, int, bool]) -> None:
         """Ask about what was appended and cut since the last look."""
@@ -208,15 +209,17 @@ class DataJudge:
 
     # -- what is committed -----------------------------------------------------------------------
 
-    def _look_at_watermark(self, watch: ReplicaWatch, before: int, now: int) -> None:
-        truth, leads = watch.truth, watch.state[3]
+    def _look_at_watermark(self, watch: ReplicaWatch, before: int, now: int, has_led: bool) -> None:
+        """`has_led`: whether it led until this event, in which it may have committed once more."""
+        truth, leads = watch.truth, watch.state[3] or has_led
         if self.has_canary:
             self._check("S00 Canary", now == 0, watch, "committed up to", now)
         owed = min(before, truth.kept_until(watch.committed_epoch))
         self._check("S04 MonotoneHighWatermark", now >= owed, watch, before, now)
         own = watch.log.batch_before(now) if now else None
         watch.committed_epoch = -1 if own is None else own.epoch
-        if own is not None and now > truth.kept_until(self._said_in(watch, before, now, own)):
+        epoch = watch.led_epoch if has_led else self._said_in(watch, before, now, own)
+        if own is not None and now > truth.kept_until(epoch):
             return  # it has what an unclean election took, and is about to be cut
         if now > truth.end:
             self._check("S26 CommittedReadOnly", leads, watch, now, "beyond", truth.end)
@@ -227,14 +230,14 @@ class DataJudge:
             facts = (now, own and own.identity, committed and committed.identity)
             self._check("S09 CommittedIsForever", same, watch, *facts)
 
-    def _said_in(self, watch: ReplicaWatch, before: int, now: int, own: SeenBatch) -> int:
+    def _said_in(self, watch: ReplicaWatch, before: int, now: int, own: SeenBatch | None) -> int:
         """Return of which leader epoch it is what a node calls committed.
 
         Who leads or hears of more is of its own epoch. Who has just read its disk, or begins to cut
         its log, may follow the new leader and still have what the last batch's epoch left.
         """
         is_new = watch.state[3] or now > before > 0
-        return watch.state[2] if is_new else own.epoch
+        return watch.state[2] if is_new or own is None else own.epoch
 
     def _commit(self, watch: ReplicaWatch, end: int, *, is_found: bool = False) -> None:
         """Take what a leader calls committed for committed, where the others have it.

@@ -517,6 +517,18 @@ def test_what_goes_its_usual_way_is_no_violation() -> None:
     assert stage.truth.end == 3
 
 
+def test_a_leader_may_commit_once_more_in_the_event_that_ends_its_leadership() -> None:
+    """Metadata that come together: the ISR without who lags, and then another leader."""
+    stage = Stage()
+    stage.has(11, batch(0))
+    stage.has(12, batch(0))
+    stage.truth.isr, stage.truth.leader, stage.truth.leader_epoch = (12,), 12, 1
+    partition = stage.partition(11)
+    partition.is_leader, partition.leader_epoch, partition.log.high_watermark = False, 1, 1
+    stage.look(11)
+    assert stage.truth.end == 1
+
+
 def test_what_an_unclean_election_takes_away_is_owed_no_more() -> None:
     """Only where the plan lets an operator ask for one; else it is a violation by itself."""
     stage = Stage(may_elect_uncleanly=True)
