@@ -94,6 +94,9 @@ def test_epoch_that_goes_back_or_differs_from_the_checkpoint_is_one_finding() ->
     assert names(findings(first=[FIRST[0], batch(2, 3), FIRST[2]])) == [("epoch", "error", 2)]
     found = findings(leader_epochs=[(0, 0), (1, 10)])
     assert names(found) == [("epoch", "error", 8)]
+    inside = findings(leader_epochs=[(0, 0), (1, 9)])
+    assert names(inside) == [("epoch", "error", 8)]
+    assert findings(leader_epochs=[(0, 3), (1, 8)], log_start_offset=3) == []
 
 
 def test_sequence_that_jumps_is_one_finding_and_wraps_around() -> None:
