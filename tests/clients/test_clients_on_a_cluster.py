@@ -16,7 +16,7 @@ from tests.clients.running import run_all
 from tests.mixed.controller import OURS
 
 SCENARIOS = ("idempotent", "group", "topics", "restart-before")
-RESTART_EVERY_S = 3.0
+RESTART_EVERY_S = 10.0
 SESSIONS = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
 """A broker that comes back waits for the session of its former life to end, as in 4.3.1."""
 

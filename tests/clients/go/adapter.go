@@ -23,6 +23,17 @@ var replicas = replicasWanted()
 // as an idempotent producer, and a member that joins again reads again what nobody has committed.
 var leadersMove = replicas > 1
 
+// session is that of a member: so long a new coordinator waits for one that has left, if it was told
+// by its predecessor only in memory.
+var session = sessionWanted()
+
+func sessionWanted() time.Duration {
+	if leadersMove {
+		return 6 * time.Second
+	}
+	return 45 * time.Second
+}
+
 func replicasWanted() int {
 	if count, err := strconv.Atoi(os.Getenv("REPLICAS")); err == nil {
 		return count

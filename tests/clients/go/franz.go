@@ -195,7 +195,7 @@ func (f *franz) consume(topic string, partitions, count int) ([]record, error) {
 
 func (f *franz) consumeInGroup(topic, group string, count int) ([]record, error) {
 	client, err := f.client(
-		kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit(),
+		kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit(), kgo.SessionTimeout(session),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func (f *franz) join(topic, group string) (member, error) {
 	one := &franzMember{stop: cancel, done: make(chan struct{})}
 	held := map[int32]bool{}
 	client, err := f.client(
-		kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit(),
+		kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit(), kgo.SessionTimeout(session),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, given map[string][]int32) {
 			for _, number := range given[topic] {

@@ -223,7 +223,7 @@ func (s *segment) consume(topic string, partitions, count int) ([]record, error)
 func (s *segment) consumeInGroup(topic, group string, count int) ([]record, error) {
 	from := kafka.NewReader(kafka.ReaderConfig{
 		Brokers: s.servers, GroupID: group, Topic: topic, StartOffset: kafka.FirstOffset,
-		MinBytes: 1, MaxBytes: 10_000_000, MaxWait: segmentMaxWait,
+		MinBytes: 1, MaxBytes: 10_000_000, MaxWait: segmentMaxWait, SessionTimeout: session,
 	})
 	ctx, cancel := inTime()
 	defer cancel()
@@ -251,7 +251,7 @@ type segmentMember struct {
 func (s *segment) join(topic, group string) (member, error) {
 	joined, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: group, Brokers: s.servers, Topics: []string{topic}, StartOffset: kafka.FirstOffset,
-		HeartbeatInterval: time.Second,
+		HeartbeatInterval: time.Second, SessionTimeout: session,
 	})
 	if err != nil {
 		return nil, err

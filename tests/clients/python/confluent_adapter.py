@@ -21,6 +21,7 @@ from tests.clients.python.adapter import (
     LEADERS_MOVE,
     OPERATION_SECONDS,
     REPLICAS,
+    SESSION_MS,
     AdminAdapter,
     Consumed,
     Member,
@@ -124,6 +125,7 @@ class ConfluentAdapter(AdminAdapter):
             "group.id": group,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
+            "session.timeout.ms": SESSION_MS,
         }
 
     def brokers(self) -> list[str]:

@@ -13,6 +13,7 @@ from tests.clients.python.adapter import (
     LEADERS_MOVE,
     OPERATION_SECONDS,
     REPLICAS,
+    SESSION_MS,
     AdminAdapter,
     Consumed,
     Member,
@@ -110,6 +111,7 @@ class KafkaPythonAdapter(AdminAdapter):
             group_id=group,
             auto_offset_reset="earliest",
             enable_auto_commit=False,
+            session_timeout_ms=SESSION_MS,
         )
 
     def brokers(self) -> list[str]:

@@ -19,6 +19,7 @@ from typing import IO
 from tests.clients.python.adapter import (
     LEADERS_MOVE,
     OPERATION_SECONDS,
+    SESSION_MS,
     Adapter,
     Consumed,
     Member,
@@ -29,6 +30,7 @@ from tests.clients.python.adapter import (
 )
 from tests.clients.python.confluent_adapter import ConfluentAdapter
 
+MEMBER = ("-X", "auto.offset.reset=earliest", "-X", f"session.timeout.ms={SESSION_MS}")
 FORMAT = "%p %o %K %S\n%k%s%h\n"
 FILE_BYTES_MIN = 100_000
 KEY_DELIMITER = "\x1e"
@@ -245,7 +247,7 @@ class KcatAdapter(Adapter):
         return self._parse(self._run(arguments))
 
     def consume_in_group(self, topic: str, group: str, count: int) -> list[Consumed]:
-        settings = ["-X", "auto.offset.reset=earliest", "-c", str(count), "-q", "-f", FORMAT]
+        settings = [*MEMBER, "-c", str(count), "-q", "-f", FORMAT]
         return self._parse(self._run([*settings, "-G", group, topic]))
 
     @staticmethod
@@ -256,7 +258,7 @@ class KcatAdapter(Adapter):
             return list(iter(lambda: read_one(stream), None))
 
     def member(self, topic: str, group: str) -> Member:
-        settings = ["-u", "-X", "auto.offset.reset=earliest", "-f", FORMAT]
+        settings = ["-u", *MEMBER, "-f", FORMAT]
         return KcatMember(KcatProcess(["-b", self.bootstrap, *settings, "-G", group, topic]))
 
     def offset_for_timestamp(self, topic: str, timestamp_ms: int) -> int | None:

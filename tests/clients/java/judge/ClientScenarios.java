@@ -55,6 +55,7 @@ final class ClientScenarios {
      * producer, and a member that joins again reads again what nobody has committed.
      */
     private static final boolean LEADERS_MOVE = REPLICAS > 1;
+    private static final int SESSION_MS = 6_000;
 
     private final String bootstrap;
 
@@ -340,6 +341,9 @@ final class ClientScenarios {
         all.put("bootstrap.servers", bootstrap);
         all.put("auto.offset.reset", "earliest");
         all.put("enable.auto.commit", false);
+        if (LEADERS_MOVE) {
+            all.put("session.timeout.ms", SESSION_MS); // a new coordinator waits so long for who has left
+        }
         return new KafkaConsumer<>(all, new ByteArrayDeserializer(), new ByteArrayDeserializer());
     }
 
