@@ -174,7 +174,11 @@ class NodeLogStore:
         note_compaction(directory, partition, Offset(0))
 
     def settle(self) -> None:
-        """Make durable what was created and deleted since the last call, all at once."""
+        """Make durable what was created and deleted since the last call, all at once.
+
+        Where there is no room that is left for another call: until then nothing may be appended to
+        what was made, because a start would give it the offsets of what had its name before.
+        """
         unsettled, self._unsettled = self._unsettled, {}
         for directory in unsettled.values():
             if directory.offline is None:
@@ -182,6 +186,12 @@ class NodeLogStore:
                     directory.settle()
                 except StorageError as error:
                     self.directory_failed(directory, error)
+                    if directory.offline is None:
+                        self._unsettled[directory.path] = directory
+
+    def is_settled(self, directory: LogDirectory) -> bool:
+        """Tell whether nothing in a directory waits for `settle`."""
+        return directory.path not in self._unsettled
 
     def directory_failed(self, directory: LogDirectory, error: StorageError) -> None:
         """Draw the consequence of an error that is about no log in particular."""

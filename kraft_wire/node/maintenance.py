@@ -162,9 +162,10 @@ class Maintenance:
                 self._directory_failed(directory, error)
 
     def _look_for_space(self, now_ms: int, wall_ms: int) -> None:
-        """Go on appending as soon as a full disk has room again."""
+        """Go on appending as soon as a full disk has room again, also for what it owes."""
+        self._store.settle()
         for directory in self._online():
-            if directory.space.is_full:
+            if directory.space.is_full and self._store.is_settled(directory):
                 try:
                     directory.space.refresh()
                 except StorageError as error:

@@ -12,6 +12,11 @@ from kraft_wire.storage.log import Log
 from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
+from kraft_wire.wire.generated.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -107,6 +112,32 @@ def test_appends_are_refused_on_a_full_disk_and_go_on_when_there_is_room() -> No
     assert produced(door, size_bytes=500) == ErrorCode.NONE
     assert names(door).count("log_directory_has_room") == 1
     assert door.node.broker.partitions["t", 0].log_end_offset == 2
+
+
+def test_a_topic_that_is_made_again_on_a_full_disk_keeps_what_is_acknowledged() -> None:
+    """A start would else give its log the offsets that the checkpoint has of the former one."""
+    fs = Failing()
+    door = NodeDoor(fs, storage_ballast_bytes="0")
+    assert created(door, "t") == ErrorCode.NONE
+    assert [produced(door) for _ in range(3)] == [ErrorCode.NONE] * 3
+    wanted = DeleteRecordsPartition(partition_index=0, offset=2)
+    topics = [DeleteRecordsTopic(name="t", partitions=[wanted])]
+    answer = door.send(DeleteRecordsRequest(topics=topics, timeout_ms=1_000), 2)
+    assert answer.response.topics[0].partitions[0].error_code == ErrorCode.NONE
+    door.advance(61_000)
+    assert fs.read(f"{DIRECTORY}/log-start-offset-checkpoint") == b"0\n1\nt 0 2\n"
+    fs.fails, fs.kind = ("open", "log-start-offset-checkpoint"), DiskFull
+    assert deleted(door, "t") == ErrorCode.NONE
+    assert created(door, "t") == ErrorCode.NONE
+    door.advance(2_000)
+    assert produced(door) == FAILED, "room for records is none while there is none for that"
+    fs.fails = None
+    door.advance(2_000)
+    assert produced(door) == ErrorCode.NONE
+    killed = fs.crashed([atom.number for atom in fs.pending_atoms()])
+    restarted = NodeDoor(killed, door.now_ms, storage_ballast_bytes="0")
+    log = restarted.node.broker.partitions["t", 0].log
+    assert (log.log_start_offset, log.log_end_offset) == (0, 1)
 
 
 def test_the_ballast_keeps_metadata_writable_on_a_full_disk() -> None:
