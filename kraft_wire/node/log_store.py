@@ -62,7 +62,8 @@ class NodeLogStore:
         self._own: dict[str, Mapping[str, str]] = {}
         self._recent: tuple[Mapping[str, str], LogConfig] | None = None
         """What a topic set itself that was asked for last, and what came of it."""
-        self._unsettled: dict[str, LogDirectory] = {}
+        self.unsettled: dict[str, LogDirectory] = {}
+        """Directories, by path, for which `settle` is due."""
         self._full: dict[str, bool] = {}
 
     def usage(self) -> list[LogDirectoryUsage]:
@@ -130,7 +131,7 @@ class NodeLogStore:
         except StorageError as error:
             self.directory_failed(chosen, error)
             raise
-        self._unsettled[chosen.path] = chosen
+        self.unsettled[chosen.path] = chosen
         return log
 
     def configure(self, partition: TopicPartition, config: Mapping[str, str]) -> None:
@@ -160,7 +161,7 @@ class NodeLogStore:
             return
         try:
             self.doomed.append((directory, directory.delete_log(partition, durable=False)))
-            self._unsettled[directory.path] = directory
+            self.unsettled[directory.path] = directory
         except StorageError as error:
             directory.forget_log(partition)
             self.directory_failed(
@@ -179,7 +180,7 @@ class NodeLogStore:
         Where there is no room that is left for another call: until then nothing may be appended to
         what was made, because a start would give it the offsets of what had its name before.
         """
-        unsettled, self._unsettled = self._unsettled, {}
+        unsettled, self.unsettled = self.unsettled, {}
         for directory in unsettled.values():
             if directory.offline is None:
                 try:
@@ -187,11 +188,7 @@ class NodeLogStore:
                 except StorageError as error:
                     self.directory_failed(directory, error)
                     if directory.offline is None:
-                        self._unsettled[directory.path] = directory
-
-    def is_settled(self, directory: LogDirectory) -> bool:
-        """Tell whether nothing in a directory waits for `settle`."""
-        return directory.path not in self._unsettled
+                        self.unsettled[directory.path] = directory
 
     def directory_failed(self, directory: LogDirectory, error: StorageError) -> None:
         """Draw the consequence of an error that is about no log in particular."""

@@ -165,7 +165,7 @@ class Maintenance:
         """Go on appending as soon as a full disk has room again, also for what it owes."""
         self._store.settle()
         for directory in self._online():
-            if directory.space.is_full and self._store.is_settled(directory):
+            if directory.space.is_full and directory.path not in self._store.unsettled:
                 try:
                     directory.space.refresh()
                 except StorageError as error:
