@@ -119,6 +119,7 @@ def parse_wire_options(given: Mapping[str, str], *, streaming: bool) -> WireOpti
         raise PipelineError(
             f"option minOffsetsPerTrigger: {least} is more than maxOffsetsPerTrigger {most}"
         )
+    delay_ms = found.get("maxTriggerDelay", _duration_ms)
     strategy = found.one_of("startingOffsetsByTimestampStrategy", ("error", "latest"), "error")
     return WireOptions(
         cluster=keys.cluster(),
@@ -134,7 +135,7 @@ def parse_wire_options(given: Mapping[str, str], *, streaming: bool) -> WireOpti
         partition_records_max=found.get("maxRecordsPerPartition", parse_positive),
         trigger_offsets_max=most,
         trigger_offsets_min=least,
-        trigger_delay_ms=found.get("maxTriggerDelay", _duration_ms) or _TRIGGER_DELAY_MS,
+        trigger_delay_ms=_TRIGGER_DELAY_MS if delay_ms is None else delay_ms,
         include_headers=found.flag("includeHeaders"),
         arrow_batch_rows=found.get("arrowBatchRows", parse_positive) or 1 << 15,
         keys=keys,

@@ -201,6 +201,13 @@ def test_what_the_connector_refuses_for_streams_is_refused() -> None:
         parse_wire_options({"subscribe": "a"}, streaming=True)
 
 
+def test_trigger_may_wait_for_nothing() -> None:
+    given = {"kafka.bootstrap.servers": "h:1", "subscribe": "a"}
+    assert parse_wire_options(given, streaming=True).trigger_delay_ms == 900_000
+    at_once = given | {"maxTriggerDelay": "0s"}
+    assert parse_wire_options(at_once, streaming=True).trigger_delay_ms == 0
+
+
 def test_what_does_not_exist_is_named(topics: LiveTopics) -> None:
     with pytest.raises(PipelineError, match=r"^topic 'nowhere' does not exist at 127\.0\.0\.1:"):
         read(topics, subscribe="nowhere")
