@@ -58,7 +58,9 @@ def list_snapshots(fs: FileSystem, directory: str) -> list[OffsetAndEpoch]:
     for name in fs.names(directory):
         if name.endswith(_SUFFIX):
             offset, dash, epoch = name.removesuffix(_SUFFIX).partition("-")
-            if dash and (len(offset), len(epoch)) == (20, 10) and (offset + epoch).isdigit():
+            digits = offset + epoch
+            is_named = dash and (len(offset), len(epoch)) == (20, 10) and digits.isascii()
+            if is_named and digits.isdigit():
                 found.append(OffsetAndEpoch(Offset(int(offset)), LeaderEpoch(int(epoch))))
     found.sort(key=lambda known: (known.epoch, known.offset))
     assert len(set(found)) == len(found), found

@@ -89,7 +89,10 @@ def test_order_is_by_epoch_then_offset_and_other_files_do_not_count() -> None:
     fs = disk()
     for snapshot_id in (at(30, 1), at(20, 2), at(25, 2)):
         freeze(fs, snapshot_id, b"x")
-    for name in ("bootstrap.checkpoint", "1-2.checkpoint", f"{'x' * 20}-{'0' * 10}.checkpoint"):
+    digits = "\N{SUPERSCRIPT TWO}" * 20  # for Python they are
+    names = ["bootstrap.checkpoint", "1-2.checkpoint"]
+    names += [f"{each}-{'0' * 10}.checkpoint" for each in ("x" * 20, digits)]
+    for name in names:
         replace_file(fs, f"{D}/{name}", b"")
     assert list_snapshots(fs, D) == [at(30, 1), at(20, 2), at(25, 2)]
 
