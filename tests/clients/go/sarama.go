@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -38,8 +39,30 @@ func newSarama(bootstrap string) adapter {
 	return &saramaClient{servers, admin}
 }
 
+// asked asks the cluster. An admin of sarama keeps the broker that it asks, and tries no other when
+// that one cannot be reached: where brokers restart, a new admin is made then, and nothing was sent.
+func (s *saramaClient) asked(question func(sarama.ClusterAdmin) error) error {
+	ctx, cancel := inTime()
+	defer cancel()
+	for {
+		err := question(s.admin)
+		if !leadersMove || !errors.Is(err, syscall.ECONNREFUSED) || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
+		if fresh, err := sarama.NewClusterAdmin(s.bootstrap, saramaConfig()); err == nil {
+			s.admin.Close()
+			s.admin = fresh
+		}
+	}
+}
+
 func (s *saramaClient) brokers() ([]string, error) {
-	found, _, err := s.admin.DescribeCluster()
+	var found []*sarama.Broker
+	err := s.asked(func(admin sarama.ClusterAdmin) (err error) {
+		found, _, err = admin.DescribeCluster()
+		return err
+	})
 	var names []string
 	for _, broker := range found {
 		names = append(names, broker.Addr())
@@ -48,7 +71,11 @@ func (s *saramaClient) brokers() ([]string, error) {
 }
 
 func (s *saramaClient) partitions(topic string) (int, error) {
-	found, err := s.admin.DescribeTopics([]string{topic})
+	var found []*sarama.TopicMetadata
+	err := s.asked(func(admin sarama.ClusterAdmin) (err error) {
+		found, err = admin.DescribeTopics([]string{topic})
+		return err
+	})
 	if err != nil {
 		return 0, err
 	}
@@ -69,23 +96,31 @@ func (s *saramaClient) createTopic(topic string, partitions int, configs map[str
 	detail := &sarama.TopicDetail{
 		NumPartitions: int32(partitions), ReplicationFactor: int16(replicas), ConfigEntries: entries,
 	}
-	return s.admin.CreateTopic(topic, detail, false)
+	return s.asked(func(admin sarama.ClusterAdmin) error { return admin.CreateTopic(topic, detail, false) })
 }
 
 func (s *saramaClient) addPartitions(topic string, total int) error {
-	return s.admin.CreatePartitions(topic, int32(total), nil, false)
+	return s.asked(func(admin sarama.ClusterAdmin) error {
+		return admin.CreatePartitions(topic, int32(total), nil, false)
+	})
 }
 
 func (s *saramaClient) alterConfig(topic, key, value string) error {
 	change := map[string]sarama.IncrementalAlterConfigsEntry{
 		key: {Operation: sarama.IncrementalAlterConfigsOperationSet, Value: &value},
 	}
-	return s.admin.IncrementalAlterConfig(sarama.TopicResource, topic, change, false)
+	return s.asked(func(admin sarama.ClusterAdmin) error {
+		return admin.IncrementalAlterConfig(sarama.TopicResource, topic, change, false)
+	})
 }
 
 func (s *saramaClient) describeConfig(topic, key string) (string, error) {
 	resource := sarama.ConfigResource{Type: sarama.TopicResource, Name: topic, ConfigNames: []string{key}}
-	found, err := s.admin.DescribeConfig(resource)
+	var found []sarama.ConfigEntry
+	err := s.asked(func(admin sarama.ClusterAdmin) (err error) {
+		found, err = admin.DescribeConfig(resource)
+		return err
+	})
 	if err != nil {
 		return "", err
 	}
@@ -98,7 +133,7 @@ func (s *saramaClient) describeConfig(topic, key string) (string, error) {
 }
 
 func (s *saramaClient) deleteTopic(topic string) error {
-	return s.admin.DeleteTopic(topic)
+	return s.asked(func(admin sarama.ClusterAdmin) error { return admin.DeleteTopic(topic) })
 }
 
 var saramaCodecs = map[string]sarama.CompressionCodec{
