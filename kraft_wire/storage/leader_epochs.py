@@ -102,6 +102,13 @@ class LeaderEpochs:
         self._epochs.append(epoch)
         self._offsets.append(start_offset)
 
+    def restore(self, entries: list[tuple[LeaderEpoch, Offset]]) -> None:
+        """Go back to former entries, because no record followed; the next append saves them."""
+        assert entries == sorted(entries), entries
+        self._epochs = [epoch for epoch, _ in entries]
+        self._offsets = [offset for _, offset in entries]
+        self.is_unsaved = True
+
     def epoch_at(self, offset: Offset) -> LeaderEpoch | None:
         """Return the epoch of the record at `offset`, or None below the first entry."""
         assert offset >= 0, offset

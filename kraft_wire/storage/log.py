@@ -172,11 +172,12 @@ class Log:
         ) or self._is_time_to_roll(last.max_timestamp, wall_ms):
             self.roll(wall_ms, Offset(first.base_offset))
         epochs, producer_states = self.epochs, self.producer_states
-        if last.partition_leader_epoch != epochs.latest:
-            self._assign_epochs(batches)
         if epochs.is_unsaved:
             epochs.save(durable=False)
-        self._active.append(data, batches)
+        if last.partition_leader_epoch != epochs.latest:
+            self._append_in_new_epochs(data, batches)
+        else:
+            self._active.append(data, batches)
         for batch in batches:
             if batch.producer_id >= 0:
                 aborted = producer_states.update(batch)
@@ -186,12 +187,22 @@ class Log:
         if self.first_unflushed_ms is None:
             self.first_unflushed_ms = now_ms
 
-    def _assign_epochs(self, batches: Sequence[RecordBatch]) -> None:
-        """Note where new leader epochs begin."""
+    def _append_in_new_epochs(self, data: Buffer, batches: Sequence[RecordBatch]) -> None:
+        """Note where new leader epochs begin, then write; an epoch without its record is none.
+
+        Who knows an epoch that its log does not reach would win an election against the records
+        that it lacks.
+        """
         assert batches, self.directory
-        for batch in batches:
-            epoch = LeaderEpoch(batch.partition_leader_epoch)
-            self.epochs.assign(epoch, Offset(batch.base_offset))
+        before = self.epochs.entries
+        try:
+            for batch in batches:
+                epoch = LeaderEpoch(batch.partition_leader_epoch)
+                self.epochs.assign(epoch, Offset(batch.base_offset))
+            self._active.append(data, batches)
+        except StorageError:
+            self.epochs.restore(before)
+            raise
 
     def _save_topic_id(self) -> None:
         """Write `partition.metadata`; the next flush makes its name durable with the records."""

@@ -43,6 +43,29 @@ def test_a_follower_on_a_full_disk_holds_nobody_up_and_catches_up_when_there_is_
     assert configs(quorum) == ["4"] * 3
 
 
+def test_a_voter_without_room_for_a_new_epoch_wins_no_election_by_it() -> None:
+    """It would lead without what the others committed, and have them cut it."""
+    quorum = NodeQuorum(disk=Failing)
+    former = quorum.elect()
+    quorum.level()
+    successor, victim = (node_id for node_id in quorum.voters if node_id != former)
+    quorum.cut = {victim}
+    for value in range(5):
+        committed(quorum, value)
+    quorum.until(lambda: quorum.ends().count(max(quorum.ends())) == 2)
+    fs = quorum.members[victim].fs
+    assert isinstance(fs, Failing)
+    fs.fails, fs.kind = ("write", ".log"), DiskFull
+    quorum.cut = {former}
+    quorum.until(lambda: "metadata_append_refused" in lines(quorum, victim))
+    quorum.cut = {successor}
+    fs.fails = None
+    quorum.advance(10_000)
+    assert quorum.elect() == former
+    quorum.cut = set()
+    assert configs(quorum) == ["4"] * 3
+
+
 def test_a_leader_on_a_full_disk_refuses_changes_and_goes_on_when_there_is_room() -> None:
     quorum = NodeQuorum()
     leader = quorum.elect()

@@ -1,5 +1,6 @@
 """The log: appends, reads, rolls, truncation, flushes, and a dumb twin that must agree."""
 
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 
@@ -267,6 +268,31 @@ def test_whichever_call_of_an_append_fails_a_clean_restart_finds_everything() ->
         assert contents(again) == [*added, data], number
         assert again.epochs.entries == log.epochs.entries
         assert again.latest_epoch == 1
+
+
+def test_an_append_that_finds_no_room_begins_no_epoch() -> None:
+    """A vote and a truncation go by the newest epoch: one that no record has would be a lie."""
+    data = batch_bytes(2, epoch=1) + batch_bytes(3, epoch=1) + batch_bytes(4, epoch=4)
+    counting = SimFileSystem()
+    log = open_at(counting)
+    fill(log, 2)
+    before = counting.calls_count
+    append(log, data)
+    for number in range(counting.calls_count - before):
+        fs = SimFileSystem()
+        log = open_at(fs)
+        added = fill(log, 2)
+        fs.fault = (fs.calls_count + number, Fault.ENOSPC)
+        with suppress(FsyncFailed):
+            with pytest.raises(DiskFull):
+                append(log, data)
+            assert (log.latest_epoch, log.epochs.entries) == (0, [(0, 0)]), number
+            assert log.end_offset_for_epoch(LeaderEpoch(4)) == OffsetAndEpoch(2, 0)
+            append(log, batch_bytes(2, epoch=0))
+            log.close()
+            again = open_at(fs, is_clean=True)
+            assert contents(again) == [*added, batch_bytes(2, epoch=0)]
+            assert again.epochs.entries == [(0, 0)]
 
 
 def test_append_refuses_before_writing_while_space_is_low() -> None:
