@@ -163,7 +163,10 @@ class MetadataUpkeep:
     def _clean(self, now_ms: int, wall_ms: int) -> None:
         raft = self._raft
         retired, raft.disk.retired = raft.disk.retired, []
-        retired += clean(raft.log, raft.quorum_log.snapshots, self._retention, wall_ms)
+        try:
+            retired += clean(raft.log, raft.quorum_log.snapshots, self._retention, wall_ms)
+        except DiskFull as error:  # what is left is consistent, and the next look goes on with it
+            raft.disk.directory.note_error(None, error)
         due = [path for at_ms, path in self._doomed if at_ms <= now_ms]
         self._doomed = [each for each in self._doomed if each[0] > now_ms]
         self._doomed += [(now_ms + _ERASING_DELAY_MS, path) for path in retired]

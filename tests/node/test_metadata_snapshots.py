@@ -5,13 +5,14 @@ from collections.abc import Sequence
 import pytest
 
 from kraft_wire.controller.loader import MetadataLoader, SnapshotReplay
+from kraft_wire.model import DiskFull
 from kraft_wire.node.metadata_upkeep import MetadataUpkeep
 from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.storage.snapshots import SnapshotWriter, list_snapshots
 from kraft_wire.wire.message import Message
 from tests.broker.groups.node_door import DIRECTORY, NodeDoor
 from tests.node.quorum import NodeQuorum
-from tests.node.test_disk_errors import created
+from tests.node.test_disk_errors import Failing, created
 from tests.node.test_three_controllers import committed, config_of, configs
 
 OFTEN = {"metadata.log.max.record.bytes.between.snapshots": "2000"}
@@ -78,6 +79,29 @@ def test_old_snapshots_go_with_the_log_below_them_and_a_minute_later_from_the_di
         assert raft.log.log_start_offset > 0
         names = quorum.members[node_id].fs.names(raft.log.directory)
         assert len([name for name in names if "checkpoint" in name]) < 10
+
+
+def test_old_snapshots_go_although_the_disk_had_no_room_to_note_it() -> None:
+    """The epochs begin later with the segments that go: their file is written anew."""
+    quorum = NodeQuorum(
+        settings={**DROPPED, "internal.metadata.log.segment.bytes": "1000"}, disk=Failing
+    )
+    fill(quorum)
+    for member in quorum.members.values():
+        assert isinstance(member.fs, Failing)
+        member.fs.fails, member.fs.kind = ("write", "leader-epoch-checkpoint"), DiskFull
+    quorum.advance(61_000)
+    for member in quorum.members.values():
+        assert isinstance(member.fs, Failing)
+        assert member.running.raft.log.segments[0].base_offset > 0
+        member.fs.fails = None
+    committed(quorum, 77)
+    quorum.advance(61_000)
+    assert [snapshots_of(quorum, node_id) for node_id in quorum.voters] == [1] * 3
+    for node_id in quorum.voters:
+        quorum.kill(node_id)
+        quorum.start(node_id)
+    assert configs(quorum) == ["77"] * 3
 
 
 @pytest.mark.parametrize("chunk", ["1048576", "100"])
