@@ -157,6 +157,7 @@ class LeaderEpochs:
         """Forget everything, durably."""
         if self._epochs:
             self._epochs, self._offsets = [], []
+            self.is_unsaved = True  # as above
             self.save()
         assert self.latest is None
 

@@ -12,7 +12,7 @@ KIP-98 (producers, last stable offset), KIP-101 (epochs), KIP-107 (log start). L
 storage, and validation of what clients send, which is the broker's.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
@@ -448,8 +448,7 @@ class Log:
             try:
                 self._persist_recovery_point()
             except StorageError:
-                if before <= self.log_end_offset:
-                    self.recovery_point = before  # nothing is cut: who tries again makes sure first
+                self.recovery_point = before  # nothing is cut: who tries again makes sure first
                 raise
 
     # -- cutting ---------------------------------------------------------------------------------
@@ -468,22 +467,20 @@ class Log:
         if offset <= self.log_start_offset:
             self.truncate_fully_and_start_at(offset)
             return True
-        self._lower_recovery_point(offset)
-        remove_snapshots(self._fs, self.directory, lambda taken_at: taken_at > offset)
-        while self._active.base_offset >= offset:
+        segment = self.segments[bisect_left(self._bases, offset) - 1]
+        first_cut, end = segment.locate(offset), segment.end_below(offset)
+        self._lower_recovery_point(end)
+        remove_snapshots(self._fs, self.directory, lambda taken_at: taken_at > end)
+        while self._active is not segment:
             self._remove_last_segment()
-        segment = self._active
-        first_cut = segment.locate(offset)
         if first_cut is not None:
             segment.cut(first_cut.position, first_cut.base_offset)
             segment.file.fsync()
             assert segment.size_bytes == first_cut.position, (segment.size_bytes, first_cut)
-        frame = segment.last_frame()
-        end = segment.base_offset if frame is None else Offset(min(offset, frame.last_offset + 1))
         # DeleteRecords may have put the start into the batch that was cut, or behind the last one.
         self.log_start_offset = min(self.log_start_offset, end)
         self._end_changed(end)
-        self._lower_recovery_point(end)
+        segment.indexes.save()  # last, as it needs room: a restart or the next save makes up for it
         assert self.log_end_offset <= offset, (self.log_end_offset, offset)
         return True
 
@@ -528,9 +525,11 @@ class Log:
         self._sync_directory()
         self._directory_synced = self._directory_changes
         self.segments_changed()
-        self.epochs.clear()
         self.log_start_offset = self.high_watermark = self.recovery_point = offset
-        self._end_changed(offset)
+        try:
+            self.epochs.clear()
+        finally:  # of the old log nothing is left, whether or not there is room to say so
+            self._end_changed(offset)
 
     def advance_log_start_offset(self, offset: Offset) -> bool:
         """Hide records below `offset` (DeleteRecords, KIP-107); tell whether that changed anything.

@@ -295,6 +295,7 @@ class _Recovery:
             self._fs.sync_directory(self._directory)
         if self._segments[-1] is segment:
             segment.cut(max(0, bad.position), end)
+            segment.indexes.save()
             segment.file.fsync()
         assert self._segments, self._directory
 

@@ -159,7 +159,10 @@ class Segment:
         )
 
     def cut(self, position: int, offset: Offset) -> None:
-        """Shorten the file to `position`, where the batch at `offset` stood."""
+        """Shorten the file to `position`, where the batch at `offset` stood.
+
+        The files of the indexes stay too long until the next save, for which there may be no room.
+        """
         assert position <= self.size_bytes, (position, self.size_bytes)
         assert position >= 0, position
         indexes = self.indexes
@@ -229,6 +232,16 @@ class Segment:
             last = frame
         assert (last is None) == (self.size_bytes == 0), self.path
         return last
+
+    def end_below(self, offset: Offset) -> Offset:
+        """Return where the batches that end below `offset` end: what a cut at `offset` leaves."""
+        assert offset > self.base_offset, (offset, self.path)
+        end = self.base_offset
+        for frame in frames_of(self, self.indexes.start_position(self, Offset(offset - 1))):
+            if frame.last_offset >= offset:
+                break
+            end = Offset(frame.last_offset + 1)
+        return end
 
     def batches_from(self, position: int) -> Iterator[tuple[int, RecordBatch]]:
         """Iterate over (position, batch), each with its CRC verified; CorruptLog at a bad one."""

@@ -92,7 +92,6 @@ class SegmentIndexes:
         self._offsets.truncate_to(offset)
         self._times.truncate_to(offset)
         self._transactions.truncate_to(offset)
-        self.save()
         self._load_tail(log)
 
     def seal(self) -> None:

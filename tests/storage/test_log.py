@@ -319,6 +319,72 @@ def test_truncation_across_segments_leaves_exactly_the_batches_below(offset: int
     assert contents(log) == added[:offset] + more
 
 
+NEEDS_ROOM = ("open", "write", "rename")
+"""What a disk without room refuses; it cuts and reads as ever."""
+
+
+def test_a_log_that_is_cut_on_a_full_disk_ends_at_the_cut_and_goes_on_there() -> None:
+    """Else an append would leave a hole behind the cut, and times of records that are gone."""
+    config = replace(SMALL, segment_bytes=10_000)
+    tried = 0
+    for call in range(40):
+        fs = SimFileSystem()
+        log = open_at(fs, config)
+        added = fill(log, 20)
+        log.flush()
+        fs.sync_directory("disk")
+        fs.sync_directory("")
+        fs.fault = (fs.calls_count + call, Fault.ENOSPC)
+        with suppress(DiskFull, FsyncFailed):
+            log.truncate_to(Offset(10))
+        if fs.failed_operation not in NEEDS_ROOM:
+            continue
+        tried += 1
+        assert log.log_end_offset == 10
+        assert contents(open_at(fs.crashed([]), config)) == added[:10], "durable all the same"
+        added[10:] = [batch_bytes(at, timestamp=990 + 2 * at) for at in range(10, 30)]
+        append(log, b"".join(added[10:]))
+        assert contents(log) == added
+    assert tried >= 2
+
+
+def test_a_log_that_begins_anew_on_a_full_disk_has_nothing_of_the_former_one() -> None:
+    """Else the next append would go to an offset that the log does not reach."""
+    tried = 0
+    for call in range(40):
+        fs = SimFileSystem()
+        log = open_at(fs)
+        fill(log, 20, epoch=3)
+        fs.fault = (fs.calls_count + call, Fault.ENOSPC)
+        is_usable = True
+        try:
+            log.truncate_fully_and_start_at(Offset(100))
+        except (StorageError, FsyncFailed) as error:
+            is_usable = isinstance(error, DiskFull)
+        if not is_usable or fs.failed_operation not in NEEDS_ROOM:
+            continue
+        tried += 1
+        assert (log.log_start_offset, log.log_end_offset, log.latest_epoch) == (100, 100, None)
+        added = fill(log, 1, epoch=2)
+        assert contents(open_at(fs)) == contents(log) == added
+        assert open_at(fs).epochs.entries == log.epochs.entries == [(2, 100)]
+    assert tried >= 3
+
+
+def test_truncation_inside_a_batch_has_recovery_ask_for_no_more_than_it_leaves() -> None:
+    fs = SimFileSystem()
+    log = open_at(fs)
+    append(log, batch_bytes(0, count=3))
+    append(log, batch_bytes(3, count=3))
+    log.flush()
+    seen: list[int] = []
+    log._persist_recovery_point = lambda: seen.append(log.recovery_point)
+    log.truncate_to(Offset(4))
+    killed = fs.crashed([atom.number for atom in fs.pending_atoms()])
+    for recovery_point in seen:
+        assert open_at(killed, recovery_point=recovery_point).log_end_offset == 3
+
+
 def test_truncation_inside_a_batch_removes_it_whole() -> None:
     log = open_at(SimFileSystem())
     append(log, batch_bytes(0, count=3))
