@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from kraft_wire.frozen import frozen
-from kraft_wire.model import Offset, StorageError
+from kraft_wire.model import DiskFull, Offset, StorageError
 from kraft_wire.storage.files import FileSystem, MissingFile
 from kraft_wire.storage.indexes import AbortedTransaction
 from kraft_wire.storage.log import Log
@@ -380,19 +380,28 @@ def _fill(cleaned: Segment, group: Sequence[Segment], rewrite: _Rewrite) -> None
 
 
 def _swap(fs: FileSystem, log: Log, group: Sequence[Segment], cleaned: Segment) -> None:
-    """Put the cleaned segment in the group's place; atomic under any crash."""
+    """Put the cleaned segment in the group's place; atomic under any crash.
+
+    DiskFull with the log as it was; StorageError where only a start can go on.
+    """
     assert group, log.directory
     directory, base = log.directory, cleaned.base_offset
-    _rename_all(fs, directory, base, CLEANED_SUFFIX, SWAP_SUFFIX)
+    try:
+        _rename_all(fs, directory, base, CLEANED_SUFFIX, SWAP_SUFFIX)
+        fs.sync_directory(directory)
+    except StorageError:
+        _drop(fs, directory, base, CLEANED_SUFFIX, SWAP_SUFFIX)
+        raise
+    try:
+        for segment in group:
+            _rename_all(fs, directory, segment.base_offset, "", DELETED_SUFFIX)
+        fs.sync_directory(directory)
+        _rename_all(fs, directory, base, SWAP_SUFFIX, "")
+    except DiskFull as full:  # a start would put it in place, whatever was appended or cut by then
+        raise StorageError(full.operation, full.path, full.reason) from full
     fs.sync_directory(directory)
     for segment in group:
-        _rename_all(fs, directory, segment.base_offset, "", DELETED_SUFFIX)
-    fs.sync_directory(directory)
-    _rename_all(fs, directory, base, SWAP_SUFFIX, "")
-    fs.sync_directory(directory)
-    for segment in group:
-        for suffix in (LOG_SUFFIX, *INDEX_SUFFIXES):
-            fs.unlink(f"{directory}/{file_name(segment.base_offset, suffix)}{DELETED_SUFFIX}")
+        _drop(fs, directory, segment.base_offset, DELETED_SUFFIX)
     at = log.segments.index(group[0])
     fresh = Segment.open_existing(fs, directory, base, log.config, cleaned.created_ms)
     log.segments[at : at + len(group)] = [fresh]
@@ -409,3 +418,12 @@ def _rename_all(fs: FileSystem, directory: str, base: Offset, old: str, new: str
             fs.rename(path + old, path + new)
         except MissingFile:
             assert suffix == ".txnindex" or suffix != LOG_SUFFIX, path
+
+
+def _drop(fs: FileSystem, directory: str, base: Offset, *suffixes: str) -> None:
+    """Remove files that do not count; what the disk keeps is removed at the next start."""
+    assert all(suffixes), directory
+    with suppress(StorageError):
+        for suffix in suffixes:
+            for kind in (LOG_SUFFIX, *INDEX_SUFFIXES):
+                fs.unlink(f"{directory}/{file_name(base, kind)}{suffix}")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kraft_wire.model import DiskFull, Offset
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.model import DiskFull, FsyncFailed, Offset, StorageError
+from kraft_wire.sim.files import Fault, SimFileSystem
 from kraft_wire.storage.cleaner import (
     build_offset_map,
     compact,
@@ -278,6 +278,36 @@ def test_full_disk_leaves_the_log_as_it_was() -> None:
     fs.capacity_bytes = None
     compact(fs, log, Offset(0), 5000)
     assert records(log) == before
+
+
+def test_a_swap_that_finds_no_room_is_undone_or_left_to_a_start() -> None:
+    """A start puts a swap in place: nothing may be cut or appended beside one that is half done."""
+    outcomes = []
+    for call in range(200):
+        fs = SimFileSystem()
+        log = open_at(fs, CONFIG)
+        for at in range(8):
+            put(log, b"k%d" % (at % 3), b"%d" % at)
+        close_segment(log)
+        fs.fault = (fs.calls_count + call, Fault.ENOSPC)
+        error: Exception | None = None
+        try:
+            compact(fs, log, Offset(0), 5000)
+        except (StorageError, FsyncFailed) as met:
+            error = met
+        if fs.failed_operation != "rename":
+            continue
+        fs.fault = None
+        if isinstance(error, DiskFull):
+            assert not [name for name in fs.names(DIRECTORY) if name.count(".") > 1]
+            compact(fs, log, Offset(0), 5000)
+            assert [offset for offset, _, _ in records(log)] == [5, 6, 7]
+        outcomes.append(type(error))
+        killed = open_at(fs.crashed([atom.number for atom in fs.pending_atoms()]), CONFIG)
+        found = {key: value for _, key, value in records(killed)}
+        assert found == {b"k0": b"6", b"k1": b"7", b"k2": b"5"}, "of each key the newest"
+    assert outcomes.count(DiskFull) >= 4
+    assert outcomes.count(StorageError) >= 8
 
 
 @settings(max_examples=40, deadline=None)
