@@ -158,8 +158,9 @@ class RequestMemory:
             return True
         self.held[connection_id] = size_bytes
         self.used_bytes += growth
-        if self.used_bytes <= self.bytes_max or self.used_bytes == size_bytes:
-            return True  # where nobody else holds memory, waiting would never end
+        runs_alone = len(self.held) - len(self._starved) == 1
+        if self.used_bytes <= self.bytes_max or runs_alone:
+            return True  # where nobody else goes on, waiting would never end
         self._starved[connection_id] = None
         return False
 
@@ -168,11 +169,15 @@ class RequestMemory:
         return connection_id in self._starved
 
     def release(self, connection_id: int) -> list[int]:
-        """Take back what a connection holds; return those that may go on."""
+        """Take back what a connection holds; return those that may go on: one where all wait."""
         self.used_bytes -= self.held.pop(connection_id, 0)
         self._starved.pop(connection_id, None)
         assert self.used_bytes >= 0, self.used_bytes
-        if not self._starved or self.used_bytes > self.bytes_max:
+        if self.used_bytes <= self.bytes_max:
+            starved, self._starved = self._starved, {}
+            return list(starved)
+        if len(self._starved) < len(self.held):
             return []
-        starved, self._starved = self._starved, {}
-        return list(starved)
+        first = next(iter(self._starved))
+        del self._starved[first]
+        return [first]

@@ -111,6 +111,20 @@ def test_a_request_larger_than_the_memory_of_all_does_not_wait_for_itself() -> N
     assert memory.reserve(1, 500)
 
 
+def test_requests_that_outgrow_the_memory_together_go_on_one_after_the_other() -> None:
+    """Each waits for the others: else nothing large would be read ever again, by nobody."""
+    memory = RequestMemory(bytes_max=100)
+    assert [memory.reserve(each, 25) for each in range(4)] == [True] * 4
+    assert [memory.reserve(each, 60) for each in range(4)] == [False, False, False, True]
+    assert memory.release(3) == [0]
+    assert memory.reserve(0, 70), "nobody else goes on"
+    assert memory.release(4) == []
+    assert memory.release(2) == []
+    assert memory.release(0) == [1]
+    assert memory.release(1) == []
+    assert memory.used_bytes == 0
+
+
 def test_a_waiting_connection_that_is_gone_is_not_called_on() -> None:
     memory = RequestMemory(bytes_max=100)
     assert memory.reserve(1, 90)
