@@ -244,6 +244,8 @@ class Log:
             # The next segment must not become durable before this one: a hole is no torn tail.
             self.flush()
         self._active.seal()
+        if not self._active.is_unflushed:
+            self._active.indexes.save(sync=True)  # no flush, and no recovery, looks at it again
         self.producer_states.map_end_offset = base
         take_snapshot(self._fs, self.directory, self.producer_states)
         segment = self._created(base, wall_ms)

@@ -12,7 +12,7 @@ from kraft_wire.sim.open_files import Fault
 from kraft_wire.storage.log import Log
 from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.producer_snapshots import snapshot_offsets
-from kraft_wire.storage.retention import apply_retention
+from kraft_wire.storage.retention import apply_retention, newest_ms
 from kraft_wire.storage.timestamps import (
     TimestampAndOffset,
     offset_for_timestamp,
@@ -161,6 +161,28 @@ def test_what_is_left_is_found_where_the_disk_had_no_room_to_note_what_went() ->
             read = log.read(Offset(offset), 1, upper_bound=end, min_one_batch=True)
             assert (read.first_offset, read.size_bytes > 0) == (offset, True)
     assert tried >= 3
+
+
+def test_newest_time_of_a_flushed_segment_survives_whatever_a_loss_of_power_takes() -> None:
+    """Recovery does not read such a segment again, and retention goes by that time."""
+    fs = SimFileSystem()
+    config = LogConfig(segment_bytes=1_000, index_interval_bytes=100, flush_messages=1)
+    log = open_at(fs, config)
+    fs.sync_directory("")
+    fs.sync_directory("disk")
+    while len(log.segments) == 1:
+        end = log.log_end_offset
+        append(log, batch_bytes(end, timestamp=9_000 if end == 2 else 1_000 + end))
+        log.flush()
+    pending = [atom.number for atom in fs.pending_atoms()]
+    kept = [pending[:count] for count in range(len(pending) + 1)]
+    kept += [pending[count:] for count in range(len(pending))]
+    for survivors in kept:
+        again = open_at(fs.crashed(survivors), config, recovery_point=log.log_end_offset)
+        found = offset_for_timestamp(again, 9_000, upper_bound=again.log_end_offset)
+        assert found is not None, survivors
+        assert found.offset == 2
+        assert newest_ms(again.segments[0]) == 9_000
 
 
 def test_expired_active_segment_is_rolled_first() -> None:
