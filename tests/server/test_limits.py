@@ -5,6 +5,7 @@ import resource
 import signal
 import socket
 import struct
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -154,3 +155,22 @@ def test_requests_wait_while_their_predecessors_answers_are_not_taken(tmp_path: 
 def resident_bytes(pid: int) -> int:
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * resource.getpagesize()
+
+
+def test_two_requests_that_outgrow_the_memory_of_all_are_both_read(tmp_path: Path) -> None:
+    """Each has taken a part of it when it needs more; neither may wait for the other for ever."""
+    frame = struct.pack(">ihhihi", 250_000, MetadataRequest.API_KEY, 1, 7, -1, 0)
+    frame += bytes(4 + 250_000 - len(frame))
+    overrides = {"queued.max.request.bytes": "200000"}
+    with (
+        ServerProcess(tmp_path, overrides=overrides) as server,
+        WireClient(server.bootstrap) as first,
+        WireClient(server.bootstrap) as second,
+    ):
+        for begin, end in ((0, 20), (20, 70_000), (70_000, len(frame))):
+            for client in (first, second):
+                client.sock.sendall(frame[begin:end])
+            time.sleep(0.2)
+        for client in (first, second):
+            client.sock.settimeout(5)
+            assert client.receive_frame(), "what is behind the request is passed over"
