@@ -405,6 +405,23 @@ def test_truncation_lowers_the_recovery_point_on_disk_before_anything_is_cut() -
     assert seen == [(2, size)]
 
 
+def test_nothing_is_cut_where_the_recovery_point_finds_no_room() -> None:
+    log = open_at(SimFileSystem(), SMALL)
+    added = fill(log, 6)
+    log.flush()
+    seen: list[int] = []
+
+    def refuse() -> None:
+        seen.append(log.recovery_point)
+        raise DiskFull("write", DIRECTORY, "no space left on device")
+
+    log._persist_recovery_point = refuse
+    for _ in range(2):
+        with pytest.raises(DiskFull):
+            log.truncate_to(Offset(2))
+    assert (seen, log.recovery_point, contents(log)) == ([2, 2], 6, added)
+
+
 def test_full_truncation_starts_at_the_offset() -> None:
     fs = SimFileSystem()
     log = open_at(fs, SMALL)
