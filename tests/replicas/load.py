@@ -108,10 +108,21 @@ class Load(threading.Thread):
         while self._wants_more:
             producer = Producer(self._settings)
             last = min(self.sent + LIFE, self._records)
-            while self.sent < last and self._wants_more:
-                self._send(producer, min(last, self._pace.granted))
-            while producer.flush(0.5) and not self._given_up.is_set():
-                pass
+            self._send_up_to(producer, min(self.sent + self.partitions * BLOCK, last))
+            self._send_up_to(producer, last)
+
+    def _send_up_to(self, producer: Producer, last: int) -> None:
+        """Send up to a number, and have it all acknowledged.
+
+        A life begins with a block for each partition. Of a producer id that it does not know a
+        broker takes any sequence first, of Apache's too, and librdkafka takes a batch that was
+        refused as written when the next one is: where a leader moves between the first two, the
+        first was acknowledged, and is nowhere.
+        """
+        while self.sent < last and self._wants_more:
+            self._send(producer, min(last, self._pace.granted))
+        while producer.flush(0.5) and not self._given_up.is_set():
+            pass
 
     def finish(self, seconds_max: float) -> None:
         """Send no more, and wait until all that was sent is acknowledged."""
