@@ -11,6 +11,7 @@ is handed on with its bytes.
 
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -158,7 +159,9 @@ class _Reading:
         self.offset = next_offset
         self._patience.renew()
         if next_offset < self._end:
-            self._post()
+            # where it cannot go out the next step asks: what has come must not be lost with it
+            with suppress(CannotTalk):
+                self._post()
         aborted = [
             (each.producer_id, each.first_offset) for each in data.aborted_transactions or ()
         ]

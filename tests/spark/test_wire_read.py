@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
+from kraft_wire.client.connection import BrokerConnection, CannotTalk
 from kraft_wire.columnar import records_schema
 from kraft_wire.model import TopicPartition
 from kraft_wire.spark import PipelineError
 from kraft_wire.spark.wire_offsets import PartitionRange, split_ranges
 from kraft_wire.spark.wire_options import parse_wire_options
 from kraft_wire.spark.wire_tasks import WireReader, read_range
+from kraft_wire.wire.generated.fetch import FetchRequest
+from kraft_wire.wire.message import Message
 from tests.apache.node import ApacheNode
 from tests.server_process import ServerProcess
 from tests.spark.topics_written import CODECS, FIRST_MS, LiveTopics, Row
@@ -219,6 +222,29 @@ def test_what_does_not_exist_is_named(topics: LiveTopics) -> None:
     nobody = {"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.default.api.timeout.ms": "300"}
     with pytest.raises(PipelineError, match=r"cannot connect to 127\.0\.0\.1:1"):
         read(topics, subscribe=topic, **nobody)
+
+
+def test_answer_counts_although_the_next_request_cannot_go_out(
+    topics: LiveTopics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = topics.create("ahead", 1)
+    for first in range(0, 100, 10):
+        topics.write(topic, 10, partitions=1, first=first)
+    post, fetches = BrokerConnection.post, 0
+
+    def lost_now_and_then(
+        connection: BrokerConnection, request: Message, *, version: int | None = None
+    ) -> None:
+        nonlocal fetches
+        fetches += isinstance(request, FetchRequest)
+        if isinstance(request, FetchRequest) and fetches % 3 == 2:
+            raise CannotTalk("lost")
+        post(connection, request, version=version)
+
+    monkeypatch.setattr(BrokerConnection, "post", lost_now_and_then)
+    found = read(topics, subscribe=topic, **{"kafka.max.partition.fetch.bytes": "100"})
+    assert fetches > 10
+    assert [row[2] for row in found] == list(range(100))
 
 
 def test_broker_that_restarts_while_it_is_read_costs_nothing(
