@@ -125,6 +125,10 @@ class IdempotentProducer:
         while self._ready or self._under_way:
             self._send_round()
 
+    def settle(self) -> None:
+        """Take the answers under way, so that the cluster's connections are free for a question."""
+        self._collect()
+
     def _begin(self, key: TopicPartition) -> BatchBuilder:
         is_idempotent = self._settings.is_idempotent
         return BatchBuilder(

@@ -201,6 +201,7 @@ class _Task:
         return topics
 
     def _count_of(self, topic: str) -> int:
+        self.producer.settle()
         counts = self._cluster.partitions_of([topic], create=True)
         self._counts |= counts
         return counts[topic]

@@ -114,6 +114,14 @@ def test_headers_partition_and_topic_come_from_their_columns(topics: LiveTopics)
     assert found == {(0, b"b"), (1, b"c")}
 
 
+def test_topic_that_comes_behind_many_rows_of_another_is_written(topics: LiveTopics) -> None:
+    first, second = topics.create("many", 1), topics.create("late", 1)
+    rows = batch(value=[b"v" * 1000] * 2000 + [b"x"], topic=[first] * 2000 + [second])
+    assert write(topics, "value binary, topic string", rows) == 2001
+    assert len(arrived(topics, first, 1, 2000)) == 2000
+    assert [each.value() for each in arrived(topics, second, 1, 1)] == [b"x"]
+
+
 def test_keys_go_where_the_default_partitioner_puts_them(topics: LiveTopics) -> None:
     ours, theirs = topics.create("ours", 7), topics.create("theirs", 7)
     chance = random.Random(7)
