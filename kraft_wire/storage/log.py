@@ -93,6 +93,7 @@ class Log:
         "_directory_changes",
         "_directory_synced",
         "_fs",
+        "_lower_cleaner_offset",
         "_persist_recovery_point",
         "_space",
         "config",
@@ -121,6 +122,7 @@ class Log:
         epochs: LeaderEpochs,
         producer_states: ProducerStates,
         persist_recovery_point: Callable[[], None],
+        lower_cleaner_offset: Callable[[Offset], None],
         space: DiskSpace,
         *,
         is_synced: bool,
@@ -138,6 +140,7 @@ class Log:
         self.epochs = epochs
         self.producer_states = producer_states
         self._persist_recovery_point = persist_recovery_point
+        self._lower_cleaner_offset = lower_cleaner_offset
         self._space = space
         self._directory_changes = 1  # of which the first ones are durable:
         self._directory_synced = int(is_synced)
@@ -471,6 +474,7 @@ class Log:
             return True
         segment = self.segments[bisect_left(self._bases, offset) - 1]
         first_cut, end = segment.locate(offset), segment.end_below(offset)
+        self._lower_cleaner_offset(segment.base_offset)  # where the next appends go
         self._lower_recovery_point(end)
         remove_snapshots(self._fs, self.directory, lambda taken_at: taken_at > end)
         while self._active is not segment:
@@ -512,6 +516,7 @@ class Log:
     def truncate_fully_and_start_at(self, offset: Offset) -> None:
         """Drop everything, durably, and go on as an empty log that begins at `offset`."""
         assert offset >= 0, offset
+        self._lower_cleaner_offset(Offset(0))  # a crash may leave any part, or an empty log at 0
         self._lower_recovery_point(Offset(0))
         remove_snapshots(self._fs, self.directory, lambda _: True)
         created_ms = self._active.created_ms

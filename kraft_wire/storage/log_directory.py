@@ -11,6 +11,7 @@ Left out: moving replicas between directories (`-future` directories are ignored
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from kraft_wire.model import DiskFull, Offset, StorageError, TopicPartition, Uuid
 from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
@@ -202,9 +203,12 @@ class LogDirectory:
             recovery_point=self._recovery_points.get(partition, Offset(0)),
             log_start_offset=self._log_start_offsets.get(partition, Offset(0)),
             persist_recovery_point=self._write_recovery_points,
+            lower_cleaner_offset=partial(self._lower_cleaner_offset, partition),
             space=self.space,
             was_compacted=partition in self.cleaner_offsets,
         )
+        # Recovery or `repair` may have cut the log below what a pass had come to.
+        self._lower_cleaner_offset(partition, log.active_segment.base_offset)
         log.update_high_watermark(self._high_watermarks.get(partition, Offset(0)))
         assert log.topic_partition == partition, partition
         return log
@@ -240,6 +244,7 @@ class LogDirectory:
             wall_ms=wall_ms,
             is_clean=is_new and not durable,
             persist_recovery_point=self._write_recovery_points,
+            lower_cleaner_offset=partial(self._lower_cleaner_offset, partition),
             space=self.space,
         )
         log.topic_id_is_saved = durable
@@ -361,6 +366,23 @@ class LogDirectory:
             self._recovery_points[partition] = log.recovery_point
         self._write(RECOVERY_POINTS, self._recovery_points)
         assert len(self._recovery_points) >= len(self.logs), self.path
+
+    def _lower_cleaner_offset(self, partition: TopicPartition, offset: Offset) -> None:
+        """Have compaction look at everything from `offset` on, durably, before a log is cut there.
+
+        Else a tombstone that is appended below would go without the values that it deletes. What
+        was never compacted gets no entry, as that would excuse gaps. StorageError: nothing changed.
+        """
+        assert offset >= 0, offset
+        before = self.cleaner_offsets.get(partition, Offset(0))
+        if before <= offset:
+            return
+        self.cleaner_offsets[partition] = offset
+        try:
+            self._write(CLEANER_OFFSETS, self.cleaner_offsets)
+        except StorageError:
+            self.cleaner_offsets[partition] = before  # who tries again has to write it again
+            raise
 
     def _write(self, name: str, offsets: dict[TopicPartition, Offset]) -> None:
         assert "/" not in name, name

@@ -47,6 +47,7 @@ def open_log(
     recovery_point: Offset = _BEGINNING,
     log_start_offset: Offset = _BEGINNING,
     persist_recovery_point: Callable[[], None] = lambda: None,
+    lower_cleaner_offset: Callable[[Offset], None] = lambda _: None,
     space: DiskSpace | None = None,
     was_compacted: bool = False,
 ) -> Log:
@@ -84,6 +85,7 @@ def open_log(
         epochs,
         recovery.producers,
         persist_recovery_point,
+        lower_cleaner_offset,
         space or DiskSpace(fs, directory),
         is_synced=is_clean and not is_new,
     )
