@@ -262,6 +262,8 @@ class Cluster:
                     raise ClusterRefused(str(error)) from error
                 patience.pause()
         self._brokers = {each.node_id: f"{each.host}:{each.port}" for each in answer.brokers}
+        known = self._leaders.items()
+        self._leaders = {key: leader for key, leader in known if leader in self._brokers}
         return answer
 
     def _by_leader(self, keys: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:

@@ -8,18 +8,22 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 
+from kraft_wire.client.connection import BrokerConnection
 from kraft_wire.columnar import RECORDS
 from kraft_wire.model import TopicPartition
 from kraft_wire.spark import PipelineError
 from kraft_wire.spark.wire_offsets import prorated
 from kraft_wire.spark.wire_options import parse_wire_options
 from kraft_wire.spark.wire_stream import WireStreamReader
+from kraft_wire.wire.generated.metadata import MetadataResponse
+from kraft_wire.wire.message import Message
 from tests.ending import end
 from tests.server_process import ServerProcess
 from tests.spark.topics_written import LiveTopics
@@ -106,6 +110,33 @@ def test_partitions_that_appear_are_read_from_their_beginning(
     assert len(between(reader, start, stop)) == 9
     limited = reader.latestOffset(start=start, limit=ReadMaxRows(3))
     assert limited == {topic: {"0": 11, "1": 1, "2": 1}}
+
+
+def test_leader_that_is_gone_from_the_cluster_is_asked_for_anew(
+    topics: LiveTopics, reader_of: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = topics.create("leader")
+    topics.write(topic, 10)
+    send, other = BrokerConnection.send, 99
+    is_there = True
+
+    def with_another(
+        connection: BrokerConnection, request: Message, response: Any, *, version: int | None = None
+    ) -> Any:
+        answer = send(connection, request, response, version=version)
+        if isinstance(answer, MetadataResponse) and is_there:
+            twin = copy(answer.brokers[0])
+            twin.node_id, twin.host = other, "localhost"
+            answer.brokers.append(twin)
+            for each in answer.topics:
+                each.partitions[1].leader_id = other
+        return answer
+
+    monkeypatch.setattr(BrokerConnection, "send", with_another)
+    reader = reader_of(topic)
+    start = reader.initialOffset()
+    is_there = False
+    assert reader.latestOffset(start=start, limit=ReadAllAvailable()) == {topic: {"0": 5, "1": 5}}
 
 
 def test_limit_is_shared_out_by_backlog_and_never_starves() -> None:
