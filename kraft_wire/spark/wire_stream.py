@@ -5,6 +5,10 @@ exclusive, and they alone say what was read: a process that knows nothing plans 
 Partitions that appear later begin at their earliest offset. A partition that is gone, or whose end
 went back, is data loss, which `failOnDataLoss` judges; so is, for whoever reads, an offset that
 was deleted.
+
+Where a query begins is kept nowhere: Spark asks again within the first micro-batch, and after a
+crash in it. Of a query that begins at the end, which moves, the first micro-batch is therefore
+empty: its end, which the checkpoint has, is where the query begins.
 """
 
 import sys
@@ -25,7 +29,7 @@ from pyspark.sql.streaming.datasource import (
 from kraft_wire.client.cluster import EARLIEST_TIMESTAMP, Cluster, Patience
 from kraft_wire.model import TopicPartition
 from kraft_wire.spark.failure import PipelineError, line_first
-from kraft_wire.spark.offsets import from_nested, to_nested
+from kraft_wire.spark.offsets import LATEST, from_nested, to_nested
 from kraft_wire.spark.wire_offsets import (
     PartitionRange,
     asking,
@@ -55,13 +59,18 @@ class WireStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.schema = schema
         self._target: Offsets | None = None
         """Where a query ends that reads what is available now."""
+        self._initial: Nested | None = None
+        self._is_first = True
+        """Whether no micro-batch was asked for yet."""
         self._triggered = 0.0
         self._known: Cluster | None = None
 
     def initialOffset(self) -> Nested:
-        """Return where a new query begins."""
-        with asking():
-            return to_nested(self._at(self.options.starting))
+        """Return where a new query begins, the same each time."""
+        if self._initial is None:
+            with asking():
+                self._initial = to_nested(self._at(self.options.starting))
+        return self._initial
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """Return what the options allow; the smaller of two limits is applied by `latestOffset`."""
@@ -73,8 +82,13 @@ class WireStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Nested, limit: ReadLimit) -> Nested:
         """Return where the next micro-batch ends; `start` where there is nothing to do."""
         began = from_nested(start)
+        is_first, self._is_first = self._is_first, False
+        if is_first and self._begins_at_the_end(start):
+            return start
         with asking():
             ends = self._ends(began) if self._target is None else self._target
+            if self._target is not None and self._begins_at_the_end(start):
+                ends = ends | {key: max(at, ends.get(key, at)) for key, at in began.items()}
             if isinstance(limit, ReadAllAvailable):
                 return to_nested(ends)
             if self._is_too_little(began, ends):
@@ -96,6 +110,8 @@ class WireStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: Nested, end: Nested) -> list[InputPartition]:
         """Return the tasks between two offsets."""
         began, ended = from_nested(start), from_nested(end)
+        if self._is_first and self._begins_at_the_end(start):
+            began = {key: min(at, ended[key]) for key, at in began.items() if key in ended}
         for key in sorted(began.keys() - ended.keys()):
             self._lose(f"{key} does not exist any more")
         new = sorted(ended.keys() - began.keys())
@@ -131,6 +147,16 @@ class WireStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._known is None:
             self._known = Cluster(self.options.cluster)
         return self._known
+
+    def _begins_at_the_end(self, start: Nested) -> bool:
+        """Whether a query begins here that begins at an end, which has moved since."""
+        bound = self.options.starting
+        is_at_end = (
+            bound.word == "latest"
+            or LATEST in (bound.offsets or {}).values()
+            or self.options.latest_if_no_later_record
+        )
+        return is_at_end and start == self._initial
 
     def _at(self, bound: Bound) -> Offsets:
         keys = subscribed(self._cluster, self.options)

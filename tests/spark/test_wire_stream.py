@@ -96,6 +96,43 @@ def test_stream_without_a_start_begins_at_the_end(topics: LiveTopics, reader_of:
     assert reader.initialOffset() == {topic: {"0": 2, "1": 0}}
 
 
+def test_stream_from_the_end_begins_where_its_first_micro_batch_ends(
+    topics: LiveTopics, reader_of: Readers
+) -> None:
+    topic = topics.create("moving")
+    topics.write(topic, 10)
+    reader = reader_of(topic, startingOffsets="latest")
+    start = reader.initialOffset()
+    topics.write(topic, 10)
+    first = reader.latestOffset(start=start, limit=ReadAllAvailable())
+    assert first == start == reader.initialOffset()
+    second = reader.latestOffset(start=first, limit=ReadAllAvailable())
+    assert between(reader, first, second) == [(p, 5 + n) for p in (0, 1) for n in range(5)]
+
+    killed_in_the_first = reader_of(topic, startingOffsets="latest")
+    topics.grow(topic, 3)
+    start = killed_in_the_first.initialOffset()
+    third = {topic: {**second[topic], "2": 0}}
+    assert start == third
+    assert killed_in_the_first.partitions(start=start, end=first) == []
+    assert killed_in_the_first.latestOffset(start=first, limit=ReadAllAvailable()) == third
+    with pytest.raises(PipelineError, match=rf"{topic}-0 ended at 10 and now ends at 5"):
+        killed_in_the_first.partitions(start=second, end=first)
+
+
+def test_query_from_the_end_finds_nothing_available_now(
+    topics: LiveTopics, reader_of: Readers
+) -> None:
+    topic = topics.create("nothing")
+    reader = reader_of(topic, startingOffsets="latest")
+    reader.prepareForTriggerAvailableNow()
+    topics.write(topic, 10)
+    start = reader.initialOffset()
+    assert start == {topic: {"0": 5, "1": 5}}
+    for _ in range(2):
+        assert reader.latestOffset(start=start, limit=ReadAllAvailable()) == start
+
+
 def test_partitions_that_appear_are_read_from_their_beginning(
     topics: LiveTopics, reader_of: Readers
 ) -> None:
