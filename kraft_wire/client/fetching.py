@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from kraft_wire.client.cluster import (
     EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
     PASSING_ERRORS,
     Cluster,
     ClusterRefused,
@@ -135,7 +136,8 @@ class _Reading:
     def _taken(self, data: PartitionData) -> Fetched | None:
         code = data.error_code
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            self._skip_to_start()
+            if not self._skip_what_is_lost():
+                self._try_again(f"{self._key}: {error_name(code)}")
         elif code in PASSING_ERRORS:
             self._try_again(f"{self._key}: {error_name(code)}")
         elif code:
@@ -153,7 +155,7 @@ class _Reading:
                     f"{self._key}: no whole batch at offset {self.offset} in {len(records)} bytes"
                     f" of {self._place}"
                 )
-            if self._patience.is_over:
+            if self._patience.is_over and not self._skip_what_is_lost():
                 raise ClusterRefused(self._silence())
             return None
         self.offset = next_offset
@@ -194,15 +196,21 @@ class _Reading:
                     return each
         raise CannotTalk(f"{self._place} answered without {self._key}")
 
-    def _skip_to_start(self) -> None:
-        """Do what is to be done where the log does not have the offset."""
-        ranges = self._cluster.offsets_at({self._key: EARLIEST_TIMESTAMP})
-        earliest = ranges[self._key]
+    def _skip_what_is_lost(self) -> bool:
+        """Go behind what the log does not have, or raise OffsetsLost; False where it has it."""
+        committed = self._settings.read_committed
+        earliest, latest = (
+            self._cluster.offsets_at({self._key: at}, read_committed=committed)[self._key]
+            for at in (EARLIEST_TIMESTAMP, LATEST_TIMESTAMP)
+        )
+        if earliest <= self.offset < latest:
+            return False
         lost = min(earliest, self._end) - self.offset
         if self._fail_on_loss:
             what = f"begins at {earliest}" if lost > 0 else "ends before"
             raise OffsetsLost(f"{self._key}: offset {self.offset} is not there, the log {what}")
         self.offset = min(earliest, self._end) if lost > 0 else self._end
+        return True
 
     def _try_again(self, problem: str) -> None:
         if self._patience.is_over:

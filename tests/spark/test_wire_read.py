@@ -16,7 +16,8 @@ from kraft_wire.spark import PipelineError
 from kraft_wire.spark.wire_offsets import PartitionRange, split_ranges
 from kraft_wire.spark.wire_options import parse_wire_options
 from kraft_wire.spark.wire_tasks import WireReader, read_range
-from kraft_wire.wire.generated.fetch import FetchRequest
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.fetch import FetchRequest, FetchResponse
 from kraft_wire.wire.message import Message
 from tests.apache.node import ApacheNode
 from tests.server_process import ServerProcess
@@ -135,18 +136,42 @@ def test_topics_are_chosen_by_list_pattern_and_partition(topics: LiveTopics) -> 
     assert {row[:2] for row in found} == {(first, 1)}
 
 
-def test_offset_that_is_gone_is_data_loss(topics: LiveTopics) -> None:
+@pytest.mark.parametrize(("start", "gone"), [(12, 12), (0, 10)])
+def test_offset_that_is_gone_is_data_loss(topics: LiveTopics, start: int, gone: int) -> None:
     topic = topics.create("gone", 1)
     topics.write(topic, 10, partitions=1)
-    part = PartitionRange(TopicPartition(topic, 0), 12, 15)
+    part = PartitionRange(TopicPartition(topic, 0), start, 15)
     for flag in ("true", "false"):
         given = {**topics.options, "subscribe": topic, "failOnDataLoss": flag}
+        given["kafkaConsumer.pollTimeoutMs"] = "300"
         options = parse_wire_options(given, streaming=False)
         if flag == "true":
-            with pytest.raises(PipelineError, match=rf"{topic}-0: offset 12 is not there"):
+            with pytest.raises(PipelineError, match=rf"{topic}-0: offset {gone} is not there"):
                 list(read_range(part, options, records_schema()))
         else:
-            assert list(read_range(part, options, records_schema())) == []
+            batches = read_range(part, options, records_schema())
+            assert sum(batch.num_rows for batch in batches) == max(10 - start, 0)
+
+
+def test_log_that_has_an_offset_after_all_is_asked_again(
+    topics: LiveTopics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = topics.create("after-all", 1)
+    topics.write(topic, 10, partitions=1)
+    answer, fetches = BrokerConnection.answer, 0
+
+    def out_of_range_once(connection: BrokerConnection, response: Any) -> Any:
+        nonlocal fetches
+        found = answer(connection, response)
+        if isinstance(found, FetchResponse):
+            fetches += 1
+            if fetches == 1:
+                found.responses[0].partitions[0].error_code = ErrorCode.OFFSET_OUT_OF_RANGE
+        return found
+
+    monkeypatch.setattr(BrokerConnection, "answer", out_of_range_once)
+    assert len(read(topics, subscribe=topic, failOnDataLoss="false")) == 10
+    assert fetches > 1
 
 
 def test_tasks_are_split_as_the_connector_splits_them() -> None:
