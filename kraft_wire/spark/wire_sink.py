@@ -184,6 +184,8 @@ class _Task:
                 number = key_hash % count
             else:
                 number = self._sticky.setdefault(topic, self.producer.producer_id % count)
+            if any(each is None or each["key"] is None for each in pairs or ()):
+                raise PipelineError(f"a row for {topic} has a header without a key")
             headers: list[Header] = [(each["key"], each["value"]) for each in pairs or ()]
             place = TopicPartition(topic, number)
             is_next = self.producer.append(place, wall_ms, key, value, headers)

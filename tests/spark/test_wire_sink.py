@@ -204,3 +204,7 @@ def test_what_cannot_be_written_is_named(server_process: ServerProcess) -> None:
     beyond = batch(value=[b""], partition=[2])
     with pytest.raises(PipelineError, match=f"{topic}-2 does not exist, {topic} has 2 partitions"):
         write(topics, "value binary, partition int", beyond, topic=topic)
+    for nameless in ({"key": None, "value": b"x"}, None):
+        rows = batch(value=[b""], headers=[[nameless]])
+        with pytest.raises(PipelineError, match=f"a row for {topic} has a header without a key"):
+            write(topics, "value binary, headers headers", rows, topic=topic)
