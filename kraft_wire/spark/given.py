@@ -7,13 +7,14 @@ that is ignored reads something else than was asked for.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from kraft_wire.spark.failure import PipelineError
 
 __all__ = ["Given", "parse_list", "parse_not_negative", "parse_pattern", "parse_positive"]
 
 _Value = TypeVar("_Value")
+_NUMBER_MAX: Final = (1 << 63) - 1
 
 
 class Given:
@@ -95,11 +96,17 @@ def parse_not_negative(text: str) -> int:
     """Return a whole number from 0 on."""
     if not text.strip().isdecimal():
         raise ValueError("is no number from 0 on")
-    return int(text)
+    return _of_64_bits(int(text))
 
 
 def parse_positive(text: str) -> int:
     """Return a whole number from 1 on."""
     if not text.strip().isdecimal() or not int(text):
         raise ValueError("is no number from 1 on")
-    return int(text)
+    return _of_64_bits(int(text))
+
+
+def _of_64_bits(number: int) -> int:
+    if number > _NUMBER_MAX:
+        raise ValueError(f"is more than {_NUMBER_MAX}")
+    return number

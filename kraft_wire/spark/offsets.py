@@ -15,6 +15,7 @@ __all__ = ["EARLIEST", "LATEST", "from_nested", "parse_assign", "parse_offsets",
 
 EARLIEST: Final = -2
 LATEST: Final = -1
+_OFFSET_MAX: Final = (1 << 63) - 1
 
 
 def parse_offsets(name: str, text: str) -> dict[TopicPartition, int]:
@@ -26,7 +27,8 @@ def parse_offsets(name: str, text: str) -> dict[TopicPartition, int]:
         if not isinstance(partitions, dict):
             raise PipelineError(f"option {name}: topic {topic!r} has no partitions, {wanted} has")
         for number, offset in partitions.items():
-            if type(offset) is not int or offset < EARLIEST or not _is_number(number):
+            is_offset = type(offset) is int and EARLIEST <= offset <= _OFFSET_MAX
+            if not is_offset or not _is_number(number):
                 wrong = f"option {name}: {topic}-{number} at {offset!r}"
                 raise PipelineError(f"{wrong}: a partition's number and an offset >= -2 are wanted")
             found[TopicPartition(topic, int(number))] = offset

@@ -97,6 +97,8 @@ _UNHONOURABLE: Final = {
     "transactional.id": "the sink writes idempotently, without transactions",
     "transaction.two.phase.commit.enable": "the sink writes idempotently, without transactions",
 }
+_NUMBER_MAX: Final = 0x7FFFFFFF
+"""All numbers that have an effect are of 32 bits in Kafka's clients."""
 _SECURITY: Final = ("sasl.", "ssl.", "security.protocol")
 
 
@@ -151,9 +153,12 @@ class KafkaKeys:
         if text is None:
             return default
         try:
-            return parse(text)
+            number = parse(text)
         except ValueError as error:
             raise PipelineError(f"option kafka.{name}: {text!r} {error}") from None
+        if number > _NUMBER_MAX:
+            raise PipelineError(f"option kafka.{name}: {text!r} is more than {_NUMBER_MAX}")
+        return number
 
     def _seconds(self, name: str, default: float) -> float:
         return self.number(name, round(default * 1000), parse_positive) / 1000

@@ -210,6 +210,9 @@ def test_tasks_are_split_as_the_connector_splits_them() -> None:
         ({"subscribe": "a", "kafka.fetch.max.byte": "1"}, "'kafka.fetch.max.byte' does not exist"),
         ({"subscribe": "a", "maxOffsetsPerTrigger": "1", "minOffsetsPerTrigger": "2"}, "more than"),
         ({"subscribe": "a", "maxTriggerDelay": "soon"}, "no duration"),
+        ({"subscribe": "a", "kafka.fetch.max.bytes": str(1 << 31)}, "bytes: '2147483648' is"),
+        ({"subscribe": "a", "startingTimestamp": str(1 << 63)}, "is more than 9223372036854775807"),
+        ({"subscribe": "a", "startingOffsets": f'{{"a":{{"0":{1 << 63}}}}}'}, "a-0 at 922"),
     ],
 )
 def test_wrong_option_is_refused_in_one_line_that_names_it(
