@@ -70,7 +70,7 @@ def export_records(
     `options` are those of the format `kraftlog`.
     """
     asked = _options(node_dirs, options)
-    with staged(output, overwrite=overwrite) as staging:
+    with staged(output, overwrite=overwrite, reading=asked.paths) as staging:
         if writer == "arrow":
             _write_arrow(spark, asked, staging, tell)
         else:

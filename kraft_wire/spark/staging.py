@@ -18,12 +18,16 @@ __all__ = ["keep_only", "staged"]
 
 
 @contextmanager
-def staged(output: str, *, overwrite: bool = False) -> Iterator[Path]:
+def staged(output: str, *, overwrite: bool = False, reading: Iterable[str] = ()) -> Iterator[Path]:
     """Give a new directory that becomes `output` when the body ends, and vanishes when it fails.
 
-    PipelineError at once where `output` holds anything already, but for `overwrite`.
+    PipelineError at once where `output` holds anything already, but for `overwrite`, and where it
+    holds what is read, which would be gone.
     """
     target = _target(output)
+    for each in reading:
+        if Path(each).resolve().is_relative_to(target.resolve()):
+            raise PipelineError(f"{target} holds {each}, which is read: give another directory")
     if target.exists() and not overwrite and (not target.is_dir() or any(target.iterdir())):
         raise PipelineError(f"{target} is there already: give another directory or --overwrite")
     with _as_lines(target):

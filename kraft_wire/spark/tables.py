@@ -15,7 +15,7 @@ from kraft_wire.spark.failure import PipelineError
 from kraft_wire.spark.garbage_collection import uncollected
 from kraft_wire.spark.history_reading import AsOf, ReadHistory, parse_as_of, read_history
 from kraft_wire.spark.metadata_tables import TABLES, tables_of
-from kraft_wire.spark.options import parse_log_options
+from kraft_wire.spark.options import LogOptions, parse_log_options
 from kraft_wire.spark.planning import LogPart
 from kraft_wire.spark.staging import keep_only, staged
 from kraft_wire.spark.views import metadata_logs
@@ -53,8 +53,12 @@ class WrittenTables:
 
 def plan_tables(node_dirs: Sequence[str]) -> list[Cluster]:
     """Return the clusters whose metadata logs the directories hold."""
-    options = parse_log_options({"path": ",".join(node_dirs), "view": "metadata"})
+    options = _options(node_dirs)
     return [Cluster(name, logs) for name, logs in metadata_logs(OsFileSystem(), options)]
+
+
+def _options(node_dirs: Sequence[str]) -> LogOptions:
+    return parse_log_options({"path": ",".join(node_dirs), "view": "metadata"})
 
 
 def write_tables(
@@ -73,7 +77,8 @@ def write_tables(
     """
     until = parse_as_of(as_of)
     clusters = plan_tables(node_dirs)
-    with staged(output, overwrite=overwrite) as staging:
+    reading = _options(node_dirs).paths
+    with staged(output, overwrite=overwrite, reading=reading) as staging:
         place = str(staging)
         written = run_on_workers(
             spark,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,9 @@ from typer.testing import CliRunner
 from kraft_wire.cli.spark import app
 from kraft_wire.spark.export import export_records
 from kraft_wire.spark.failure import PipelineError
+from kraft_wire.spark.tables import write_tables
 from tests.spark.log_directories import WrittenLogs
+from tests.spark.metadata_logs import batches, write_metadata_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,6 +54,21 @@ def test_export_of_nothing_still_has_its_columns(
     frame = spark.read.parquet(str(output))
     assert (done.records, frame.count()) == (0, 0)
     assert frame.columns[:2] == ["key", "value"]
+
+
+@pytest.mark.parametrize("verb", [export_records, write_tables])
+def test_output_that_holds_what_is_read_is_not_overwritten(
+    tmp_path: Path, verb: Callable[..., object]
+) -> None:
+    logs = WrittenLogs(tmp_path / "nodes" / "node-1", 1)
+    logs.append("orders", 0, 10)
+    logs.close()
+    write_metadata_log(logs.path, "AAAAAAAAAAAAAAAAAAAAAA", batches()[:4])
+    before = sorted(tmp_path.rglob("*"))
+    for output in (logs.path, logs.path.parent):
+        with pytest.raises(PipelineError, match=f"^{output} holds {logs.path}, which is read"):
+            verb(None, [str(logs.path)], str(output), overwrite=True)
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 @pytest.mark.parametrize("writer", ["arrow", "spark"])
