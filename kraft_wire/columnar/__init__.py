@@ -19,6 +19,7 @@ from kraft_wire.columnar.segments import (
     SegmentFile,
     list_partitions,
     log_end_offset,
+    node_of,
     segments_table,
 )
 from kraft_wire.columnar.transactions import (
@@ -52,6 +53,7 @@ __all__ = [
     "index_entries",
     "list_partitions",
     "log_end_offset",
+    "node_of",
     "read_records",
     "read_windows",
     "records_schema",

@@ -29,6 +29,7 @@ __all__ = [
     "SegmentFile",
     "list_partitions",
     "log_end_offset",
+    "node_of",
     "segments_table",
 ]
 
@@ -82,7 +83,7 @@ def list_partitions(
     `meta.properties` counts as absent, as it does for a starting node where nothing is lost by
     that. Errors: StorageError where the directory itself cannot be read.
     """
-    node = _node_of(fs, log_dir)
+    node = node_of(fs, log_dir)
     starts = _checkpoint(fs, f"{log_dir}/{LOG_START_OFFSETS}")
     watermarks = _checkpoint(fs, f"{log_dir}/{HIGH_WATERMARKS}")
     found: list[PartitionFiles] = []
@@ -124,7 +125,8 @@ def segments_table(partitions: list[PartitionFiles]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=SEGMENTS)
 
 
-def _node_of(fs: FileSystem, log_dir: str) -> str:
+def node_of(fs: FileSystem, log_dir: str) -> str:
+    """Return the `node.id` of a log directory as text, "" where it does not say."""
     try:
         meta = read_meta_properties(fs, log_dir)
     except CorruptCheckpoint:

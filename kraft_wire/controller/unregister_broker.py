@@ -22,7 +22,8 @@ VERSIONS = (0, 0)
 def handle(
     controller: Controller, context: ControllerContext, request: UnregisterBrokerRequest
 ) -> ControllerResult:
-    """Forget a broker, alive or not: one that lives is told STALE_BROKER_EPOCH and starts anew.
+    """Forget a broker, alive or not: one that lives is told STALE_BROKER_EPOCH until it
+    is restarted.
 
     Errors: BROKER_ID_NOT_REGISTERED.
     """

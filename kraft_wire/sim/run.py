@@ -158,8 +158,7 @@ class Run:
         if not self.can_elect():
             world.marks["no election possible"] += 1
             return
-        if not self._until(world.is_settled):
-            raise Violation("L1 LeaderElected", 0, self._states())
+        self._come_to_rest()
         world.marks["settled"] += 1
         if any(map(world.is_astray, world.running())):
             world.marks["observer astray"] += 1
@@ -167,12 +166,16 @@ class Run:
             raise Violation("L6 ParkedRequestsEnd", 0, "a client still waits")
         if not self._until(self._no_voter_change):
             raise Violation("L4 ReconfigResolves", 0, self._states())
-        if not self._until(world.is_settled):  # whom the last change removed does not lead on
-            raise Violation("L1 LeaderElected", 0, self._states())
+        self._come_to_rest()  # whom the last change removed does not lead on
         if world.cluster is not None:
             self._settle_cluster(world.cluster)
         self._stays_undisturbed()
         self.registers = world.history.judge_registers()
+
+    def _come_to_rest(self) -> None:
+        """L1, L3: one leader, and everybody at its end."""
+        if not self._until(self.world.is_settled):
+            raise Violation("L1 LeaderElected", 0, self._states())
 
     def _settle_cluster(self, cluster: Cluster) -> None:
         """Every replica comes into sync, every record is read, and offsets are as they were."""
@@ -201,8 +204,7 @@ class Run:
         world = self.world
         fetch_timeout_us = world.setup.fetch_timeout_ms * 1_000
         self._pass(self.healed_us + fetch_timeout_us - world.now_us)
-        if not self._until(world.is_settled):
-            raise Violation("L1 LeaderElected", 0, self._states())
+        self._come_to_rest()
         leader = world.leader()
         assert leader is not None, "settled"
         epoch = leader.quorum.epoch

@@ -421,7 +421,10 @@ def _rename_all(fs: FileSystem, directory: str, base: Offset, old: str, new: str
 
 
 def _drop(fs: FileSystem, directory: str, base: Offset, *suffixes: str) -> None:
-    """Remove files that do not count; what the disk keeps is removed at the next start."""
+    """Remove files that do not count any more, as far as the disk lets go of them.
+
+    What it keeps goes at the next start, but for a swap, which would then be put in place.
+    """
     assert all(suffixes), directory
     with suppress(StorageError):
         for suffix in suffixes:

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kraft_wire.audit.finding import NO_OFFSET, NOWHERE, Finding
+from kraft_wire.columnar import node_of
 from kraft_wire.storage.checkpoint_text import CorruptCheckpoint
 from kraft_wire.storage.checkpoints import HIGH_WATERMARKS, LOG_START_OFFSETS, read_offsets
 from kraft_wire.storage.files import FileSystem
-from kraft_wire.storage.meta_properties import read_meta_properties
 
 __all__ = ["damaged_checkpoints", "seen_watermarks"]
 
@@ -37,22 +37,13 @@ def seen_watermarks(
 def damaged_checkpoints(fs: FileSystem, paths: Sequence[str]) -> list[Finding]:
     """Return one finding for each checkpoint that is not in its form."""
     findings: list[Finding] = []
-    for path in paths:
+    for directory in (path.rstrip("/") for path in paths):
         for name, check in _NEEDED_BY.items():
             try:
-                read_offsets(fs, f"{path.rstrip('/')}/{name}")
+                read_offsets(fs, f"{directory}/{name}")
             except CorruptCheckpoint as error:
                 detail = f"the checkpoint is damaged: {error.reason}"
-                node = _node_of(fs, path.rstrip("/"))
+                node = node_of(fs, directory) or directory.rpartition("/")[2]
                 place = (node, "", _NO_PARTITION, NO_OFFSET, name, NOWHERE)
                 findings.append(Finding(check, "error", *place, detail))
     return findings
-
-
-def _node_of(fs: FileSystem, path: str) -> str:
-    """Return the node of a directory, or its name where it does not say."""
-    try:
-        meta = read_meta_properties(fs, path)
-    except CorruptCheckpoint:
-        meta = None
-    return path.rpartition("/")[2] if meta is None else str(meta.node_id)
