@@ -5,10 +5,10 @@ and raises the Refusal that Kafka's answer would carry. KIP-226 for brokers, KIP
 metrics, KIP-848 and its successors for groups.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from kraft_wire.controller.client_patterns import check_client_pattern
 from kraft_wire.controller.image import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
@@ -36,16 +36,6 @@ Values = Mapping[str, str | None]
 
 _INTERVAL_MS_MIN: Final = 100
 _INTERVAL_MS_MAX: Final = 3_600_000
-_CLIENT_MATCH_NAMES: Final = (
-    "client_instance_id",
-    "client_id",
-    "client_software_name",
-    "client_software_version",
-    "client_source_address",
-    "client_source_port",
-)
-"""What a subscription may select clients by (KIP-714)."""
-
 _GROUP_KINDS: Final = ("consumer", "share", "streams")
 _GROUP_LIMITS: Final = (
     ("heartbeat.interval.ms", _GROUP_KINDS),
@@ -167,18 +157,7 @@ def _check_client_metrics(name: str, values: Values, settings: NodeSettings) -> 
         if key == "match":
             assert isinstance(value, tuple)
             for pattern in value:
-                _check_client_pattern(pattern)
-
-
-def _check_client_pattern(pattern: str) -> None:
-    name, equals, expression = (part.strip() for part in pattern.partition("="))
-    try:
-        re.compile(expression)
-    except re.error:
-        equals = ""
-    if not equals or name not in _CLIENT_MATCH_NAMES:
-        words = f"Illegal client matching pattern: {pattern}"
-        raise Refusal(ErrorCode.INVALID_CONFIG, words)
+                check_client_pattern(pattern)
 
 
 def _check_group(name: str, values: Values, settings: NodeSettings) -> None:

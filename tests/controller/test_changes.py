@@ -2,6 +2,7 @@
 
 from base64 import b64decode, b64encode
 from hashlib import pbkdf2_hmac
+from time import process_time
 
 import pytest
 
@@ -268,3 +269,46 @@ def test_what_a_broker_reads_at_its_start_alone_is_not_recorded_but_may_be_taken
     assert answer(other) == (ErrorCode.NONE, None), "what is recorded is in nobody's way"
     assert answer(AlterableConfig(name=key, config_operation=1)) == (ErrorCode.NONE, None)
     assert cluster.loader.image.config(BROKER_RESOURCE, "1") == {"log.cleaner.threads": "2"}
+
+
+PATTERNS = [
+    ("client_id=app-[0-9]+", True),
+    ("client_software_name = apache.*", True),
+    ("client_id=a|b=", True),
+    ("client_id=[é-ü]+[a-\\u00ff]", True),
+    ("client_id", False),
+    ("client_id=", False),
+    ("client_id=a=b", False),
+    ("client=a", False),
+    ("client_id=(", False),
+    ("client_id=a{99999999999999999999}", False),
+    ("client_id=" + "(" * 3_000 + ")" * 3_000, False),
+    ("client_id=(?a)(?u)x", False),
+    ("client_id=\\U0010ffff", False),
+]
+"""Whether 4.3.1 takes them: of expressions Java 17's own Pattern was asked."""
+
+
+@pytest.mark.parametrize(("pattern", "is_taken"), PATTERNS, ids=[row[0][:20] for row in PATTERNS])
+def test_pattern_of_a_subscription_is_taken_or_refused_whatever_it_says(
+    pattern: str, is_taken: bool
+) -> None:
+    cluster = OneNodeCluster()
+    match = AlterableConfig(name="match", config_operation=0, value=pattern)
+    resource = AlterConfigsResource(resource_type=16, resource_name="mine", configs=[match])
+    response = cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+    assert isinstance(response, IncrementalAlterConfigsResponse)
+    error = ErrorCode.NONE if is_taken else ErrorCode.INVALID_CONFIG
+    assert response.responses[0].error_code == error
+
+
+def test_pattern_of_far_reaching_classes_is_checked_in_the_time_of_any_other() -> None:
+    cluster = OneNodeCluster()
+    match = AlterableConfig(
+        name="match", config_operation=0, value="client_id=" + "[^\0-\U0010ffff]" * 3_000
+    )
+    resource = AlterConfigsResource(resource_type=16, resource_name="mine", configs=[match])
+    began_s = process_time()
+    cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+    assert process_time() - began_s < 2, "Python takes 12 seconds to compile it as it is"
+    assert cluster.loader.image.config(16, "mine") == {"match": match.value}

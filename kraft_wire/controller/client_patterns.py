@@ -1,0 +1,52 @@
+"""Patterns by which a client-metrics subscription selects clients: `name=regular expression`.
+
+KIP-714. Brokers of Apache Kafka read what is recorded here and compile it as Java's, so what that
+refuses must not be recorded. Python's syntax is nearly the same, and is only asked for its opinion:
+nothing is ever matched here. It refuses besides what Java alone has, such as `\\p{L}`.
+"""
+
+import re
+from typing import Final
+
+from kraft_wire.controller.refusal import Refusal
+from kraft_wire.wire.generated.error_code import ErrorCode
+
+__all__ = ["check_client_pattern"]
+
+_NAMES: Final = (
+    "client_instance_id",
+    "client_id",
+    "client_software_name",
+    "client_software_version",
+    "client_source_address",
+    "client_source_port",
+)
+"""What a subscription may select clients by."""
+_BEYOND_ASCII: Final = re.compile(r"\\u[0-9a-fA-F]{4}|[^\x00-\x7f]")
+_PYTHONS_ALONE: Final = ("\\U", "\\N", "(?P")
+"""Syntax that Java does not have, or not so."""
+
+
+def check_client_pattern(pattern: str) -> None:
+    """Refuse with INVALID_CONFIG what is no `name=expression`, in the way of release 4.3.1.
+
+    That splits at each `=` and drops what is empty at the end.
+    """
+    name, *expressions = (part.strip() for part in pattern.rstrip("=").split("="))
+    if len(expressions) != 1 or name not in _NAMES or not _is_expression(expressions[0]):
+        raise Refusal(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {pattern}")
+
+
+def _is_expression(text: str) -> bool:
+    """Tell whether a text is a regular expression, without the price of some.
+
+    A class of characters that reaches far takes milliseconds to compile, and a request may have
+    thousands of them: what is beyond ASCII becomes its last character, which keeps ranges in order.
+    """
+    if any(each in text for each in _PYTHONS_ALONE):
+        return False
+    try:
+        re.compile(_BEYOND_ASCII.sub("\x7f", text))
+    except (re.error, ValueError, OverflowError, RecursionError):
+        return False
+    return True
