@@ -8,13 +8,13 @@ which the session lists its partitions (KIP-227).
 Not here: sessions (`fetch_contexts`), the request as a whole and waiting (`handlers/fetch`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from kraft_wire.broker.broker import Broker
 from kraft_wire.broker.context import RequestContext
 from kraft_wire.broker.fetch_contexts import FetchContext, ReadResult
-from kraft_wire.broker.fetch_session import WantedPartition, records_size_bytes
+from kraft_wire.broker.fetch_session import PartitionKey, WantedPartition, records_size_bytes
 from kraft_wire.broker.metadata_cache import current_leader, no_replica_error
 from kraft_wire.broker.partition import Partition
 from kraft_wire.model import ZERO_UUID, FileSlice, Offset, OffsetAndEpoch, StorageError
@@ -60,8 +60,12 @@ class FetchRun:
     rack: str = ""
     """The consumer's, where the leader may send it to a follower in it."""
     read_bytes: int = 0
+    unfit_bytes: int = 0
+    """Room that was left for batches that are there and larger."""
+    nowhere: dict[PartitionKey, None] = field(default_factory=dict)
+    """Places that did not exist at the first reading."""
     must_answer: bool = False
-    """Whether a partition has something to tell that is not records."""
+    """Whether a partition has something to tell that is not records, or that no more can join."""
 
     def run_again(self, now_ms: int, expired: bool) -> bool:
         """Read from the top; complete the answer when it is due."""
@@ -72,8 +76,13 @@ class FetchRun:
         return True
 
     def is_satisfied(self) -> bool:
-        """Whether the answer need not wait."""
-        return self.must_answer or self.read_bytes >= self.request.min_bytes
+        """Whether the answer need not wait: for no more than it may carry, as in Kafka."""
+        wanted_bytes = min(self.request.min_bytes, self._max_bytes)
+        return self.must_answer or self.read_bytes + self.unfit_bytes >= wanted_bytes
+
+    @property
+    def _max_bytes(self) -> int:
+        return min(self.request.max_bytes, self.broker.settings.fetch_max_bytes)
 
     def watched(self) -> list[Partition]:
         """Return the partitions whose growth matters."""
@@ -87,15 +96,15 @@ class FetchRun:
 
     def read(self) -> list[ReadResult]:
         """Read the partitions in order, spending the byte limit of the request."""
-        left = min(self.request.max_bytes, self.broker.settings.fetch_max_bytes)
-        self.read_bytes = 0
+        left = self._max_bytes
+        self.read_bytes = self.unfit_bytes = 0
         self.must_answer = False
         results: list[ReadResult] = []
         unknown: list[ReadResult] = []
         is_settled = self._is_settled_follower if self.is_follower else WantedPartition.is_settled
         for wanted in self.fetch.to_read(is_settled):
             data = self._read_partition(wanted, left)
-            if data.error_code in _UNKNOWN_ERRORS:
+            if data.error_code in _UNKNOWN_ERRORS and self._is_nowhere(wanted):
                 unknown.append((wanted, data))
                 continue
             results.append((wanted, data))
@@ -106,8 +115,14 @@ class FetchRun:
         if unknown:
             unknown.sort(key=_is_unknown_partition)
             results += unknown
+        if self.is_first:
+            self.nowhere = dict.fromkeys(wanted.key for wanted, _ in unknown)
         self.is_first = False
         return results
+
+    def _is_nowhere(self, wanted: WantedPartition) -> bool:
+        """Whether a place was never there; one that was deleted meanwhile ends the wait for it."""
+        return self.is_first or wanted.key in self.nowhere
 
     def _read_partition(self, wanted: WantedPartition, left: int) -> PartitionData:
         params = wanted.params
@@ -269,12 +284,16 @@ class FetchRun:
             if max_bytes < 0:
                 return self._error(wanted, ErrorCode.UNKNOWN_SERVER_ERROR)
             try:
-                records = log.read(
+                read = log.read(
                     Offset(params.fetch_offset),
                     max_bytes,
                     upper_bound=upper_bound,
                     min_one_batch=self.read_bytes == 0,
-                ).records
+                )
+                records = read.records
+                self.must_answer |= read.is_older
+                if read.first_batch_is_larger:
+                    self.unfit_bytes += max_bytes
                 if self.is_committed_only:
                     aborted = _aborted(partition, params, upper_bound)
             except StorageError as error:
@@ -291,14 +310,15 @@ class FetchRun:
 
     def _error(self, wanted: WantedPartition, error: ErrorCode) -> PartitionData:
         # As in Kafka, a place that does not exist keeps nobody from waiting at those that do.
-        self.must_answer |= error not in _UNKNOWN_ERRORS
+        is_nowhere = error in _UNKNOWN_ERRORS and self._is_nowhere(wanted)
+        self.must_answer |= not is_nowhere
         return PartitionData(
             partition_index=wanted.partition,
             error_code=error,
             high_watermark=_UNKNOWN,
             last_stable_offset=_UNKNOWN,
             log_start_offset=_UNKNOWN,
-            aborted_transactions=[] if error in _UNKNOWN_ERRORS else None,
+            aborted_transactions=[] if is_nowhere else None,
             records=_NO_RECORDS,
         )
 

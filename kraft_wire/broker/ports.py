@@ -74,6 +74,16 @@ class LogReadView(Protocol):
         """Size of the batches together."""
         ...
 
+    @property
+    def first_batch_is_larger(self) -> bool:
+        """Whether there is a batch, and none is returned because it is beyond the size asked for."""
+        ...
+
+    @property
+    def is_older(self) -> bool:
+        """Whether a later segment has more below the upper bound: no more can come to this one."""
+        ...
+
 
 class NamedVerdict(Protocol):
     """A member of storage's `SequenceVerdict`, known by its name."""

@@ -14,7 +14,6 @@ storage, and validation of what clients send, which is the broker's.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from typing import NamedTuple
 
 from kraft_wire.model import (
@@ -59,6 +58,7 @@ class LogRead(NamedTuple):
     size_bytes: int
     first_offset: Offset  # of the first batch; may be below the offset that was asked for
     first_batch_is_larger: bool = False  # nothing is returned, as the first batch is beyond the max
+    is_older: bool = False  # a later segment has more below the upper bound
 
 
 class PendingFlush(NamedTuple):
@@ -251,24 +251,11 @@ class Log:
             self._active.indexes.save(sync=True)  # no flush, and no recovery, looks at it again
         self.producer_states.map_end_offset = base
         take_snapshot(self._fs, self.directory, self.producer_states)
-        segment = self._created(base, wall_ms)
+        segment = Segment.create(self._fs, self.directory, base, self.config, wall_ms)
         self._directory_changes += 1
         self.segments.append(segment)
         self.segments_changed()
         assert self._active is segment, segment.path
-
-    def _created(self, base: Offset, wall_ms: int) -> Segment:
-        """Make the files of the next segment, or none of them.
-
-        Left behind, an empty one would hide what is still appended to the segment before it.
-        """
-        assert base >= self.log_end_offset, (base, self.log_end_offset)
-        try:
-            return Segment.create(self._fs, self.directory, base, self.config, wall_ms)
-        except StorageError:
-            with suppress(StorageError):
-                Segment(self._fs, self.directory, base, wall_ms).remove()
-            raise
 
     def segments_changed(self) -> None:
         """Bring the look-up table in line with `segments`."""
@@ -307,14 +294,15 @@ class Log:
             available = end_position - frame.position
             if available <= 0:
                 break
+            is_older = segment is not active and self._bases[at + 1] < upper_bound
             size = available if available < max_bytes else max_bytes
             if size < frame.size_bytes:
                 if not min_one_batch:
-                    return LogRead(_NOTHING, 0, frame.base_offset, True)
+                    return LogRead(_NOTHING, 0, frame.base_offset, True, is_older)
                 size = frame.size_bytes
             assert frame.position + size <= segment.size_bytes, (frame, size)
             records = FileSlice(segment.file, frame.position, size)
-            return LogRead(records, size, frame.base_offset)
+            return LogRead(records, size, frame.base_offset, False, is_older)
         return LogRead(_NOTHING, 0, offset)
 
     def _position_of(self, upper_bound: Offset, segment: Segment) -> int:

@@ -331,3 +331,40 @@ def long_poll(side: Side, version: int) -> None:
     sent = side.send(request, version, line="poll")
     side.produce(name, batch(b"news"), index)
     side.answer(sent, "woken", line="poll")
+
+
+@probe(FetchRequest)
+def patience_of_no_use(side: Side, version: int) -> None:
+    """Who asks for more than can come is answered at once."""
+    name = side.filled("fetch")
+    asked = topic(side, version, name, wanted())
+    fetch(
+        side,
+        version,
+        "more than it takes",
+        asked,
+        min_bytes=1_000_000,
+        max_bytes=150,
+        max_wait_ms=60_000,
+    )
+    rolled = side.topic("fetch-rolled", segment_bytes=str(1 << 20))
+    if not side.once("fetch-rolled"):
+        for value in (bytes(600_000), b"small", bytes(600_000)):
+            side.produce(rolled, batch(value))
+    asked = topic(side, version, rolled, wanted(0, 1))
+    fetch(side, version, "of an older segment", asked, min_bytes=1_000, max_wait_ms=60_000)
+
+
+@probe(FetchRequest, (4, 12, 18))
+def long_poll_for_what_goes(side: Side, version: int) -> None:
+    name = side.topic(f"fetch-goes-{version}")
+    request = FetchRequest(
+        max_wait_ms=60_000,
+        min_bytes=1,
+        max_bytes=1 << 20,
+        session_epoch=-1,
+        topics=[topic(side, version, name, wanted())],
+    )
+    sent = side.send(request, version, line="poll")
+    side.delete_topic(name)
+    side.answer(sent, "gone", line="poll")

@@ -1,0 +1,89 @@
+"""When a fetch with `MinBytes` waits, and when Kafka's `DelayedFetch` would answer it at once."""
+
+from typing import Any
+
+from kraft_wire.broker.handlers import fetch
+from kraft_wire.model import FileSlice
+from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.generated.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
+from tests.broker.replication.leading import TOPIC, Leading, Waiting, batch
+from tests.broker.small_broker import partition_image
+
+VERSION = 12
+BATCH_BYTES = len(batch())
+
+
+def asked(leading: Leading, *partitions: int, offset: int = 0, **fields: Any) -> Waiting:
+    """Fetch as a consumer that would wait for a minute."""
+    wanted = [
+        FetchPartition(partition=number, fetch_offset=offset, partition_max_bytes=1 << 20)
+        for number in partitions
+    ]
+    topic = FetchTopic(topic=TOPIC, partitions=wanted)
+    request = FetchRequest(max_wait_ms=60_000, topics=[topic], session_epoch=-1, **fields)
+    context = leading.context(VERSION)
+    return Waiting(leading, context, fetch.handle(leading.broker, context, request))
+
+
+def size(data: PartitionData) -> int:
+    """Bytes of records."""
+    records = data.records
+    return records.size_bytes if isinstance(records, FileSlice) else len(records or b"")
+
+
+def test_a_fetch_waits_for_no_more_bytes_than_it_takes() -> None:
+    """Its MinBytes counts as MaxBytes at most, and as the broker's `fetch.max.bytes`."""
+    leading = Leading(partition_image(0))
+    for _ in range(5):
+        leading.produce()
+    own = asked(leading, 0, min_bytes=1_000_000, max_bytes=2 * BATCH_BYTES)
+    assert size(own.fetched) == 2 * BATCH_BYTES
+    leading = Leading(partition_image(0), fetch_max_bytes=3 * BATCH_BYTES)
+    for _ in range(5):
+        leading.produce()
+    brokers = asked(leading, 0, min_bytes=1_000_000, max_bytes=1 << 20)
+    assert size(brokers.fetched) == 3 * BATCH_BYTES
+
+
+def test_a_batch_that_has_no_room_left_is_no_reason_to_wait() -> None:
+    leading = Leading(partition_image(0), partition_image(1))
+    leading.produce(number=0)
+    leading.produce(20, number=1)
+    max_bytes = 2 * BATCH_BYTES
+    both = asked(leading, 0, 1, min_bytes=max_bytes, max_bytes=max_bytes)
+    assert not both.is_parked
+    sizes = [size(data) for data in both.answer.responses[0].partitions]  # type: ignore[union-attr]  # answered
+    assert sizes == [BATCH_BYTES, 0]
+
+
+def test_what_is_left_of_an_older_segment_is_answered_at_once() -> None:
+    """More cannot come to it: the reader would wait its whole time, segment by segment."""
+    leading = Leading(partition_image(0), config={"segment.bytes": str(BATCH_BYTES)})
+    for _ in range(3):
+        leading.produce()
+    assert len(leading.partition().log.segments) == 3  # type: ignore[attr-defined]  # a real log
+    behind = asked(leading, 0, min_bytes=2 * BATCH_BYTES, max_bytes=1 << 20)
+    assert size(behind.fetched) == BATCH_BYTES
+    at_the_end = asked(leading, 0, offset=2, min_bytes=2 * BATCH_BYTES, max_bytes=1 << 20)
+    assert at_the_end.is_parked
+    leading.produce()
+    assert size(at_the_end.fetched) == BATCH_BYTES, "it has become an older one"
+
+
+def test_a_topic_that_is_deleted_ends_the_wait_for_it() -> None:
+    leading = Leading(partition_image(0))
+    waiting = asked(leading, 0, min_bytes=1, max_bytes=1 << 20)
+    assert waiting.is_parked
+    leading.partitions = {}
+    leading.publish()
+    assert waiting.fetched.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_place_that_never_was_ends_no_wait_for_others() -> None:
+    leading = Leading(partition_image(0))
+    waiting = asked(leading, 0, 7, min_bytes=2 * BATCH_BYTES, max_bytes=1 << 20)
+    assert waiting.is_parked
+    leading.produce()
+    assert waiting.is_parked
+    leading.produce()
+    assert not waiting.is_parked
