@@ -28,10 +28,10 @@ RESERVED_DIRECTORIES: Final = 100
 
 
 def default_directory(broker: BrokerImage) -> Uuid:
-    """Return the log directory of a broker's new replica, as far as the controller can say."""
+    """Return the log directory of a broker's new replica, as far as the controller can say.
+
+    It is the only one, cordoned or not; of several the broker chooses.
+    """
     if not broker.log_dirs:
         return MIGRATING_DIRECTORY
-    cordoned = broker.cordoned_log_dirs or ()
-    usable = [directory for directory in broker.log_dirs if directory not in cordoned]
-    assert len(usable) <= len(broker.log_dirs), broker
-    return usable[0] if len(usable) == 1 else UNASSIGNED_DIRECTORY
+    return broker.log_dirs[0] if len(broker.log_dirs) == 1 else UNASSIGNED_DIRECTORY

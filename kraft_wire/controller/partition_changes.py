@@ -167,13 +167,18 @@ class PartitionChange:
     # -- the steps -------------------------------------------------------------------------------
 
     def _complete_reassignment(self) -> None:
-        """End a reassignment once the ISR has everybody who stays (KIP-455)."""
+        """End a reassignment once the ISR has everybody who is new (KIP-455).
+
+        Where more go than come it must have everybody who stays.
+        """
         if not self.removing_replicas and not self.adding_replicas:
             return
         assert self.replicas, self.before
         isr = _without(self.isr, self.removing_replicas)
         replicas = _without(self.replicas, self.removing_replicas)
-        if not isr or not replicas or not set(replicas) <= set(isr):
+        is_smaller = len(self.adding_replicas) < len(self.removing_replicas)
+        needed = {*self.adding_replicas, *(replicas if is_smaller else ())}
+        if not isr or not replicas or not needed <= set(isr):
             return
         self.isr, self.replicas = isr, replicas
         self.removing_replicas = self.adding_replicas = ()
@@ -261,16 +266,14 @@ class PartitionChange:
             made.leader = before.leader
 
     def _set_last_known_leader(self) -> None:
-        """Remember who led last while nobody is in the ISR, and forget it with the next leader."""
+        """Remember who led when nobody leads any more, and forget it with the next leader."""
         if not self._elections.keeps_elr:
             return
         made, before = self._made, self.before
         assert made.last_known_elr is None, made
-        if made.isr is not None and not made.isr and before.last_known_elr != (before.leader,):
+        if made.leader == NO_LEADER and not before.last_known_elr:
             made.last_known_elr = [before.leader]
-            return
-        stays = before.leader != NO_LEADER and made.leader != NO_LEADER
-        if before.last_known_elr and (made.leader >= 0 or stays):
+        elif made.leader >= 0 and before.last_known_elr:
             made.last_known_elr = []
 
     def _set_assignment(self) -> None:
