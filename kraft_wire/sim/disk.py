@@ -18,6 +18,8 @@ __all__ = ["SECTOR_BYTES", "SimDisk"]
 
 SECTOR_BYTES = 512
 _NEVER_OLD_MS = 1 << 50
+_GIVING_BACK = ("unlink", "rmdir", "cut")
+"""What is no `DiskFull` for want of room, as at the real door."""
 
 
 class SimDisk:
@@ -61,7 +63,7 @@ class SimDisk:
         self.failed_operation = operation
         if fault is Fault.SHORT_WRITE and operation == "write":
             return fault
-        if fault in (Fault.ENOSPC, Fault.EDQUOT):
+        if fault in (Fault.ENOSPC, Fault.EDQUOT) and operation not in _GIVING_BACK:
             raise DiskFull(operation, path, fault.value)
         raise StorageError(operation, path, fault.value)
 

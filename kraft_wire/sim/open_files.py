@@ -66,8 +66,9 @@ class SimFile:
 
     def truncate(self, size_bytes: int) -> None:
         assert size_bytes >= 0, size_bytes
-        self._fs.enter("truncate", self.path)
-        if size_bytes != len(self._node.content):
+        before = len(self._node.content)
+        self._fs.enter("cut" if size_bytes < before else "truncate", self.path)
+        if size_bytes != before:
             self._fs.change_data(self._node, Resize(size_bytes))
 
     def reserve(self, size_bytes: int) -> None:

@@ -355,8 +355,7 @@ def _clean_group(
         cleaned.indexes.save(sync=True)
         cleaned.file.fsync()
     except StorageError:
-        with suppress(StorageError):
-            cleaned.remove()
+        cleaned.remove()  # what cannot go is for a start: it must not see a later swap beside it
         raise
     fs.sync_directory(log.directory)
     assert cleaned.base_offset == base, cleaned.path
@@ -388,11 +387,11 @@ def _swap(fs: FileSystem, log: Log, group: Sequence[Segment], cleaned: Segment) 
     directory, base = log.directory, cleaned.base_offset
     try:
         _rename_all(fs, directory, base, CLEANED_SUFFIX, SWAP_SUFFIX)
-        fs.sync_directory(directory)
     except StorageError:
         _drop(fs, directory, base, CLEANED_SUFFIX, SWAP_SUFFIX)
         raise
     try:
+        fs.sync_directory(directory)
         for segment in group:
             _rename_all(fs, directory, segment.base_offset, "", DELETED_SUFFIX)
         fs.sync_directory(directory)
@@ -400,8 +399,9 @@ def _swap(fs: FileSystem, log: Log, group: Sequence[Segment], cleaned: Segment) 
     except DiskFull as full:  # a start would put it in place, whatever was appended or cut by then
         raise StorageError(full.operation, full.path, full.reason) from full
     fs.sync_directory(directory)
-    for segment in group:
-        _drop(fs, directory, segment.base_offset, DELETED_SUFFIX)
+    with suppress(StorageError):  # what the disk keeps does not count, and goes at the next start
+        for segment in group:
+            _drop(fs, directory, segment.base_offset, DELETED_SUFFIX)
     at = log.segments.index(group[0])
     fresh = Segment.open_existing(fs, directory, base, log.config, cleaned.created_ms)
     log.segments[at : at + len(group)] = [fresh]
@@ -421,12 +421,8 @@ def _rename_all(fs: FileSystem, directory: str, base: Offset, old: str, new: str
 
 
 def _drop(fs: FileSystem, directory: str, base: Offset, *suffixes: str) -> None:
-    """Remove files that do not count any more, as far as the disk lets go of them.
-
-    What it keeps goes at the next start, but for a swap, which would then be put in place.
-    """
+    """Remove files that do not count any more; StorageError for the first that cannot go."""
     assert all(suffixes), directory
-    with suppress(StorageError):
-        for suffix in suffixes:
-            for kind in (LOG_SUFFIX, *INDEX_SUFFIXES):
-                fs.unlink(f"{directory}/{file_name(base, kind)}{suffix}")
+    for suffix in suffixes:
+        for kind in (LOG_SUFFIX, *INDEX_SUFFIXES):
+            fs.unlink(f"{directory}/{file_name(base, kind)}{suffix}")

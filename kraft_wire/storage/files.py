@@ -5,7 +5,9 @@ kernel marks the pages clean, so the second call would report success over lost 
 reads what is on the disk, `File.forget_clean_pages`), and a file is
 replaced only by write, fsync, rename, fsync of the directory. Errors leave as three kinds:
 `DiskFull`, which heals; any other `StorageError`, which takes the log directory offline;
-`FsyncFailed`, which must stop the process and for that reason is not a `StorageError`.
+`FsyncFailed`, which must stop the process and for that reason is not a `StorageError`. What gives
+room back never ends in `DiskFull`, whatever the system says: who goes on beside a file that could
+not be removed or cut would have the next start find it.
 
 Left out: asynchronous I/O. A host that wants to flush elsewhere calls `File.fsync` in a thread.
 """

@@ -25,11 +25,11 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _NANOSECONDS_PER_MS = 1_000_000
 
 
-def _mapped(error: OSError, operation: str, path: str) -> StorageError:
+def _mapped(error: OSError, operation: str, path: str, *, gives_back: bool = False) -> StorageError:
     """Turn an operating system error into ours; the kind decides what the node does next."""
     assert operation, path
     reason = error.strerror or str(error)
-    if error.errno in _FULL:
+    if error.errno in _FULL and not gives_back:
         return DiskFull(operation, path, reason)
     if error.errno == errno.ENOENT:
         return MissingFile(operation, path, reason)
@@ -92,7 +92,8 @@ class _OsFile:
         try:
             os.ftruncate(self._descriptor, size_bytes)
         except OSError as error:
-            raise _mapped(error, "truncate", self.path) from error
+            gives_back = size_bytes < self.size_bytes()
+            raise _mapped(error, "truncate", self.path, gives_back=gives_back) from error
 
     def reserve(self, size_bytes: int) -> None:
         assert size_bytes > 0, size_bytes
@@ -214,14 +215,14 @@ class OsFileSystem:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise _mapped(error, "unlink", path) from error
+            raise _mapped(error, "unlink", path, gives_back=True) from error
 
     def remove_directory(self, path: str) -> None:
         assert path.strip("/"), path
         try:
             os.rmdir(path)
         except OSError as error:
-            raise _mapped(error, "rmdir", path) from error
+            raise _mapped(error, "rmdir", path, gives_back=True) from error
 
     def sync_directory(self, path: str) -> None:
         assert path, "a path is needed"

@@ -7,7 +7,6 @@ Left out: messages of format 0 and 1 are stepped over by their length when readi
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 
 from kraft_wire.model import Offset
 from kraft_wire.storage.files import Buffer, File, FileSystem, StorageError
@@ -76,14 +75,22 @@ class Segment:
         created_ms: int,
         suffix: str = "",
     ) -> "Segment":
-        """Make the files of an empty segment; the caller syncs the directory before it counts."""
+        """Make the files of an empty segment; the caller syncs the directory before it counts.
+
+        DiskFull leaves none of them behind: an empty segment would hide from a start what is still
+        appended to the one before it, and a `.cleaned` one the swaps that come later.
+        """
         segment = cls(fs, directory, base_offset, created_ms, suffix)
-        segment._file = fs.open(segment.path, create=True)
-        segment._file.truncate(0)
-        if config.preallocate:
-            segment._file.truncate(config.segment_bytes)
         segment.unread_indexes.interval_bytes = config.index_interval_bytes
-        segment.indexes.save()
+        try:
+            segment._file = fs.open(segment.path, create=True)
+            segment._file.truncate(0)
+            if config.preallocate:
+                segment._file.truncate(config.segment_bytes)
+            segment.indexes.save()
+        except StorageError:
+            segment.remove()
+            raise
         assert segment.size_bytes == 0, segment.path
         return segment
 
@@ -121,7 +128,9 @@ class Segment:
     def append(self, data: Buffer, appended: Sequence[RecordBatch]) -> None:
         """Write `data`, which is exactly the batches `appended`, at the end.
 
-        When the write fails the file is cut back, so that nothing stays half-written.
+        When the write fails the file is cut back, so that nothing stays half-written; where that
+        fails too, the error is the cut's: a whole batch that is left behind a shorter one, which
+        would come next, is damage.
         """
         assert len(data) > 0, self.path
         position = self.size_bytes
@@ -130,9 +139,7 @@ class Segment:
         try:
             file.pwrite(data, position)
         except StorageError:
-            # Bytes that cannot be cut off are a torn tail, which recovery removes.
-            with suppress(StorageError):
-                file.truncate(position)
+            file.truncate(position)
             raise
         self.is_unflushed = True
         self.size_bytes = position + len(data)

@@ -138,6 +138,26 @@ def test_kth_call_fails_in_its_way(fault: Fault) -> None:
     assert fs.failed_operation == "write"
 
 
+@pytest.mark.parametrize("fault", [Fault.ENOSPC, Fault.EDQUOT])
+def test_what_gives_room_back_is_not_refused_for_want_of_it(fault: Fault) -> None:
+    """As at the real door: who meets DiskFull goes on."""
+    fs, file = made_durable()
+    file.pwrite(b"abcd", 0)
+    fs.make_directory("d/e")
+    for call in (
+        lambda: fs.unlink("d/f"),
+        lambda: fs.remove_directory("d/e"),
+        lambda: file.truncate(3),
+    ):
+        fs.fault = (fs.calls_count, fault)
+        with pytest.raises(StorageError) as met:
+            call()
+        assert not isinstance(met.value, DiskFull)
+    fs.fault = (fs.calls_count, fault)
+    with pytest.raises(DiskFull):
+        file.truncate(5)
+
+
 def test_disk_fills_up_with_a_part_written_and_is_freed() -> None:
     fs, file = made_durable()
     fs.capacity_bytes = 10

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from kraft_wire.model import Offset, OffsetAndEpoch, TopicPartition, Uuid
-from kraft_wire.sim.files import SimFileSystem
+from kraft_wire.sim.files import Fault, SimFileSystem
 from kraft_wire.storage.damage import Damage, inspect
 from kraft_wire.storage.files import FileSystem
 from kraft_wire.storage.log import Log
@@ -16,6 +16,18 @@ from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.compression import Compression
 from kraft_wire.wire.record import Record
 from kraft_wire.wire.record_batch import RecordBatch, parse_batches
+
+
+class Refusing(SimFileSystem):
+    """A disk without room for some calls: (operation, a part of the path)."""
+
+    refused: tuple[tuple[str, str], ...] = ()
+
+    def enter(self, operation: str, path: str) -> Fault | None:
+        if any(operation == name and part in path for name, part in self.refused):
+            self.fault = (self.calls_count, Fault.ENOSPC)
+        return super().enter(operation, path)
+
 
 PARTITION = TopicPartition("t", 0)
 TOPIC_ID = Uuid(bytes(range(1, 17)))

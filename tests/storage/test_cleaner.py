@@ -21,6 +21,7 @@ from kraft_wire.wire.compression import Compression
 from kraft_wire.wire.record import Record
 from tests.storage.making import (
     DIRECTORY,
+    Refusing,
     append,
     batch_bytes,
     contents,
@@ -278,6 +279,47 @@ def test_full_disk_leaves_the_log_as_it_was() -> None:
     fs.capacity_bytes = None
     compact(fs, log, Offset(0), 5000)
     assert records(log) == before
+
+
+CLEANED = f"{3:020d}.log.cleaned"
+REFUSED = {
+    "to name it": (("rename", CLEANED), ("unlink", CLEANED)),
+    "to write it": (("write", CLEANED), ("unlink", CLEANED)),
+    "for its index": (("open", f"{3:020d}.timeindex.cleaned"),),
+}
+
+
+@pytest.mark.parametrize("refused", REFUSED.values(), ids=REFUSED)
+def test_what_a_full_disk_keeps_of_a_pass_costs_no_record_later(
+    refused: tuple[tuple[str, str], ...],
+) -> None:
+    """A start takes a `.cleaned` for the sign that swaps behind it are not valid."""
+    fs = Refusing()
+    log = open_at(fs, CONFIG)
+    for keys in (b"xxx", b"pq", b"rst", b"x"):
+        for at in range(len(keys)):
+            put(log, keys[at : at + 1], b"%d" % log.log_end_offset)
+        close_segment(log)
+    log.flush()
+    fs.sync_directory("disk")
+    fs.sync_directory("")
+    newest = {key: value for _, key, value in records(log)}
+    fs.refused = refused
+    with pytest.raises(StorageError) as met:
+        compact(fs, log, Offset(0), 5000)
+    fs.refused = ()
+    disks: list[SimFileSystem] = []
+
+    def die() -> None:
+        disks.append(fs.crashed([]))
+        disks.append(fs.crashed([atom.number for atom in fs.pending_atoms()]))
+
+    die()
+    if isinstance(met.value, DiskFull):  # then another pass comes, and may be killed
+        fs.before_change = die
+        compact(fs, log, Offset(0), 6000)
+    for disk in disks:
+        assert {key: value for _, key, value in records(open_at(disk, CONFIG))} == newest
 
 
 def test_a_swap_that_finds_no_room_is_undone_or_left_to_a_start() -> None:

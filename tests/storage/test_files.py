@@ -71,6 +71,28 @@ def test_full_disk_is_told_apart_as_it_heals(
         file.pwrite(b"x", 0)
 
 
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_full_disk_that_gives_nothing_back_does_not_heal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """File systems that copy on write need room to remove, too: btrfs, ZFS."""
+    file = FS.open(f"{tmp_path}/f", create=True)
+    file.pwrite(b"content", 0)
+    for name in ("unlink", "rmdir", "ftruncate"):
+        monkeypatch.setattr(os, name, failing(number))
+    calls = [
+        lambda: FS.unlink(f"{tmp_path}/f"),
+        lambda: FS.remove_directory(str(tmp_path)),
+        lambda: file.truncate(6),
+    ]
+    for call in calls:
+        with pytest.raises(StorageError) as met:
+            call()
+        assert not isinstance(met.value, DiskFull)
+    with pytest.raises(DiskFull):
+        file.truncate(8)
+
+
 @pytest.mark.parametrize(
     ("name", "call"),
     [

@@ -27,6 +27,7 @@ from tests.storage.making import (
     DIRECTORY,
     PARTITION,
     TOPIC_ID,
+    Refusing,
     append,
     batch_bytes,
     contents,
@@ -295,6 +296,40 @@ def test_an_append_that_finds_no_room_begins_no_epoch() -> None:
             assert again.epochs.entries == [(0, 0)]
 
 
+def test_a_segment_that_a_full_disk_neither_makes_nor_removes_hides_nothing() -> None:
+    """Left empty, it would hide from a start what is appended to the segment before it."""
+    config = LogConfig(segment_bytes=500)
+    for is_clean in (False, True):
+        fs = Refusing()
+        log = open_at(fs, config)
+        added = fill(log, 3)
+        fs.refused = ("open", f"{3:020d}.timeindex"), ("unlink", f"{3:020d}")
+        with pytest.raises(StorageError) as met:
+            append(log, batch_bytes(3, size=400))
+        fs.refused = ()
+        if isinstance(met.value, DiskFull):  # then it goes on
+            added += fill(log, 2, size=4)
+            if is_clean:
+                log.close()
+        assert contents(open_at(fs, config, is_clean=is_clean)) == added
+
+
+def test_bytes_that_a_full_disk_neither_takes_nor_gives_back_end_the_log_for_this_start() -> None:
+    """Whole batches among them, behind a shorter one, would be damage to the next start."""
+    fs = Refusing()
+    log = open_at(fs)
+    added = fill(log, 2)
+    data = batch_bytes(2, size=200) + batch_bytes(3) + batch_bytes(4, size=200)
+    fs.capacity_bytes = fs.used_bytes() + len(data) - 9
+    fs.refused = (("cut", ".log"),)
+    with pytest.raises(StorageError) as met:
+        append(log, data)
+    fs.refused, fs.capacity_bytes = (), None
+    if isinstance(met.value, DiskFull):  # then it goes on
+        added += fill(log, 1)
+    assert contents(open_at(fs))[: len(added)] == added
+
+
 def test_append_refuses_before_writing_while_space_is_low() -> None:
     fs = SimFileSystem()
     log = open_at(fs)
@@ -335,7 +370,7 @@ def test_a_log_that_is_cut_on_a_full_disk_ends_at_the_cut_and_goes_on_there() ->
         fs.sync_directory("disk")
         fs.sync_directory("")
         fs.fault = (fs.calls_count + call, Fault.ENOSPC)
-        with suppress(DiskFull, FsyncFailed):
+        with suppress(StorageError, FsyncFailed):
             log.truncate_to(Offset(10))
         if fs.failed_operation not in NEEDS_ROOM:
             continue
@@ -346,6 +381,36 @@ def test_a_log_that_is_cut_on_a_full_disk_ends_at_the_cut_and_goes_on_there() ->
         append(log, b"".join(added[10:]))
         assert contents(log) == added
     assert tried >= 2
+
+
+def test_a_cut_that_a_full_disk_does_not_let_go_on_is_left_to_the_next_start() -> None:
+    """Who went on would leave segments above the cut, which are damage to the next start."""
+    bases = [segment.base_offset for segment in logged(SimFileSystem(), 20).segments]
+    assert len(bases) > 4
+    refused = [
+        ("unlink", f"{base:020d}{kind}") for base in bases[2:] for kind in (".log", ".index")
+    ]
+    for one in [*refused, ("cut", f"{bases[1]:020d}.log")]:
+        fs = Refusing()
+        log = logged(fs, 20)
+        added = contents(log)
+        log.flush()
+        fs.refused = (one,)
+        with pytest.raises(StorageError) as met:
+            log.truncate_to(Offset(bases[1] + 1))
+        fs.refused = ()
+        if isinstance(met.value, DiskFull):  # then it is tried again, and goes on
+            log.truncate_to(Offset(bases[1] + 1))
+            fill(log, 1)
+        again = open_at(fs, SMALL)
+        again.truncate_to(Offset(bases[1] + 1))
+        assert contents(again) == added[: bases[1] + 1], one
+
+
+def logged(fs: SimFileSystem, count: int) -> Log:
+    log = open_at(fs, SMALL)
+    fill(log, count)
+    return log
 
 
 def test_a_log_that_begins_anew_on_a_full_disk_has_nothing_of_the_former_one() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kraft_wire.model import DiskFull, FsyncFailed, Offset
+from kraft_wire.model import FsyncFailed, Offset, StorageError
 from kraft_wire.sim.files import SimFileSystem
 from kraft_wire.sim.open_files import Fault
 from kraft_wire.storage.log import Log
@@ -151,7 +151,7 @@ def test_what_is_left_is_found_where_the_disk_had_no_room_to_note_what_went() ->
         fs = log._fs
         assert isinstance(fs, SimFileSystem)
         fs.fault = (fs.calls_count + call, Fault.ENOSPC)
-        with suppress(DiskFull, FsyncFailed):
+        with suppress(StorageError, FsyncFailed):
             apply_retention(log, 2_000_000)
         if fs.failed_operation not in ("open", "write", "rename"):
             continue
