@@ -76,7 +76,7 @@ class LogReadView(Protocol):
 
     @property
     def first_batch_is_larger(self) -> bool:
-        """Whether there is a batch, and none is returned because it is beyond the size asked for."""
+        """Whether there is a batch, which is not returned because it is beyond the size asked."""
         ...
 
     @property

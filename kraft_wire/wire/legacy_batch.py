@@ -4,7 +4,8 @@ Old segments and a few old producers still hold them. A message is an offset, a 
 a compressed message wraps a whole message set, one level deep. In format 1 the inner offsets count
 from 0 and the wrapper has the offset of the last, in format 0 they are absolute.
 
-Only reading: nothing here is ever written. Used by dump, audit and the dissector.
+Only reading: nothing here is ever written. Used by dump, audit, the dissector, and by coordinators
+that load their groups.
 """
 
 import struct

@@ -4,7 +4,7 @@ Records of other protocols' groups are kept in mind (`foreign.py`). What cannot 
 where it is in the log, and counted under a named reason.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from kraft_wire.broker.groups.foreign import FOREIGN_TYPES, ForeignGroup, foreign_group_id
@@ -28,6 +28,7 @@ from kraft_wire.wire.generated.group_metadata_value import GroupMetadataValue, M
 from kraft_wire.wire.generated.legacy_offset_commit_value import LegacyOffsetCommitValue
 from kraft_wire.wire.generated.offset_commit_key import OffsetCommitKey
 from kraft_wire.wire.generated.offset_commit_value import OffsetCommitValue
+from kraft_wire.wire.memory_records import AnyBatch
 from kraft_wire.wire.message import MalformedMessage
 from kraft_wire.wire.record import Record
 from kraft_wire.wire.record_batch import RecordBatch
@@ -48,7 +49,7 @@ class Replay:
         self.records_count = 0
         self.ignored: dict[str, int] = {}
         """Reason to number of records that were left alone."""
-        by_type: dict[int, Callable[[RecordBatch, Record, bytes], None]] = {
+        by_type: dict[int, Callable[[AnyBatch, Record, bytes], None]] = {
             LEGACY_OFFSET_COMMIT: self._offset_commit,
             OFFSET_COMMIT: self._offset_commit,
             GROUP_METADATA: self._group_metadata,
@@ -56,19 +57,19 @@ class Replay:
         by_type.update((kind, self._foreign) for kind in FOREIGN_TYPES)
         self._by_type = by_type
 
-    def batch(self, batch: RecordBatch) -> None:
-        """Take every record of a batch, in order."""
+    def batch(self, batch: AnyBatch) -> None:
+        """Take every record of a batch, in order; formats 0 and 1 know no transactions."""
         try:
-            for record in batch.iter_records(STORED_LIMITS):
+            for record in _records(batch):
                 self.records_count += 1
-                if batch.is_control:
+                if isinstance(batch, RecordBatch) and batch.is_control:
                     self._marker(batch, record)
                 else:
                     self._record(batch, record)
         except (CorruptRecordBatch, DecompressedTooLarge, InvalidRecord):
             self._ignore("batch that cannot be read")
 
-    def _record(self, batch: RecordBatch, record: Record) -> None:
+    def _record(self, batch: AnyBatch, record: Record) -> None:
         key = record.key
         if key is None:
             self._ignore("record without key")
@@ -91,7 +92,7 @@ class Replay:
             return
         self.shard.offsets.end_transaction(batch.producer_id, commits=kind == _COMMIT_MARKER)
 
-    def _offset_commit(self, batch: RecordBatch, record: Record, key: bytes) -> None:
+    def _offset_commit(self, batch: AnyBatch, record: Record, key: bytes) -> None:
         # The legacy key has the same fields, its value is the same but for what came later.
         struct, _ = OffsetCommitKey.decode(key, 0, _BODY_AT)
         offset_key = OffsetKey(struct.group, struct.topic, struct.partition)
@@ -104,12 +105,12 @@ class Replay:
         group_id = offset_key.group_id
         if group_id not in self.shard.groups and group_id not in self.shard.foreign:
             self.shard.groups[group_id] = ClassicGroup(group_id, self.shard.env.memory, None)
-        if batch.is_transactional:
+        if isinstance(batch, RecordBatch) and batch.is_transactional:
             self.shard.offsets.put_open(batch.producer_id, offset_key, committed)
         else:
             self.shard.offsets.put(offset_key, committed)
 
-    def _group_metadata(self, batch: RecordBatch, record: Record, key: bytes) -> None:
+    def _group_metadata(self, batch: AnyBatch, record: Record, key: bytes) -> None:
         struct, _ = GroupMetadataKey.decode(key, 0, _BODY_AT)
         group_id = struct.group
         if record.value is None:
@@ -127,7 +128,7 @@ class Replay:
         self.shard.foreign.pop(group_id, None)
         self.shard.groups[group_id] = _loaded_group(group_id, self.shard.env.memory, value)
 
-    def _foreign(self, batch: RecordBatch, record: Record, key: bytes) -> None:
+    def _foreign(self, batch: AnyBatch, record: Record, key: bytes) -> None:
         group_id = foreign_group_id(key)
         if group_id is None:
             self._ignore(f"key of record type {record_type(key)}")
@@ -158,6 +159,12 @@ class Replay:
 
     def _ignore(self, reason: str) -> None:
         self.ignored[reason] = self.ignored.get(reason, 0) + 1
+
+
+def _records(batch: AnyBatch) -> Iterable[Record]:
+    if isinstance(batch, RecordBatch):
+        return batch.iter_records(STORED_LIMITS)
+    return batch.records(STORED_LIMITS)
 
 
 def _offset_value(kind: int, value: bytes) -> OffsetCommitValue:

@@ -6,6 +6,7 @@ another coordinator would not show again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple, Protocol
 
 from kraft_wire.broker.append_validation import AppendOrigin
@@ -17,8 +18,8 @@ from kraft_wire.wire.batch_builder import build_batch
 from kraft_wire.wire.compression import Compression
 from kraft_wire.wire.corruption import CorruptRecordBatch
 from kraft_wire.wire.generated.error_code import ErrorCode
+from kraft_wire.wire.memory_records import AnyBatch, iter_batches
 from kraft_wire.wire.record import Record
-from kraft_wire.wire.record_batch import HEADER_BYTES, RecordBatch, peek_header
 
 __all__ = [
     "OFFSETS_TOPIC",
@@ -50,7 +51,7 @@ class Appended(NamedTuple):
 class LogStretch(NamedTuple):
     """Whole batches of one read, and the offset to read on from."""
 
-    batches: Sequence[RecordBatch]
+    batches: Sequence[AnyBatch]
     next_offset: int
     is_end: bool
     """Whether everything has been read."""
@@ -166,24 +167,16 @@ class PartitionOffsetsStore:
         batches = _whole_batches(memoryview(data))
         if not batches:
             return None
-        next_offset = batches[-1].next_offset
+        next_offset = batches[-1].last_offset + 1
         return LogStretch(batches, next_offset, next_offset >= end)
 
 
-def _whole_batches(data: memoryview) -> list[RecordBatch]:
+def _whole_batches(data: memoryview) -> list[AnyBatch]:
     """Return the batches of a read; the last one is cut where the read's size ended.
 
     Bytes that are no batch end them: the log looks at those when it is asked to read on there.
     """
-    batches: list[RecordBatch] = []
-    position = 0
-    while len(data) - position >= HEADER_BYTES:
-        try:
-            batch = peek_header(data, position)
-        except CorruptRecordBatch:
-            break
-        if batch.size_bytes > len(data) - position:
-            break
-        batches.append(batch)
-        position += batch.size_bytes
+    batches: list[AnyBatch] = []
+    with suppress(CorruptRecordBatch):
+        batches.extend(iter_batches(data))
     return batches

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
+
 import pytest
 
 from kraft_wire.broker.broker import Broker
@@ -12,9 +15,11 @@ from kraft_wire.wire.generated.delete_topics import DeleteTopicsRequest, DeleteT
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.find_coordinator import FindCoordinatorRequest
 from kraft_wire.wire.generated.offset_commit import OffsetCommitRequest
-from tests.broker.groups.node_door import NodeDoor
+from kraft_wire.wire.record_batch import parse_batches
+from tests.broker.groups.node_door import DIRECTORY, NodeDoor
 from tests.broker.groups.requests import Member, commit_topic, committed
 from tests.broker.groups.stories import SESSION_MS, joined, pair, static_pair
+from tests.broker.groups.test_replay import offset_key, offset_value
 
 SAFE = {"log_flush_interval_messages": "1"}
 
@@ -53,6 +58,42 @@ def test_a_long_log_is_loaded_in_pieces() -> None:
     fresh = NodeDoor(door.fs, now_ms=door.now_ms)
     found = {tuple(committed(fresh, f"group-{n}").values()) for n in range(3)}
     assert found == {(197,), (198,), (199,)}
+
+
+def old_message(offset: int, key: bytes, value: bytes, magic: int) -> bytes:
+    """A message of format 0 or 1, as brokers before 0.11 wrote it (KIP-31, KIP-32)."""
+    body = struct.pack(">bb", magic, 0) + (struct.pack(">q", 1) if magic else b"")
+    body += struct.pack(">i", len(key)) + key + struct.pack(">i", len(value)) + value
+    return struct.pack(">qiI", offset, 4 + len(body), zlib.crc32(body)) + body
+
+
+def test_commits_in_messages_of_formats_0_and_1_are_loaded() -> None:
+    """Apache's coordinator reads them; here a partition with one of them was loaded for ever."""
+    door = NodeDoor(SimFileSystem(), offsets_topic_num_partitions="1")
+    door.prepare("topic")
+    for group in ("first", "last"):
+        request = OffsetCommitRequest(group_id=group, topics=[commit_topic("topic", 5)])
+        door.send(request, 9)
+    door.node.begin_stop(door.now_ms)
+    door.node.stop()
+    stem = f"{DIRECTORY}/{OFFSETS_TOPIC}-0/{0:020d}"
+    first, last = parse_batches(door.fs.read(f"{stem}.log"))
+    old = old_message(1, offset_key("one"), offset_value(7), 1)
+    old += old_message(2, offset_key("nought"), offset_value(8, 0), 0)
+    tail = bytearray(last.view)
+    struct.pack_into(">q", tail, 0, 3)
+    content = bytes(first.view) + old + tail
+    index = struct.pack(">ii", 3, len(content) - len(tail))
+    for suffix, data in ((".log", content), (".index", index)):
+        file = door.fs.open(stem + suffix)
+        file.truncate(0)
+        file.pwrite(data, 0)
+        file.fsync()
+    directory = stem.rpartition("/")[0]
+    door.fs.rename(f"{directory}/{2:020d}.snapshot", f"{directory}/{4:020d}.snapshot")
+    fresh = restarted(door, door.fs, offsets_topic_num_partitions="1")
+    found = {group: committed(fresh, group) for group in ("first", "one", "nought", "last")}
+    assert [each.get(("topic", 0)) for each in found.values()] == [5, 7, 8, 5]
 
 
 def test_a_commit_is_answered_when_it_is_flushed_where_that_is_promised() -> None:
