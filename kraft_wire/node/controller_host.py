@@ -98,8 +98,8 @@ class ControllerHost:
         self._leader_epoch: LeaderEpoch | None = None
         self._waiting: deque[_Waiting] = deque()
         self._steps: _Steps | None = None
-        self._upgraded_to = _BEGINNING
-        """End of the batch that raised kraft.version, while it is not committed."""
+        self._decided_end = _BEGINNING
+        """End of what was appended while deciding, steps of this node's own included."""
         self._again_at_ms: int | None = None
         self._fence_from_ms = 0
         """No broker is fenced for its silence before, because the disk had no room."""
@@ -155,17 +155,11 @@ class ControllerHost:
 
     def _read(self, response: Message, to: AnswerTo) -> Message | Parked:
         """Answer without records; later where what was decided by may not be committed yet."""
-        end = self._pending_end
-        if end > _BEGINNING:
+        end = self._decided_end
+        if end > self._raft.committed.next_offset:
             self._waiting.append(_Waiting(end, to, response))
             return PARKED
         return response
-
-    @property
-    def _pending_end(self) -> Offset:
-        """End of what was decided and is not replayed yet, 0 where there is nothing."""
-        end = self._waiting[-1].next_offset if self._waiting else _BEGINNING
-        return max(end, self._upgraded_to)
 
     def _upgrade_quorum(self, upgrade: QuorumUpgrade) -> ErrorCode:
         """Raise kraft.version, which is the quorum's to do; its record is answered for here."""
@@ -176,7 +170,7 @@ class ControllerHost:
         )
         self._raft.take(asked, self._now_ms)
         if ticket.error_code is ErrorCode.NONE and not upgrade.validate_only:
-            self._upgraded_to = self._raft.log.log_end_offset
+            self._decided_end = self._raft.log.log_end_offset
         return ticket.error_code
 
     def _write(self, result: ControllerResult, to: AnswerTo) -> Message | Parked:
@@ -213,6 +207,7 @@ class ControllerHost:
         write = Write(values, [record.record for record in records])
         self._raft.write(write, self._leader_epoch, self._now_ms)
         if write.next_offset is not None:
+            self._decided_end = write.next_offset
             self.controller.appended(records, write.next_offset - len(values), self._now_ms)
         return write
 
@@ -224,8 +219,6 @@ class ControllerHost:
         next_offset = self._raft.committed.next_offset
         self.controller.publish(self._raft.committed.image)
         waiting = self._waiting
-        if self._upgraded_to <= next_offset:
-            self._upgraded_to = _BEGINNING
         while waiting and waiting[0].next_offset <= next_offset:
             done = waiting.popleft()
             self.answers.append((done.to, done.response))
@@ -245,7 +238,7 @@ class ControllerHost:
         self.answers += [(each.to, not_controller(each.response)) for each in waiting]
         self._steps = None
         self._established = self._leader_epoch = self._again_at_ms = None
-        self._upgraded_to = _BEGINNING
+        self._decided_end = _BEGINNING
         self.is_active = False
         self.controller.renounce(self._raft.committed.image)
 

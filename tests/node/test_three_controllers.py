@@ -3,13 +3,15 @@
 import pytest
 
 from kraft_wire.controller.image import BROKER_RESOURCE, MetadataImage
+from kraft_wire.wire.generated.broker_heartbeat import BrokerHeartbeatRequest
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from tests.node.quorum import Answer, NodeQuorum
+from tests.controller.broker_cluster import registration
+from tests.node.quorum import CLUSTER_ID, Answer, NodeQuorum
 
 SET = 0
 
@@ -139,6 +141,33 @@ def test_a_leader_that_is_cut_off_answers_not_controller_and_forgets() -> None:
     committed(quorum, 3_000)
     quorum.cut = set()
     assert configs(quorum) == ["3000"] * 3
+
+
+def test_what_was_decided_by_a_step_of_the_controllers_own_is_answered_once_that_is_committed() -> (
+    None
+):
+    """A silent broker is fenced by a leader that is cut off: it is not told that it is."""
+    quorum = NodeQuorum(settings={"broker.session.timeout.ms": "1000"})
+    leader = quorum.elect()
+    registered = quorum.ask(leader, registration(9, cluster_id=CLUSTER_ID))
+    quorum.until(lambda: registered.response is not None)
+    lives = BrokerHeartbeatRequest(
+        broker_id=9,
+        broker_epoch=registered.response.broker_epoch,
+        current_metadata_offset=1 << 40,
+    )
+    unfenced = quorum.ask(leader, lives)
+    quorum.until(lambda: unfenced.response is not None)
+    assert not unfenced.response.is_fenced
+    quorum.cut = {leader}
+    quorum.advance(1_100)
+    assert quorum.members[leader].running.controller.image.brokers[9].fenced, "decided by"
+    lives.want_fence = True
+    answer = quorum.ask(leader, lives)
+    assert answer.response is None
+    quorum.until(lambda: answer.response is not None)
+    assert answer.response.error_code == ErrorCode.NOT_CONTROLLER
+    assert not quorum.members[leader].running.controller.image.brokers[9].fenced
 
 
 def test_power_lost_by_all_keeps_what_was_committed() -> None:
