@@ -1,10 +1,12 @@
 """A directory of results that is there whole or not at all.
 
 Everything is written beside the place where it is to be, under a name that begins with a dot, and
-one rename ends it. The parent directory must be one that driver and workers share. What a killed
-run leaves behind is such a directory, which nobody reads and anybody may delete.
+one rename ends it, once all of it is on the disk: a loss of power leaves no files without content
+under the name. The parent directory must be one that driver and workers share. What a killed run
+leaves behind is such a directory, which nobody reads and anybody may delete.
 """
 
+import errno
 import os
 import shutil
 import tempfile
@@ -37,6 +39,8 @@ def staged(output: str, *, overwrite: bool = False, reading: Iterable[str] = ())
     try:
         yield staging
         with _as_lines(target):
+            for path in (*staging.rglob("*"), staging):
+                _sync(path)
             _move(staging, target)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
@@ -71,10 +75,23 @@ def _move(staging: Path, target: Path) -> None:
         if old.exists():
             os.replace(old, target)
         raise
+    _sync(target.parent)
     if old.is_dir():
         shutil.rmtree(old, ignore_errors=True)
     else:
         old.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    """Make a file's content or a directory's names durable, whichever process wrote them."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a file system that syncs no directories
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def _mask() -> int:
