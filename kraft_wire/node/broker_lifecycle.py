@@ -4,14 +4,15 @@ A broker registers, then says again and again by heartbeats that it lives, how m
 and which of its log directories failed (KIP-858). It stays fenced until it has its own registration
 and its logs are open; it runs from the first answer on that says it is not fenced. A graceful stop
 asks the controller to take away what the broker leads, and waits until it may go. One communication
-at a time, as in release 4.3.1: every error is tried again after a pause that doubles; only a broker
-gives up that never could register, or cannot tell of a failed directory in time.
+at a time, as in release 4.3.1; only a broker gives up that never could register, or cannot tell of
+a failed directory in time.
 
 Three things are this node's own: it does not wait for permission to stop where nobody has answered
 for a whole session, because it is fenced by then; beside an active controller nothing has to be
-said between two changes; and while the session of its former life lasts, a broker asks twice a
-second, or it would come back seconds after it could. Not here: to whom it is said (`quorum_part`),
-what the messages hold besides (`registration`).
+said between two changes; and what failed is said again sooner, after a pause that doubles up to
+the interval of heartbeats, which 4.3.1 waits at once, or half a second while the session of its
+former life lasts: a session must not end over a pause. Not here: to whom it is said
+(`quorum_part`), what the messages hold besides (`registration`).
 """
 
 from enum import Enum
@@ -46,7 +47,7 @@ _FIRST_PERMISSION_MS: Final = 50
 """Pause before the second question whether the broker may stop; the next ones take longer."""
 _BACKOFF_MS: Final = 100
 _FORMER_LIFE_MS_MAX: Final = 500
-"""Longest pause while the controller believes that the former life goes on: a session at most."""
+"""Longest pause while the controller believes that the former life goes on."""
 _JITTER_PERCENT: Final = 2
 _DOUBLINGS_MAX: Final = 30
 _STOP_MS_MAX: Final = 300_000
@@ -224,7 +225,9 @@ class BrokerLifecycle:
             failures=self._failures + 1,
         )
         is_early = error == ErrorCode.DUPLICATE_BROKER_REGISTRATION
-        pause_max_ms = _FORMER_LIFE_MS_MAX if is_early else self._session_ms
+        pause_max_ms = self._heartbeat_interval_ms
+        if is_early:
+            pause_max_ms = min(pause_max_ms, _FORMER_LIFE_MS_MAX)
         pause_ms = min(_BACKOFF_MS << min(self._failures, _DOUBLINGS_MAX), pause_max_ms)
         spread_ms = pause_ms * _JITTER_PERCENT // 100
         self._failures += 1
