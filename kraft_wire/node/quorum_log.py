@@ -15,7 +15,7 @@ from kraft_wire.controller.records import decode_record
 from kraft_wire.frozen import frozen
 from kraft_wire.model import FileSlice, LeaderEpoch, Offset, OffsetAndEpoch
 from kraft_wire.raft.events import ControlRecord
-from kraft_wire.storage.log import Log
+from kraft_wire.storage.log import Log, LogRead
 from kraft_wire.storage.scan import BadBatch, frames
 from kraft_wire.storage.snapshots_contents import OBEYED, control_messages
 from kraft_wire.storage.snapshots_store import MetadataSnapshots
@@ -233,8 +233,7 @@ class QuorumLog:
             read = self.log.read(offset, _READ_BYTES, upper_bound=end, min_one_batch=True)
             if not read.size_bytes:
                 return
-            data = read.records if isinstance(read.records, bytes) else read.records.read()
-            for batch in _whole_batches(memoryview(data)):
+            for batch in _read_back(read, offset):
                 yield read_batch(batch)
                 offset = Offset(batch.next_offset)
 
@@ -245,8 +244,7 @@ class QuorumLog:
             read = self.log.read(
                 offset, _READ_BYTES, upper_bound=self.log_end_offset, min_one_batch=True
             )
-            data = read.records if isinstance(read.records, bytes) else read.records.read()
-            for batch in _whole_batches(memoryview(data)):
+            for batch in _read_back(read, offset):
                 yield from obeyed_records(batch)
                 offset = Offset(batch.next_offset)
 
@@ -289,6 +287,17 @@ def obeyed_records(batch: RecordBatch) -> Iterator[ControlRecord]:
     for delta, (kind, message) in enumerate(control_messages(batch)):
         if kind in OBEYED:
             yield ControlRecord(Offset(batch.base_offset + delta), message)
+
+
+def _read_back(read: LogRead, offset: Offset) -> Iterator[RecordBatch]:
+    """Yield what was read from `offset` on; CorruptRecordBatch where that is no whole batch."""
+    data = read.records if isinstance(read.records, bytes) else read.records.read()
+    is_whole = False
+    for batch in _whole_batches(memoryview(data)):
+        is_whole = True
+        yield batch
+    if not is_whole:
+        raise CorruptRecordBatch(f"the batch of the metadata log at {offset} has become damaged")
 
 
 def _whole_batches(view: memoryview) -> Iterator[RecordBatch]:

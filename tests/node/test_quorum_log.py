@@ -10,6 +10,7 @@ from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.log_directory import LogDirectory
 from kraft_wire.storage.snapshots_store import open_snapshots
 from kraft_wire.wire.batch_builder import build_batch
+from kraft_wire.wire.corruption import CorruptRecordBatch
 from kraft_wire.wire.generated.no_op_record import NoOpRecord
 from kraft_wire.wire.record import Record
 
@@ -81,3 +82,19 @@ def test_records_that_were_cut_are_not_read_back() -> None:
     assert quorum_log.flushed_end_offset == 3, "what was appended is not on the disk yet"
     found = [(b.base_offset, b.leader_epoch) for b in quorum_log.batches(Offset(0), Offset(4))]
     assert found == [(0, 2), (3, 4)]
+
+
+def test_batch_that_went_bad_on_the_disk_while_the_node_ran_is_said_and_not_read_for_ever() -> None:
+    """Only what was appended since is kept decoded: the rest is read back to be replayed."""
+    quorum_log = opened()
+    quorum_log.append_fetched(LeaderEpoch(2), sent(3, 2), 1, 1)
+    list(quorum_log.batches(Offset(0), Offset(4)))
+    segment = quorum_log.log.segments[0].file
+    first_bytes = len(sent(0, 2, 3))
+    segment.pwrite(b"\xff", first_bytes + 34)
+    batches = quorum_log.batches(Offset(0), Offset(4))
+    assert next(batches).next_offset == 3
+    with pytest.raises(CorruptRecordBatch):
+        next(batches)
+    with pytest.raises(CorruptRecordBatch):
+        list(quorum_log.control_records())
