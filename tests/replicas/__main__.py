@@ -92,6 +92,7 @@ def figures(campaign: Campaign, verdict: Verdict) -> dict[str, object]:
         "duplicated, idempotent": sum(each.duplicated for each in idempotent),
         "producers": [asdict(each) for each in verdict.written],
         "read back": verdict.records,
+        "readers begun anew": campaign.reader.begun_anew,
         "batches alike": verdict.batches,
         "bytes alike": verdict.compared_bytes,
         "epochs in the logs": verdict.epochs,

@@ -200,6 +200,12 @@ def parsed(value: bytes) -> tuple[int, int]:
 
 
 def _settings(kind: Kind, bootstrap: str) -> dict[str, str | int | bool]:
+    """Time limits are the client's own.
+
+    A broker's answer has to wait until who died has left the ISR. With a limit below that it says
+    that the time is up, though the batch is written; and where librdkafka takes a new producer
+    epoch just then, because of another partition, it writes the batch again.
+    """
     return {
         "bootstrap.servers": bootstrap,
         "client.id": kind.name,
@@ -207,8 +213,6 @@ def _settings(kind: Kind, bootstrap: str) -> dict[str, str | int | bool]:
         "enable.idempotence": kind.is_idempotent,
         "compression.type": kind.codec,
         "message.timeout.ms": 0,
-        "request.timeout.ms": 5_000,
-        "socket.timeout.ms": 10_000,
         "linger.ms": 10,
         "retry.backoff.ms": 50,
         "reconnect.backoff.ms": 20,

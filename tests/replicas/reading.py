@@ -26,6 +26,8 @@ _WRONG = (
     KafkaError.INVALID_MSG,
 )
 PROBLEMS_MAX = 20
+STILL_S = 60.0
+"""With nothing to read for so long, whoever reads begins anew: no fault lasts half as long."""
 
 
 @dataclass
@@ -50,12 +52,19 @@ class Stored:
 
 
 class Reader(threading.Thread):
-    """Reads every partition along; `stored` may be read once it has ended."""
+    """Reads every partition along; `stored` may be read once it has ended.
+
+    A consumer of librdkafka's was seen to come to a standstill: from one moment on it followed no
+    leader that moved, of either make, while another one read all of it. So one that finds nothing
+    is left where it is, and another goes on at its places: `begun_anew` says how often. It is the
+    brokers' fault when that one finds nothing either, and then the end is not reached.
+    """
 
     def __init__(self, bootstrap: str, topic: str, partitions: int) -> None:
         super().__init__(daemon=True)
         self.stored = {number: Stored() for number in range(partitions)}
         self.problems: list[str] = []
+        self.begun_anew = 0
         self._servers = bootstrap
         self._topic = topic
         self._wanted: Mapping[int, int] | None = None
@@ -69,16 +78,25 @@ class Reader(threading.Thread):
             self._complain(f"who reads ended: {problem!r}")
 
     def _read(self) -> None:
-        consumer = _consumer(self._servers, "reads-along")
-        consumer.assign([TopicPartition(self._topic, number, 0) for number in self.stored])
         while not self._is_done:
+            consumer = _consumer(self._servers, "reads-along")
+            consumer.assign(
+                [TopicPartition(self._topic, at, each.end) for at, each in self.stored.items()]
+            )
+            self._read_until_still(consumer)
+            threading.Thread(target=consumer.close, daemon=True).start()
+            self.begun_anew += not self._is_done
+
+    def _read_until_still(self, consumer: Consumer) -> None:
+        moved_at = time.monotonic()
+        while not self._is_done and time.monotonic() < moved_at + STILL_S:
             for message in consumer.consume(1_000, timeout=0.2):
                 error = message.error()
                 if error is None:
+                    moved_at = time.monotonic()
                     self._take(message.partition() or 0, message.offset() or 0, message.value())
                 elif error.code() in _WRONG:
                     self._complain(f"{message.topic()}-{message.partition()}: {error}")
-        consumer.close()
 
     def finish(self, ends: Mapping[int, int], seconds_max: float) -> None:
         """Read up to these offsets, and end."""
