@@ -3,7 +3,9 @@
 A producer gets an id of its own; every batch carries the number of its first record in its
 partition, and one that must be sent again, because an answer was lost or a leader moved, goes out
 byte for byte as before, so that a broker which has it already drops it. What is written in order is
-stored in order. Two producers know nothing of each other: whoever runs a task twice writes twice.
+stored in order. A batch that a topic finds too large goes out again as several smaller ones, and
+later ones for that topic are made so small (`splitting`); one record that is too large is refused.
+Two producers know nothing of each other: whoever runs a task twice writes twice.
 
 No transactions, no waiting for more records (linger): a batch is sent when it is full, or at the
 end.
@@ -21,6 +23,7 @@ from kraft_wire.client.cluster import (
     Patience,
 )
 from kraft_wire.client.connection import BrokerConnection, CannotTalk
+from kraft_wire.client.splitting import record_bytes_at_most, split, unpacked_bytes
 from kraft_wire.model import TopicPartition
 from kraft_wire.wire.batch_builder import BatchBuilder
 from kraft_wire.wire.compression import Compression
@@ -38,14 +41,13 @@ from kraft_wire.wire.generated.produce import (
     TopicProduceData,
 )
 from kraft_wire.wire.record import NO_SEQUENCE, Header, increment_sequence
+from kraft_wire.wire.record_batch import parse_batches
 
 __all__ = ["IdempotentProducer", "ProduceSettings"]
 
 _VERSION_MAX: Final = 11
 """The last that carries names of topics and no part of a transaction."""
 _ACKS_ALL: Final = -1
-_RECORD_OVERHEAD_BYTES: Final = 24
-"""Sizes, deltas and attributes of a record, at most."""
 _DONE: Final = (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
 _INT32_MAX: Final = 0x7FFFFFFF
 
@@ -84,6 +86,8 @@ class IdempotentProducer:
         self._ready_bytes = 0
         self._under_way: list[tuple[BrokerConnection, list[_Batch]]] = []
         self._sequences: dict[TopicPartition, int] = {}
+        self._batch_bytes: dict[str, int] = {}
+        """How large batches may become in topics that found larger ones too large."""
         self._patience = Patience(settings.delivery_seconds)
         self._problem: str | None = None
         self.producer_id, self._producer_epoch = -1, -1
@@ -99,15 +103,16 @@ class IdempotentProducer:
         headers: Sequence[Header] = (),
     ) -> bool:
         """Write one record, later; return whether a batch of its partition was full before it."""
-        size = _RECORD_OVERHEAD_BYTES + len(record_key or b"") + len(value or b"")
-        for name, content in headers:
-            size += 3 * len(name) + len(content or b"") + 8
-        if size > self._settings.record_bytes_max:
+        size = record_bytes_at_most(record_key, value, headers)
+        settings = self._settings
+        if size > settings.record_bytes_max:
             raise ClusterRefused(
-                f"{key}: a record of {size} bytes is larger than {self._settings.record_bytes_max}"
+                f"{key}: a record of {size} bytes is larger than max.request.size,"
+                f" {settings.record_bytes_max}"
             )
         builder = self._open.get(key)
-        is_full = builder is not None and builder.size_bytes + size > self._settings.batch_bytes
+        batch_bytes = self._batch_bytes.get(key.topic, settings.batch_bytes)
+        is_full = builder is not None and builder.size_bytes + size > batch_bytes
         if is_full:
             self._close(key)
             builder = None
@@ -115,7 +120,7 @@ class IdempotentProducer:
             builder = self._open[key] = self._begin(key)
         builder.append(timestamp, record_key, value, headers)
         self._open_bytes += size
-        if self._open_bytes > self._settings.open_bytes_max:
+        if self._open_bytes > settings.open_bytes_max:
             self._close_all()
         return is_full
 
@@ -201,9 +206,33 @@ class IdempotentProducer:
             self._patience.renew()
             return
         where = f"{key} at {self._cluster.leader_address(key)}: {error_name(code)}"
+        if code == ErrorCode.MESSAGE_TOO_LARGE:
+            self._split(key, where)
+            return
         if code not in PASSING_ERRORS:
             raise ClusterRefused(f"{where} {result.error_message or ''}".rstrip())
         self._problem = where
+
+    def _split(self, key: TopicPartition, where: str) -> None:
+        """Put smaller batches in the place of the one that was refused: half as large or smaller.
+
+        ClusterRefused where it has one record.
+        """
+        waiting = self._ready[key]
+        refused = waiting.popleft()
+        (batch,) = parse_batches(memoryview(refused.data))
+        if batch.records_count == 1:
+            raise ClusterRefused(
+                f"{where}: one record makes a batch of {len(refused.data)} bytes, more than"
+                " max.message.bytes of the topic allows"
+            )
+        size = unpacked_bytes(batch)
+        known = self._batch_bytes.get(key.topic, size)
+        bytes_max = self._batch_bytes[key.topic] = known if known < size else size // 2
+        pieces = [_Batch(key, data) for data in split(batch, bytes_max)]
+        waiting.extendleft(reversed(pieces))
+        self._ready_bytes += sum(len(each.data) for each in pieces) - len(refused.data)
+        self._patience.renew()
 
     def _take_id(self) -> tuple[int, int]:
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=_INT32_MAX)

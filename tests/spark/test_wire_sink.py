@@ -98,6 +98,26 @@ def test_every_codec_is_read_by_another_client(topics: LiveTopics, codec: str) -
     assert [(each.key(), each.value()) for each in found] == rows
 
 
+@pytest.mark.parametrize("acks", ["all", "1"])
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+def test_batches_that_a_topic_finds_too_large_are_written_in_smaller_ones(
+    topics: LiveTopics, codec: str, acks: str
+) -> None:
+    """As Apache's producer splits them; by size of batches the defaults of both differ."""
+    topic = topics.create("small", 1, max_message_bytes="3000")
+    chance = random.Random(3)
+    rows = [(b"k%d" % n, chance.randbytes(chance.randrange(500))) for n in range(2000)]
+    keys, values = map(list, zip(*rows, strict=True))
+    options = {"topic": topic, "kafka.compression.type": codec, "kafka.acks": acks}
+    headers = [[{"key": "h", "value": b"%d" % n}] for n in range(2000)]
+    columns = f"{COLUMNS}, headers headers"
+    several = batch(key=keys, value=values, headers=headers)
+    assert write(topics, columns, several, **options) == 2000
+    found = arrived(topics, topic, 1, 2000)
+    assert [(each.key(), each.value()) for each in found] == rows
+    assert [each.headers() for each in found] == [[("h", b"%d" % n)] for n in range(2000)]
+
+
 def test_headers_partition_and_topic_come_from_their_columns(topics: LiveTopics) -> None:
     first, second = topics.create("first"), topics.create("second")
     rows = batch(
@@ -195,10 +215,21 @@ def test_what_cannot_be_written_is_named(server_process: ServerProcess) -> None:
     topics = LiveTopics(server_process.bootstrap)
     topic = topics.create("named", 2)
     large = batch(value=[bytes(2_000_000)])
-    with pytest.raises(PipelineError, match=rf"{topic}-\d: a record of 20000\d\d bytes"):
+    with pytest.raises(
+        PipelineError,
+        match=rf"^{topic}-\d: a record of 20000\d\d bytes is larger than max.request.size, 1048576$",
+    ):
         write(topics, "value binary", large, topic=topic)
-    with pytest.raises(PipelineError, match=rf"{topic}-\d at .*: MESSAGE_TOO_LARGE"):
-        write(topics, "value binary", large, topic=topic, **{"kafka.max.request.size": "9000000"})
+    several = batch(value=[b"small"] * 20 + [bytes(2_000_000)])
+    for rows in (large, several):
+        with pytest.raises(
+            PipelineError,
+            match=rf"^{topic}-\d at .*: MESSAGE_TOO_LARGE: one record makes a batch of 20000\d\d"
+            " bytes, more than max.message.bytes of the topic allows$",
+        ):
+            write(
+                topics, "value binary", rows, topic=topic, **{"kafka.max.request.size": "9000000"}
+            )
     with pytest.raises(PipelineError, match="a row has no topic"):
         write(topics, "value binary, topic string", batch(value=[b""], topic=[None]))
     beyond = batch(value=[b""], partition=[2])
