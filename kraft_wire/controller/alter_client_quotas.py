@@ -15,7 +15,7 @@ from typing import Final
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
 from kraft_wire.controller.image import QuotaEntity
 from kraft_wire.controller.records import VersionedRecord
-from kraft_wire.controller.refusal import Refusal, check_room
+from kraft_wire.controller.refusal import TOO_LARGE, Refusal, is_too_large
 from kraft_wire.wire.generated.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -51,9 +51,9 @@ def handle(
 ) -> ControllerResult:
     """Change quotas.
 
-    Errors per entity, first match wins, all INVALID_REQUEST but the last: named twice (the first
-    time counts all the same, as in Kafka), no entity, unknown type, empty name, address beside
-    others, no address, unknown key, value out of range, POLICY_VIOLATION (too many records).
+    Errors of the request: POLICY_VIOLATION (too many records). Errors per entity, first match wins,
+    all INVALID_REQUEST: named twice (the first time counts all the same, as in Kafka), no entity,
+    unknown type, empty name, address beside others, no address, unknown key, value out of range.
     """
     assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
     records: list[VersionedRecord] = []
@@ -66,13 +66,13 @@ def handle(
                 parts = ", ".join(f"{kind}={name or 'null'}" for kind, name in entity)
                 words = f"Ignoring duplicate entity ClientQuotaEntity(entries={{{parts}}})"
                 raise Refusal(ErrorCode.INVALID_REQUEST, words)
-            changes = list(_changes(controller, entity, entry))
-            check_room(len(records) + len(changes))
-            records += changes
+            records += list(_changes(controller, entity, entry))
         except Refusal as refusal:
             answer.error_code, answer.error_message = refusal.error, refusal.message
         results[entity] = answer
     assert len(results) <= len(request.entries)
+    if is_too_large(len(records)):
+        return ControllerResult(refuse(request, ErrorCode.POLICY_VIOLATION, TOO_LARGE))
     response = AlterClientQuotasResponse(entries=list(results.values()))
     return ControllerResult(response, () if request.validate_only else records)
 

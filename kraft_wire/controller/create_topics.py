@@ -19,7 +19,7 @@ from kraft_wire.controller.elr_settings import clear_elr_records
 from kraft_wire.controller.image import TOPIC_RESOURCE
 from kraft_wire.controller.placement import new_partition, nobody_leads, place, read_assignment
 from kraft_wire.controller.records import VersionedRecord
-from kraft_wire.controller.refusal import Refusal, check_room
+from kraft_wire.controller.refusal import TOO_LARGE, Refusal, is_too_large
 from kraft_wire.model import Uuid, random_uuid
 from kraft_wire.settings.topic_names import METADATA_TOPIC, collision_form
 from kraft_wire.wire.generated.config_record import ConfigRecord
@@ -39,6 +39,7 @@ API_KEY = 19
 VERSIONS = (2, 7)
 
 _BY_DEFAULT: Final = -1
+_TOO_MANY: Final = "Excessively large number of partitions per request."
 
 
 def handle(
@@ -46,13 +47,16 @@ def handle(
 ) -> ControllerResult:
     """Create topics.
 
-    Errors per topic, first match wins: INVALID_REQUEST (named twice, the metadata topic),
-    INVALID_TOPIC_EXCEPTION (name, collision), TOPIC_ALREADY_EXISTS, INVALID_CONFIG,
-    INVALID_REQUEST (assignment beside counts), INVALID_REPLICA_ASSIGNMENT,
-    INVALID_REPLICATION_FACTOR, INVALID_PARTITIONS, POLICY_VIOLATION (too many records).
+    Errors of the request: POLICY_VIOLATION (too many partitions or records). Errors per topic,
+    first match wins: INVALID_REQUEST (named twice, the metadata topic), INVALID_TOPIC_EXCEPTION
+    (name, collision), TOPIC_ALREADY_EXISTS, INVALID_CONFIG, INVALID_REQUEST (assignment beside
+    counts), INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR, INVALID_PARTITIONS.
     """
     assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
     named = Counter(topic.name for topic in request.topics)
+    asked = [topic for topic in request.topics if named[topic.name] == 1]
+    if is_too_large(_partitions_count(controller, asked)):
+        return ControllerResult(refuse(request, ErrorCode.POLICY_VIOLATION, _TOO_MANY))
     taken = {
         collision_form(name): name
         for name in controller.image.topics_by_name
@@ -63,13 +67,15 @@ def handle(
     for topic in request.topics:
         try:
             _check_name(controller, topic.name, named[topic.name], taken)
-            created, result = _create(controller, topic, len(records))
+            created, result = _create(controller, topic)
             records += created
             results[topic.name] = result
         except Refusal as refusal:
             results[topic.name] = _refused(topic.name, refusal)
     response = CreateTopicsResponse(topics=list(results.values()))
     assert len(results) == len(named)
+    if is_too_large(len(records)):
+        return ControllerResult(refuse(request, ErrorCode.POLICY_VIOLATION, TOO_LARGE))
     return ControllerResult(response, () if request.validate_only else records)
 
 
@@ -98,16 +104,27 @@ def _check_name(controller: Controller, name: str, count: int, taken: dict[str, 
         raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, words)
 
 
+def _partitions_count(controller: Controller, topics: Sequence[CreatableTopic]) -> int:
+    """Return how many partitions are asked for, whatever else is wrong with a topic."""
+    by_default = controller.settings.integer("num.partitions")
+    assert by_default > 0, by_default
+    return sum(
+        len(topic.assignments)
+        or (by_default if topic.num_partitions == _BY_DEFAULT else max(0, topic.num_partitions))
+        for topic in topics
+        if topic.name != METADATA_TOPIC
+    )
+
+
 def _create(
-    controller: Controller, topic: CreatableTopic, records_before: int
+    controller: Controller, topic: CreatableTopic
 ) -> tuple[list[VersionedRecord], CreatableTopicResult]:
     """Return the records of a new topic, and what the answer says of it."""
     values = {config.name: config.value for config in topic.configs}
     check_topic_values(values, controller.settings)
     own = {name: value for name, value in values.items() if value is not None}
     assert len(own) == len(values)
-    assert records_before >= 0, records_before
-    replicas = _replicas(controller, topic, records_before + len(own) + 1)
+    replicas = _replicas(controller, topic)
     topic_id = random_uuid(controller.chance)
     partitions = _partition_records(controller, topic, topic_id, replicas)
     configs = [
@@ -132,12 +149,9 @@ def _create(
     return [head, *configs, *forgotten, *partitions], result
 
 
-def _replicas(
-    controller: Controller, topic: CreatableTopic, records_before: int
-) -> list[list[int]]:
+def _replicas(controller: Controller, topic: CreatableTopic) -> list[list[int]]:
     """Return the replicas of each partition, chosen by the client or by us."""
     if topic.assignments:
-        check_room(records_before + len(topic.assignments), "partitions")
         return _assigned(controller, topic)
     settings = controller.settings
     replicas, partitions = topic.replication_factor, topic.num_partitions
@@ -151,7 +165,6 @@ def _replicas(
         partitions = settings.integer("num.partitions")
     if replicas == _BY_DEFAULT:
         replicas = settings.integer("default.replication.factor")
-    check_room(records_before + partitions, "partitions")
     assert partitions > 0, partitions
     assert replicas > 0, replicas
     return place(controller.image.brokers, partitions, replicas, controller.chance)

@@ -13,7 +13,7 @@ from kraft_wire.controller.controller import Controller, ControllerContext, Cont
 from kraft_wire.controller.image import NO_LEADER, TopicImage
 from kraft_wire.controller.partition_changes import Election, Elections, PartitionChange
 from kraft_wire.controller.records import VersionedRecord
-from kraft_wire.controller.refusal import Refusal, check_room
+from kraft_wire.controller.refusal import TOO_LARGE, Refusal, is_too_large
 from kraft_wire.wire.generated.elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,
@@ -63,9 +63,9 @@ def handle(
 ) -> ControllerResult:
     """Elect leaders.
 
-    Errors of the request: INVALID_REQUEST (election type). Errors per partition, first match wins:
-    UNKNOWN_TOPIC_OR_PARTITION, ELECTION_NOT_NEEDED, PREFERRED_LEADER_NOT_AVAILABLE or
-    ELIGIBLE_LEADERS_NOT_AVAILABLE, POLICY_VIOLATION (too many records).
+    Errors of the request: INVALID_REQUEST (election type), POLICY_VIOLATION (too many records).
+    Errors per partition, first match wins: UNKNOWN_TOPIC_OR_PARTITION, ELECTION_NOT_NEEDED,
+    PREFERRED_LEADER_NOT_AVAILABLE or ELIGIBLE_LEADERS_NOT_AVAILABLE.
     """
     assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
     election = _ELECTIONS.get(request.election_type)
@@ -87,6 +87,8 @@ def handle(
         if asked is None:
             unneeded = ErrorCode.ELECTION_NOT_NEEDED
             results = [each for each in results if each.error_code != unneeded]
+        if is_too_large(len(records)):
+            return ControllerResult(refuse(request, ErrorCode.POLICY_VIOLATION, TOO_LARGE))
         result = ReplicaElectionResult(topic=name, partition_result=results)
         response.replica_election_results.append(result)
     assert len(response.replica_election_results) == len(wanted)
@@ -125,7 +127,6 @@ def _result(
     result = PartitionResult(partition_id=number, error_message=None)
     try:
         record = _elected(controller, topic, name, number, election)
-        check_room(len(records) + 1, "elections")
         records.append(record)
     except Refusal as refusal:
         result.error_code, result.error_message = refusal.error, refusal.message

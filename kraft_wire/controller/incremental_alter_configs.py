@@ -18,6 +18,7 @@ from kraft_wire.controller.config_changes import (
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
 from kraft_wire.controller.elr_settings import clear_elr_records
 from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.controller.refusal import TOO_LARGE, is_too_large
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.incremental_alter_configs import (
     AlterConfigsResource,
@@ -37,15 +38,17 @@ def handle(
 ) -> ControllerResult:
     """Change the settings of resources key by key.
 
-    Errors per resource, first match wins: INVALID_REQUEST (named twice; keys twice; null; broker id
-    or key that is not dynamic; unknown type), INVALID_CONFIG, INVALID_TOPIC_EXCEPTION,
-    UNKNOWN_TOPIC_OR_PARTITION, POLICY_VIOLATION (too many records).
+    Errors of the request: POLICY_VIOLATION (too many records). Errors per resource, first match
+    wins: INVALID_REQUEST (named twice; keys twice; null; broker id or key that is not dynamic;
+    unknown type), INVALID_CONFIG, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION.
     """
     assert VERSIONS[0] <= context.api_version <= VERSIONS[1], context.api_version
     responses, records = change_each(
         request.resources, partial(_resource_records, controller), AlterConfigsResourceResponse
     )
     records += clear_elr_records(controller.image, records)
+    if is_too_large(len(records)):
+        return ControllerResult(refuse(request, ErrorCode.POLICY_VIOLATION, TOO_LARGE))
     response = IncrementalAlterConfigsResponse(responses=responses)
     return ControllerResult(response, () if request.validate_only else records)
 

@@ -8,13 +8,23 @@ from typing import Final
 
 from kraft_wire.wire.generated.error_code import ErrorCode
 
-__all__ = ["BATCH_BYTES_MAX", "BATCH_RECORDS_MAX", "Refusal", "check_room"]
+__all__ = [
+    "BATCH_BYTES_MAX",
+    "BATCH_RECORDS_MAX",
+    "TOO_LARGE",
+    "Refusal",
+    "check_room",
+    "is_too_large",
+]
 
 BATCH_RECORDS_MAX: Final = 10_000
 """Records of one atomic change, as in Kafka: what is larger is refused."""
 
 BATCH_BYTES_MAX: Final = 8_000_000
 """Bytes of the records of one change: a batch of the metadata log holds 8 MiB, framing included."""
+
+TOO_LARGE: Final = "Unable to perform excessively large batch operation."
+"""What 4.3.1 says of a request that it refuses as a whole, POLICY_VIOLATION, for its records."""
 
 _MESSAGE_CHARACTERS_MAX: Final = 4_000
 
@@ -37,6 +47,12 @@ def _shortened(message: str) -> str:
         shown = f"{message[:_MESSAGE_CHARACTERS_MAX]}…"
     assert len(shown) <= _MESSAGE_CHARACTERS_MAX + 1
     return shown
+
+
+def is_too_large(records_count: int) -> bool:
+    """Tell whether a change has more records than 4.3.1 takes of one request."""
+    assert records_count >= 0, records_count
+    return records_count > BATCH_RECORDS_MAX
 
 
 def check_room(records_count: int, what: str = "changes") -> None:

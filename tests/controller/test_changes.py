@@ -106,6 +106,15 @@ def test_change_that_no_batch_can_hold_is_refused_as_a_whole() -> None:
     assert cluster.loader.image.acls == {}
 
 
+def test_more_quotas_than_a_batch_holds_are_refused_all_together() -> None:
+    cluster = OneNodeCluster()
+    entries = [quota(f"user-{number}") for number in range(10_001)]
+    response = cluster.ask(AlterClientQuotasRequest(entries=entries), 1)
+    assert isinstance(response, AlterClientQuotasResponse)
+    assert {each.error_code for each in response.entries} == {ErrorCode.POLICY_VIOLATION}
+    assert cluster.loader.image.client_quotas == {}
+
+
 def test_not_a_number_is_no_quota() -> None:
     cluster = OneNodeCluster()
     request = AlterClientQuotasRequest(entries=[quota("a", value=float("nan"))])

@@ -94,6 +94,26 @@ def test_unclean_election_is_for_partitions_that_nobody_leads() -> None:
     assert (partition.leader, partition.isr, partition.leader_recovery_state) == (3, (3,), 1)
 
 
+def test_more_elections_than_a_batch_holds_are_refused_all_together() -> None:
+    cluster = BrokerCluster([2, 3])
+    moved = []
+    for name in ("t", "u"):
+        cluster.create(name, *[[2, 3]] * 5_001)
+        topic_id = cluster.loader.image.topics_by_name[name].topic_id
+        moved += [
+            PartitionChangeRecord(topic_id=topic_id, partition_id=number, leader=3)
+            for number in range(5_001)
+        ]
+    cluster.commit([VersionedRecord(each, 2) for each in moved])
+    since = len(cluster.committed)
+    request = ElectLeadersRequest(election_type=PREFERRED, topic_partitions=None)
+    answer = cluster.request(request)
+    assert isinstance(answer, ElectLeadersResponse)
+    assert (answer.error_code, answer.replica_election_results) == (E.POLICY_VIOLATION, [])
+    assert cluster.written(since) == []
+    assert len(elect(cluster, PREFERRED, [("t", list(range(5_001)))])) == 5_001
+
+
 @pytest.mark.parametrize("kind", [-1, 2, 127])
 def test_election_of_an_unknown_kind_is_refused_for_every_partition(kind: int) -> None:
     cluster = cluster_of_two()

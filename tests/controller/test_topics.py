@@ -112,13 +112,18 @@ def test_fenced_replica_of_an_assignment_is_not_in_sync() -> None:
     assert response.results[0].error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
 
-def test_change_larger_than_a_batch_is_refused_topic_by_topic() -> None:
+def test_topics_larger_than_a_batch_are_refused_all_together() -> None:
+    """As in 4.3.1: of a request either everything that is in order is done, or nothing."""
     cluster = OneNodeCluster()
     topics = [
         CreatableTopic(name=name, num_partitions=count, replication_factor=1)
-        for name, count in (("a", 6_000), ("b", 6_000), ("c", 3_000))
+        for name, count in (("a", 6_000), ("b", 4_001))
     ]
-    assert create(cluster, *topics) == [0, ErrorCode.POLICY_VIOLATION, 0]
+    assert create(cluster, *topics) == [ErrorCode.POLICY_VIOLATION] * 2
+    assert create(cluster, topics[0]) == [0]
+    topics[1].num_partitions, topics[1].name = -1, "no name"
+    topics[0].name, topics[0].num_partitions = "huge", (1 << 31) - 1
+    assert create(cluster, *topics) == [ErrorCode.POLICY_VIOLATION] * 2
     chosen = [
         CreatableReplicaAssignment(partition_index=number, broker_ids=[1])
         for number in range(10_000)
@@ -137,10 +142,15 @@ def test_settings_larger_than_a_batch_are_refused() -> None:
         AlterableConfig(name=f"own.key.{number}", config_operation=0, value="1")
         for number in range(10_001)
     ]
-    resource = AlterConfigsResource(resource_type=4, resource_name="", configs=changes)
-    response = cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+    resources = [
+        AlterConfigsResource(resource_type=4, resource_name=name, configs=some)
+        for name, some in (("", changes[:5_000]), ("1", changes[5_000:]))
+    ]
+    response = cluster.ask(IncrementalAlterConfigsRequest(resources=resources), 1)
     assert isinstance(response, IncrementalAlterConfigsResponse)
-    assert response.responses[0].error_code == ErrorCode.POLICY_VIOLATION
+    errors = [each.error_code for each in response.responses]
+    assert errors == [ErrorCode.POLICY_VIOLATION] * 2, "all together, as in 4.3.1"
+    assert not cluster.controller.image.configs
 
 
 def test_member_of_a_list_is_appended_once() -> None:
