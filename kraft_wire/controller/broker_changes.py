@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from kraft_wire.controller.features import CORDONED_FROM, DIRECTORIES_FROM, ELR_VERSION
 from kraft_wire.controller.image import NO_LEADER, BrokerImage, MetadataImage, PartitionImage
-from kraft_wire.controller.partition_changes import Elections, PartitionChange, is_active
+from kraft_wire.controller.partition_changes import Accepts, Elections, PartitionChange, is_active
 from kraft_wire.controller.records import VersionedRecord
 from kraft_wire.model import Uuid
 from kraft_wire.settings.node_settings import NodeSettings
@@ -55,18 +55,18 @@ class BrokerChanges:
         assert records[-1].version == 0, records[-1]
         return records
 
-    def unfence(self) -> list[VersionedRecord]:
-        """The broker is unfenced, then it may lead what nobody leads."""
+    def unfence(self, failed: Sequence[Uuid] = ()) -> list[VersionedRecord]:
+        """The broker is unfenced, then it may lead what nobody leads, but for failed directories.
+
+        4.3.1 lets it lead what lies in one that it tells of at once, and nobody would take over.
+        """
         broker_id, image = self._broker_id, self._image
         assert self._broker.fenced, "only who is fenced is unfenced"
         records = [self._change(fenced=_UNFENCE)]
         for elections, partition in self._partitions(lambda each: each.leader == NO_LEADER):
-            change = PartitionChange(
-                elections,
-                partition,
-                accepts=lambda each: each == broker_id or is_active(image, each),
-            )
-            records += _made(change)
+            may_lead = _directory(partition, broker_id) not in failed
+            accepts = _accepting(image, broker_id, may_lead=may_lead)
+            records += _made(PartitionChange(elections, partition, accepts=accepts))
         assert len(records) > 0
         return records
 
@@ -138,11 +138,8 @@ class BrokerChanges:
     def _without_broker(self, elections: Elections, partition: PartitionImage) -> PartitionChange:
         """Return the change of a partition that the broker may not lead: it leaves the ISR."""
         broker_id, image = self._broker_id, self._image
-        change = PartitionChange(
-            elections,
-            partition,
-            accepts=lambda each: each != broker_id and is_active(image, each),
-        )
+        accepts = _accepting(image, broker_id, may_lead=False)
+        change = PartitionChange(elections, partition, accepts=accepts)
         change.isr = tuple(each for each in partition.isr if each != broker_id)
         assert broker_id not in change.isr
         return change
@@ -185,6 +182,11 @@ class BrokerChanges:
             cordoned_log_dirs=cordoned_log_dirs,
         )
         return VersionedRecord(record, version)
+
+
+def _accepting(image: MetadataImage, broker_id: int, *, may_lead: bool) -> Accepts:
+    """Return who may lead: whoever is active, and the broker where `may_lead` says so."""
+    return lambda each: may_lead if each == broker_id else is_active(image, each)
 
 
 def _made(change: PartitionChange) -> list[VersionedRecord]:

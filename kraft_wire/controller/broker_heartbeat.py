@@ -7,6 +7,7 @@ Versions:    v1 directories that failed (KIP-858) · v2 cordoned directories (KI
 Left out:    nothing
 """
 
+from collections.abc import Sequence
 from enum import Enum
 from functools import partial
 
@@ -15,6 +16,7 @@ from kraft_wire.controller.broker_sessions import BrokerSession
 from kraft_wire.controller.controller import Controller, ControllerContext, ControllerResult
 from kraft_wire.controller.features import CORDONED_FROM, DIRECTORIES_FROM
 from kraft_wire.controller.records import VersionedRecord
+from kraft_wire.model import Uuid
 from kraft_wire.wire.generated.broker_heartbeat import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
@@ -54,7 +56,7 @@ def handle(
     lowest_offset = controller.sessions.lowest_active_offset(image.brokers)
     assert session.registered_at >= broker.broker_epoch, session
     following = next_state(state, request, session, changes, lowest_offset)
-    records = [] if following is state else _records(changes, following)
+    records = [] if following is state else _records(changes, following, request.offline_log_dirs)
     session.contact_ms, session.metadata_offset = controller.now_ms, request.current_metadata_offset
     if image.metadata_version >= DIRECTORIES_FROM:
         records += changes.directories_offline(request.offline_log_dirs)
@@ -114,10 +116,12 @@ def _state(session: BrokerSession, *, is_fenced: bool) -> BrokerState:
     return BrokerState.UNFENCED
 
 
-def _records(changes: BrokerChanges, following: BrokerState) -> list[VersionedRecord]:
+def _records(
+    changes: BrokerChanges, following: BrokerState, failed: Sequence[Uuid]
+) -> list[VersionedRecord]:
     """Return what a broker's new state does to its registration and its partitions."""
     if following is BrokerState.UNFENCED:
-        return changes.unfence()
+        return changes.unfence(failed)
     if following is BrokerState.CONTROLLED_SHUTDOWN:
         assert changes.leads(), "who leads nothing stops at once"
         return changes.enter_controlled_shutdown()

@@ -250,6 +250,28 @@ def test_failed_directory_takes_its_replicas_out_of_the_isr() -> None:
     assert len(cluster.written(since)) == 2, "once"
 
 
+def test_broker_that_comes_with_a_failed_directory_leads_nothing_in_it() -> None:
+    """A leader there would serve nobody, and who comes later would not be elected beside it."""
+    cluster = BrokerCluster()
+    cluster.register(2, log_dirs=[directory(2, 0), directory(2, 1)])
+    cluster.heartbeat(2)
+    cluster.create("t", [2], [2])
+    moves = [
+        PartitionChangeRecord(
+            topic_id=cluster.loader.image.topics_by_name["t"].topic_id,
+            partition_id=number,
+            directories=[directory(2, number)],
+        )
+        for number in range(2)
+    ]
+    cluster.commit([VersionedRecord(each, 2) for each in moves])
+    cluster.heartbeat(2, want_fence=True)
+    assert [cluster.partition("t", each).leader for each in range(2)] == [NO_LEADER] * 2
+    assert not cluster.heartbeat(2, offline_log_dirs=[directory(2, 1)]).is_fenced
+    assert [cluster.partition("t", each).leader for each in range(2)] == [2, NO_LEADER]
+    assert cluster.loader.image.brokers[2].log_dirs == (directory(2, 0),)
+
+
 def test_cordoned_directories_are_recorded_when_they_change() -> None:
     cluster = BrokerCluster([2])
     since = len(cluster.committed)
