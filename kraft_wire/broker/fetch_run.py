@@ -17,6 +17,7 @@ from kraft_wire.broker.fetch_contexts import FetchContext, ReadResult
 from kraft_wire.broker.fetch_session import PartitionKey, WantedPartition, records_size_bytes
 from kraft_wire.broker.metadata_cache import current_leader, no_replica_error
 from kraft_wire.broker.partition import Partition
+from kraft_wire.broker.ports import LogReadView
 from kraft_wire.model import ZERO_UUID, FileSlice, Offset, OffsetAndEpoch, StorageError
 from kraft_wire.wire.generated.error_code import ErrorCode
 from kraft_wire.wire.generated.fetch import (
@@ -292,10 +293,11 @@ class FetchRun:
                 )
                 records = read.records
                 self.must_answer |= read.is_older
-                if read.first_batch_is_larger:
+                if read.first_batch_is_larger and max_bytes:
                     self.unfit_bytes += max_bytes
-                if self.is_committed_only:
-                    aborted = _aborted(partition, params, upper_bound)
+                    aborted = None
+                elif self.is_committed_only:
+                    aborted = _aborted(partition, params, read)
             except StorageError as error:
                 partition.failed(error)
                 return self._error(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
@@ -353,11 +355,17 @@ def _is_unknown_partition(result: ReadResult) -> bool:
 
 
 def _aborted(
-    partition: Partition, params: FetchPartition, upper_bound: Offset
+    partition: Partition, params: FetchPartition, read: LogReadView
 ) -> list[AbortedTransaction]:
-    """Name the transactions of which a read_committed consumer leaves the records out."""
-    found = partition.log.aborted_transactions(Offset(params.fetch_offset), upper_bound)
+    """Name the transactions of which a read_committed consumer leaves the records out.
+
+    Those of what it is given, about: a log may have more of them than any answer can hold.
+    """
+    log = partition.log
+    found = log.aborted_transactions(Offset(params.fetch_offset), log.log_end_offset)
+    end = read.offset_behind if found else log.log_end_offset
     return [
         AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
         for each in found
+        if each.first_offset < end
     ]

@@ -84,6 +84,11 @@ class LogReadView(Protocol):
         """Whether a later segment has more below the upper bound: no more can come to this one."""
         ...
 
+    @property
+    def offset_behind(self) -> Offset:
+        """An offset behind all that was read, not the nearest."""
+        ...
+
 
 class NamedVerdict(Protocol):
     """A member of storage's `SequenceVerdict`, known by its name."""

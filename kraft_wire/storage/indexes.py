@@ -96,6 +96,14 @@ class OffsetIndex:
             return None
         return Offset(self.base_offset + self._offsets[found]), self._positions[found]
 
+    def entry_from(self, position: int) -> tuple[Offset, int] | None:
+        """Return the first entry (batch's last offset, its position) at or behind `position`."""
+        assert len(self._offsets) == len(self._positions), self.path
+        found = bisect_left(self._positions, position)
+        if found == len(self):
+            return None
+        return Offset(self.base_offset + self._offsets[found]), self._positions[found]
+
     def truncate_to(self, offset: Offset) -> None:
         """Forget entries of batches that end at or after `offset`."""
         keep = bisect_left(self._offsets, max(0, offset - self.base_offset))

@@ -34,6 +34,7 @@ from kraft_wire.storage.partition_metadata import write_topic_id
 from kraft_wire.storage.producer_snapshots import load_producers, remove_snapshots, take_snapshot
 from kraft_wire.storage.producer_state import ProducerStates
 from kraft_wire.storage.segment import Segment
+from kraft_wire.storage.segment_indexes import ends_at
 from kraft_wire.storage.space import DiskSpace
 from kraft_wire.wire.crc32c import crc32c
 from kraft_wire.wire.record_batch import RecordBatch
@@ -59,6 +60,22 @@ class LogRead(NamedTuple):
     first_offset: Offset  # of the first batch; may be below the offset that was asked for
     first_batch_is_larger: bool = False  # nothing is returned, as the first batch is beyond the max
     is_older: bool = False  # a later segment has more below the upper bound
+    segment: Segment | None = None  # the one that was read
+    end_position: int = 0  # where in it what was read ends
+    segment_end: Offset = Offset(-1)  # behind the segment
+
+    @property
+    def offset_behind(self) -> Offset:
+        """An offset behind all that was read.
+
+        As in Kafka not the nearest: that of the next batch in the index, else the segment's end.
+        """
+        if self.segment is None:
+            return self.first_offset
+        entry = self.segment.indexes.offsets.entry_from(self.end_position)
+        if entry is None or not ends_at(self.segment, *entry):
+            return self.segment_end
+        return entry[0]
 
 
 class PendingFlush(NamedTuple):
@@ -294,15 +311,18 @@ class Log:
             available = end_position - frame.position
             if available <= 0:
                 break
-            is_older = segment is not active and self._bases[at + 1] < upper_bound
+            segment_end = log_end_offset if segment is active else self._bases[at + 1]
+            is_older = segment_end < upper_bound
             size = available if available < max_bytes else max_bytes
             if size < frame.size_bytes:
                 if not min_one_batch:
-                    return LogRead(_NOTHING, 0, frame.base_offset, True, is_older)
+                    where = segment, frame.position, segment_end
+                    return LogRead(_NOTHING, 0, frame.base_offset, True, is_older, *where)
                 size = frame.size_bytes
             assert frame.position + size <= segment.size_bytes, (frame, size)
             records = FileSlice(segment.file, frame.position, size)
-            return LogRead(records, size, frame.base_offset, False, is_older)
+            where = segment, frame.position + size, segment_end
+            return LogRead(records, size, frame.base_offset, False, is_older, *where)
         return LogRead(_NOTHING, 0, offset)
 
     def _position_of(self, upper_bound: Offset, segment: Segment) -> int:

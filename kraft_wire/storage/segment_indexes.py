@@ -18,7 +18,7 @@ from kraft_wire.storage.log_config import LogConfig
 from kraft_wire.storage.log_file import CorruptLog, LogFile, batches_of, frame_of
 from kraft_wire.storage.scan import BadBatch, frame_here
 
-__all__ = ["SegmentIndexes"]
+__all__ = ["SegmentIndexes", "ends_at"]
 
 _NO_TIMESTAMP = -1
 _INT32_MAX = (1 << 31) - 1
@@ -33,7 +33,6 @@ class SegmentIndexes:
         "_bytes_since_entry",
         "_fs",
         "_offset_of_max_timestamp",
-        "_offsets",
         "_times",
         "_transactions",
         "base_offset",
@@ -41,6 +40,7 @@ class SegmentIndexes:
         "interval_bytes",
         "is_loaded",
         "max_timestamp",
+        "offsets",
     )
 
     def __init__(self, fs: FileSystem, stem: str, suffix: str, base_offset: Offset) -> None:
@@ -54,7 +54,8 @@ class SegmentIndexes:
         self.max_timestamp = _NO_TIMESTAMP
         self._offset_of_max_timestamp = base_offset
         self._bytes_since_entry = 0
-        self._offsets = OffsetIndex(f"{stem}.index{suffix}", base_offset)
+        self.offsets = OffsetIndex(f"{stem}.index{suffix}", base_offset)
+        """Whoever reads it must ask `ends_at` whether it says what is so."""
         self._times = TimeIndex(f"{stem}.timeindex{suffix}", base_offset)
         self._transactions = TransactionIndex(f"{stem}.txnindex{suffix}")
 
@@ -69,7 +70,7 @@ class SegmentIndexes:
         if position == 0:
             self.first_timestamp = timestamp
         if self._bytes_since_entry > self.interval_bytes:
-            self._offsets.append(Offset(last_offset), position)
+            self.offsets.append(Offset(last_offset), position)
             self._times.maybe_append(self.max_timestamp, self._offset_of_max_timestamp)
             self._bytes_since_entry = 0
         self._bytes_since_entry += size_bytes
@@ -84,12 +85,12 @@ class SegmentIndexes:
         assert index_bytes_max > 0, index_bytes_max
         entries_max = index_bytes_max // _OFFSET_ENTRY_BYTES
         time_entries_max = index_bytes_max // _TIME_ENTRY_BYTES - 1
-        return len(self._offsets) < entries_max and len(self._times) < time_entries_max
+        return len(self.offsets) < entries_max and len(self._times) < time_entries_max
 
     def cut(self, log: LogFile, offset: Offset) -> None:
         """Forget what stood at `offset` and above in the log, which is already cut."""
         assert offset >= self.base_offset, (offset, self.base_offset)
-        self._offsets.truncate_to(offset)
+        self.offsets.truncate_to(offset)
         self._times.truncate_to(offset)
         self._transactions.truncate_to(offset)
         self._load_tail(log)
@@ -98,33 +99,33 @@ class SegmentIndexes:
         """Finish a segment that gets no more appends: last time entry, exact file sizes."""
         self._times.maybe_append(self.max_timestamp, self._offset_of_max_timestamp)
         self.save()
-        assert not self._offsets.has_unsaved, self._offsets.path
+        assert not self.offsets.has_unsaved, self.offsets.path
 
     def save(self, *, sync: bool = False) -> None:
         """Bring the files up to the entries in memory."""
-        assert self.is_loaded, self._offsets.path
-        self._offsets.save(self._fs, sync=sync)
+        assert self.is_loaded, self.offsets.path
+        self.offsets.save(self._fs, sync=sync)
         self._times.save(self._fs, sync=sync)
         self._transactions.save(self._fs, sync=sync)
 
     @property
     def paths(self) -> tuple[str, ...]:
         """The three files, of which the last may not exist."""
-        assert self._offsets.path != self._times.path, self._offsets.path
-        return self._offsets.path, self._times.path, self._transactions.path
+        assert self.offsets.path != self._times.path, self.offsets.path
+        return self.offsets.path, self._times.path, self._transactions.path
 
     # -- reading ---------------------------------------------------------------------------------
 
     def start_position(self, log: LogFile, offset: Offset) -> int:
         """Return where a walk towards `offset` may begin, proven by the batch that is there."""
         assert self.is_loaded, log.path
-        entry = self._offsets.entry_before(offset)
+        entry = self.offsets.entry_before(offset)
         if entry is None:
             return 0
-        if not _ends_at(log, *entry):
+        if not ends_at(log, *entry):
             self.rebuild(log)
-            entry = self._offsets.entry_before(offset)
-            assert entry is None or _ends_at(log, *entry), (log.path, entry)
+            entry = self.offsets.entry_before(offset)
+            assert entry is None or ends_at(log, *entry), (log.path, entry)
         return entry[1] if entry is not None else 0
 
     def position_before_timestamp(self, log: LogFile, timestamp: int) -> int:
@@ -153,7 +154,7 @@ class SegmentIndexes:
         assert not self.is_loaded, log.path
         self.is_loaded = True
         try:
-            self._offsets.load(self._fs, log.size_bytes)
+            self.offsets.load(self._fs, log.size_bytes)
             self._times.load(self._fs)
             self._transactions.load(self._fs)
             last_time = self._times.last_entry()
@@ -198,14 +199,14 @@ class SegmentIndexes:
     def clear(self, *, keeps_transactions: bool = False) -> None:
         """Forget all entries; who calls this notes every batch again."""
         self.is_loaded = True
-        self._offsets.truncate_to(self.base_offset)
+        self.offsets.truncate_to(self.base_offset)
         self._times.truncate_to(self.base_offset)
         if not keeps_transactions:
             self._transactions.entries.clear()
         self.max_timestamp = self.first_timestamp = _NO_TIMESTAMP
         self._offset_of_max_timestamp = self.base_offset
         self._bytes_since_entry = 0
-        assert len(self._offsets) == len(self._times) == 0, self._offsets.path
+        assert len(self.offsets) == len(self._times) == 0, self.offsets.path
 
     def rebuild(self, log: LogFile) -> None:
         """Derive offsets and times from the log; CorruptLog when that is damaged."""
@@ -222,7 +223,7 @@ class SegmentIndexes:
         assert self.is_loaded
 
 
-def _ends_at(log: LogFile, last_offset: Offset, position: int) -> bool:
+def ends_at(log: LogFile, last_offset: Offset, position: int) -> bool:
     """Tell whether the batch at `position` ends at `last_offset`."""
     assert position >= 0, position
     if position >= log.size_bytes:

@@ -547,6 +547,24 @@ def test_last_stable_offset_and_aborted_transactions() -> None:
     assert log.last_stable_offset == 0
 
 
+def test_what_lies_behind_a_read_is_known_by_the_index_the_segment_or_the_log() -> None:
+    log = open_at(SimFileSystem(), replace(SMALL, index_interval_bytes=200))
+    size = len(fill(log, 12)[0])
+    last = log.active_segment.base_offset
+    assert len(log.segments) == 3, "of four batches each"
+
+    def behind(offset: int, count: int) -> int:
+        where, end = Offset(offset), log.log_end_offset
+        return log.read(where, count * size, upper_bound=end, min_one_batch=False).offset_behind
+
+    assert [behind(0, count) for count in range(5)] == [2, 2, 2, 4, 4]
+    assert behind(last + 3, 1) == behind(log.log_end_offset, 1) == log.log_end_offset
+    offsets = log.segments[0].indexes.offsets
+    offsets.truncate_to(Offset(0))
+    offsets.append(Offset(0), 2 * size)
+    assert behind(0, 2) == 4, "an index that lies is not believed"
+
+
 def test_config_changes_take_effect() -> None:
     log = open_at(SimFileSystem())
     fill(log, 3)

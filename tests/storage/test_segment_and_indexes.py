@@ -422,7 +422,7 @@ def test_time_entry_before_the_newest_is_checked_when_it_is_hit() -> None:
 
 def test_index_entry_beyond_the_log_is_no_hit() -> None:
     _, segment = filled(30)
-    segment.indexes._offsets.append(Offset(BASE + 40), segment.size_bytes + 5)
+    segment.indexes.offsets.append(Offset(BASE + 40), segment.size_bytes + 5)
     assert segment.last_frame() is not None
 
 
