@@ -154,8 +154,8 @@ def _taken_back(
 
 
 def _check_count(partition: PartitionImage, target: Sequence[int]) -> None:
-    """Refuse another number of replicas than the partition had before any reassignment."""
-    before = {*partition.replicas, *partition.removing_replicas} - {*partition.adding_replicas}
+    """Refuse another number of replicas than the partition has, or will have as things stand."""
+    before = {*partition.replicas, *partition.adding_replicas} - {*partition.removing_replicas}
     assert target, partition
     if len(before) != len(target):
         words = f"The replication factor is changed from {len(before)} to {len(target)}"

@@ -168,3 +168,11 @@ def test_replicas_that_cannot_be_are_refused_and_another_number_where_it_must_st
     assert bool(cluster.written(since)) is (error is E.NONE)
     if error is E.NONE:
         assert reassign(cluster, [4, 5], keeps_count=True) == E.NONE, "two, not the three of now"
+
+
+def test_number_of_replicas_that_must_stay_is_what_a_reassignment_under_way_leads_to() -> None:
+    """As 4.3.1 counts: with those that come, without those that go."""
+    cluster = cluster_of_four()
+    assert reassign(cluster, [2, 3, 4]) == E.NONE
+    assert reassign(cluster, [2, 3], keeps_count=True) == E.INVALID_REPLICATION_FACTOR
+    assert reassign(cluster, [2, 3, 5], keeps_count=True) == E.NONE
